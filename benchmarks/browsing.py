@@ -30,8 +30,8 @@ from manifest import manifest
 from support.browser import Browser, opened_browser
 from support.http_server import Served, served, settings_for
 from trivet import Trivet
-from trivet.clock import stamp
-from trivet.ids import new_id
+from trivet.common.clock import stamp
+from trivet.common.ids import new_id
 
 WORDS = "staging database port relay deploy rotate token build cache index search agent graph score note team".split()
 NEWEST = datetime(2026, 11, 1, tzinfo=UTC)

@@ -30,7 +30,7 @@ from support.postgres_server import PostgresServer
 from texts import memories
 from trivet import Trivet, TrivetError
 from trivet.store.postgres import Server
-from trivet.store.postgres.cells.moving import move
+from trivet.store.postgres.tenant_move import move
 
 USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "background": False, "secrets_keyring": False}
 DIMENSION = 384

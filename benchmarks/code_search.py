@@ -1,9 +1,9 @@
-"""Code search on all sets: which fusion, and semble beside us. Keeps docs/results/code.json and code.md.
+"""Measure code search on all sets, by fusion and against semble. Write docs/results/code.json and code.md.
 
 python benchmarks/code_search.py SETS --semble PYTHON
 
-SETS is what `trivet lab code` takes. Whole trees are asked by every fusion over the same legs: those of the default
-recipe with its weights, and words and vectors alone. The sub-folders are asked by the default. Half an hour.
+SETS is what `trivet lab code` takes. Every fusion searches whole trees with the same legs: those of the default recipe
+with its weights, and words and vectors alone. The default searches the sub-folders. Takes half an hour.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import msgspec
 
 from manifest import manifest
 from trivet.code.recipe import DEFAULT
-from trivet.lab.code.figures import HEADLINE, MEANING, MEASURES, Difference
-from trivet.lab.code.measure import SEMBLE, CodeReport, Versus, measure_code
-from trivet.lab.code.pages import by_set, cost, semble_note, table, write_code
+from trivet.lab.code.figures import HEADLINE, MEASURES, OWN, Difference
+from trivet.lab.code.measure import SEMBLE, CodeArm, CodeComparison, CodeReport, measure_code
+from trivet.lab.code.pages import COST, cost_rows, write_code
 from trivet.lab.code.sets import CodeSet, Scope, read_sets
-from trivet.lab.document import Page, Paragraph, Section, Table, as_markdown
+from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 from trivet.search.fuse import Fusion, Options
 
 RESULTS = Path("docs/results")
@@ -31,7 +31,10 @@ COMMAND = "python benchmarks/code_search.py SETS --semble PYTHON"
 NOT_KEPT = ("per_query", "strata")
 BY_SET = ("by_set", "index_by_set", "query_ms_by_set")
 PAIR = ("lexical", "dense")
-NDCG = MEASURES[0]
+NDCG, RECALL = MEASURES
+SCOPES = {"root": "sub-folders", "whole": "whole trees"}
+# Where the fusions differ most.
+FUSION_GROUPS = (HEADLINE, "issue")
 
 
 def recipes() -> dict[str, str]:
@@ -61,89 +64,127 @@ def _others(weights: Mapping[str, float]) -> dict[str, Fusion]:
 
 
 def page(whole: CodeReport, root: CodeReport, names: Mapping[str, str], made: Mapping[str, Any]) -> Page:
-    short = {recipe: name for name, recipe in names.items()}
-    against = [one for one in whole.differences if one.base != SEMBLE]
     return Page(
         title="Code search",
-        opening=f"{sum(whole.sets.values()):,} queries about {len(whole.sets)} repositories, by file. {MEANING} "
-        f"Made by `benchmarks/code_search.py`; all figures are in [code.json](code.json).",
+        opening=_opening(whole, root, made),
         sections=[
-            Section("Which fusion", [Paragraph(_answer(against, short)), _fusions(whole, against, short)]),
-            *(
-                Section(
-                    f"{title}, beside semble",
-                    [
-                        Paragraph(semble_note(report)),
-                        *(_beside(report, measure) for measure in MEASURES),
-                        *cost(_pair(report)).blocks,
-                    ],
-                )
-                for title, report in (("Sub-folders", root), ("Whole trees", whole))
+            Section(
+                "Against semble", [_notes(whole, root), _semble(root, whole), Paragraph(COST_NOTE), _costs(root, whole)]
             ),
-            by_set(_pair(whole)),
-            Section("How it was made", [_made(whole, root, names, made)]),
+            Section("Which fusion", [Paragraph(FUSIONS), _fusions(whole, names)]),
         ],
     )
 
 
-def _answer(against: list[Versus], short: Mapping[str, str]) -> str:
-    said = [f"{short[one.candidate]} {_verdict(one.groups[HEADLINE][NDCG])}" for one in against]
-    return (
-        "The documents left open whether a saturation blend (`.75 vector + .25 lexical/(lexical+4)`, x .72 without "
-        "lexical evidence) or DBSF is the better fusion. All are measured here over the same legs, with the weights of "
-        "the default where they have any, on whole trees; `two legs` has words and vectors alone, as the documents "
-        f"had. Against the default, in {NDCG} of the headline: {'; '.join(said)}."
+OPENING = """**Question.** How well does `trivet code` find the files that answer a question, and which fusion is
+best?
+
+**Answer.** On whole trees, {ndcg} is {ours:.3f}, semble's {theirs:.3f}:
+{difference}. {fusions}
+
+**Method.** `{command}`. {queries:,} queries about {sets}
+repositories, scored by file. *{headline}* leaves out the look-ups made by a program (*symbol-auto*,
+*symbol-qualified*, *symbol-spoken*). *{own}* are the strata of semble's annotations (*arch*,
+*nl*, *symbol*). semble {version} runs {model}.
+{machine}, {date}, commit {commit}. [code.json](code.json) has every
+interval, repository, recipe and version. Ranking was tuned on 16 of the repositories."""
+COST_NOTE = """Time to index all repositories from nothing, and per query for ten chunks. The machine is shared, so
+compare processor times:"""
+FUSIONS = """Whole trees. The fusions use the same legs and, where they have any, the default's weights; *two
+legs* means words and vectors alone. *saturation* is `.75 vector + .25 lexical/(lexical+4)`, times
+.72 without a lexical score. Cells: value, difference from the default."""
+
+
+def _opening(whole: CodeReport, root: CodeReport, made: Mapping[str, Any]) -> str:
+    arms = {arm.name: arm.groups[HEADLINE].measures[NDCG].mean for arm in (whole.arms[0], _arm(whole, SEMBLE))}
+    ours, theirs = arms.values()
+    better = [one.candidate for one in _fusions_compared(whole) if one.groups[HEADLINE][NDCG].low > 0]
+    semble = whole.manifest[SEMBLE]
+    return OPENING.format(
+        ndcg=f"{NDCG} of the {HEADLINE} queries",
+        ours=ours,
+        theirs=theirs,
+        difference=_difference(_against_semble(whole)[HEADLINE][NDCG]),
+        fusions=f"Better: {', '.join(better)}." if better else "No other fusion of the same legs is better.",
+        version=semble["version"],
+        model="with its model" if semble["model"] else "on words alone; its model could not be loaded",
+        command=made["command"],
+        queries=sum(whole.sets.values()),
+        sets=len(whole.sets),
+        headline=HEADLINE,
+        own=OWN,
+        machine=made["machine"],
+        date=made["date"][:10],
+        commit=made["commit"][:12],
     )
 
 
-def _verdict(one: Difference) -> str:
-    shown = "worse" if one.high < 0 else "better" if one.low > 0 else "no difference shown"
-    return f"{one.difference:+.3f} ({one.low:+.3f} to {one.high:+.3f}), {shown}"
+def _notes(whole: CodeReport, root: CodeReport) -> Paragraph:
+    """Recall, and where semble is better."""
+    ours, theirs = (arm.by_set for arm in (whole.arms[0], _arm(whole, SEMBLE)))
+    behind = [name for name in whole.sets if ours[name][HEADLINE][NDCG] < theirs[name][HEADLINE][NDCG]]
+    recalls = [
+        f"{_arm(report, name).groups[HEADLINE].measures[RECALL].mean:.3f}"
+        for report in (root, whole)
+        for name in (report.arms[0].name, SEMBLE)
+    ]
+    return Paragraph(
+        f"Headline {RECALL}, Trivet and semble: sub-folders {recalls[0]} and {recalls[1]}, whole trees {recalls[2]} "
+        f"and {recalls[3]}.\nOn whole trees, semble is better on {', '.join(behind)}."
+    )
 
 
-def _fusions(report: CodeReport, against: list[Versus], short: Mapping[str, str]) -> Table:
-    first, *others = [arm for arm in report.arms if arm.name != SEMBLE]
-    groups = list(first.groups)
-    rows = [(short[first.name], *(f"{first.groups[group].measures[NDCG].mean:.3f}" for group in groups))]
-    for arm, versus in zip(others, against, strict=True):
-        cells = [(arm.groups[group].measures[NDCG].mean, versus.groups[group][NDCG]) for group in groups]
-        rows.append((short[arm.name], *(f"{mean:.3f}{_mark(one)}" for mean, one in cells)))
-    return Table((f"{NDCG} (- or +: its interval is below or above the default)", *groups), rows)
+def _semble(*reports: CodeReport) -> Table:
+    header = [NDCG, "queries"]
+    for report in reports:
+        header += (f"{SCOPES[report.scope]}: Trivet", "semble", "difference")
+    rows = []
+    for group, first in reports[0].arms[0].groups.items():
+        row = [group, str(first.queries)]
+        for report in reports:
+            means = [arm.groups[group].measures[NDCG].mean for arm in (report.arms[0], _arm(report, SEMBLE))]
+            row += [*(f"{mean:.3f}" for mean in means), _difference(_against_semble(report)[group][NDCG])]
+        rows.append(row)
+    return Table(header, rows)
 
 
-def _mark(one: Difference) -> str:
-    return " -" if one.high < 0 else " +" if one.low > 0 else ""
+def _costs(*reports: CodeReport) -> Table:
+    rows = [[SCOPES[report.scope], *row] for report in reports for row in cost_rows(_pair(report))]
+    return Table(("", *COST), rows)
+
+
+def _fusions(report: CodeReport, names: Mapping[str, str]) -> Table:
+    against = {one.candidate: one.groups for one in _fusions_compared(report)}
+    rows = []
+    for name, recipe in names.items():
+        arm = next(arm for arm in report.arms if arm.name == recipe)
+        row = [name]
+        for group in FUSION_GROUPS:
+            versus = f", {_difference(against[recipe][group][NDCG])}" if recipe in against else ""
+            row.append(f"{arm.groups[group].measures[NDCG].mean:.3f}{versus}")
+        rows.append(row)
+    return Table((NDCG, *FUSION_GROUPS), rows)
+
+
+def _arm(report: CodeReport, name: str) -> CodeArm:
+    return next(arm for arm in report.arms if arm.name == name)
+
+
+def _against_semble(report: CodeReport) -> Mapping[str, Mapping[str, Difference]]:
+    return next(one.groups for one in report.differences if one.base == SEMBLE)
+
+
+def _fusions_compared(report: CodeReport) -> list[CodeComparison]:
+    return [one for one in report.differences if one.base != SEMBLE]
 
 
 def _pair(report: CodeReport) -> CodeReport:
     """The default and semble alone."""
-    arms = tuple(arm for arm in report.arms if arm is report.arms[0] or arm.name == SEMBLE)
-    return msgspec.structs.replace(report, arms=arms)
+    return msgspec.structs.replace(report, arms=(report.arms[0], _arm(report, SEMBLE)))
 
 
-def _beside(report: CodeReport, measure: str) -> Table:
-    shown = table(_pair(report), measure)
-    found = {one.base: one.groups for one in report.differences}.get(SEMBLE)
-    header = (measure, *shown.header[1:], *(("difference", "95 % interval") if found else ()))
-    if not found:
-        return Table(header, shown.rows)
-    rows = [
-        (*row, f"{found[row[0]][measure].difference:+.4f}", _interval(found[row[0]][measure])) for row in shown.rows
-    ]
-    return Table(header, rows)
-
-
-def _interval(one: Difference) -> str:
-    return f"{one.low:+.4f} to {one.high:+.4f}"
-
-
-def _made(whole: CodeReport, root: CodeReport, names: Mapping[str, str], made: Mapping[str, Any]) -> Table:
-    loads = {
-        f"load on {report.scope}": f"{report.manifest['load_before']} to {report.manifest['load_after']}"
-        for report in (whole, root)
-    }
-    facts = {**made, "versions": whole.manifest["versions"], **loads, **names}
-    return Table(("", ""), [(key, str(value)) for key, value in facts.items()])
+def _difference(one: Difference) -> str:
+    return f"{one.difference:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
 
 
 def kept(report: CodeReport) -> dict[str, Any]:

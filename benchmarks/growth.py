@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manifest import manifest
-from trivet.graph.hubs import Hubs
-from trivet.graph.network import Network
-from trivet.graph.walk import Masses, walk
+from trivet.graph.network import Hubs, Network
+from trivet.graph.walk import NodeMasses, walk
 from trivet.models.embed import load
 from trivet.search.recipe import DEFAULT
-from trivet.store.relational.matrix import Matrix, MatrixArrays, sign_codes
-from trivet.store.scoring import Postings, Visible, score
+from trivet.store.relational.index.postings import Postings, VisibleMemories, score
+from trivet.store.relational.index.vector_matrix import Matrix, MatrixArrays, sign_codes
 
 DIMENSION, LATENT = 384, 48
 PORTION = 100_000
@@ -36,7 +35,7 @@ WORDS_ASKED = 6
 MENTIONS = 7
 DEPTH = 100
 
-_NOTHING = Masses(np.zeros(0, np.int32), np.zeros(0))
+_NOTHING = NodeMasses(np.zeros(0, np.int32), np.zeros(0))
 
 
 def main() -> None:
@@ -55,7 +54,7 @@ def _measure(size: int, work: Path) -> dict[str, float]:
     """Medians in milliseconds."""
     chance = np.random.default_rng(7)
     lengths, importances = np.full(size + 1, 40, np.float32), np.full(size + 1, 0.5, np.float64)
-    visible = Visible(np.append(np.ones(size, bool), False), lengths, importances, size, 40.0)
+    visible = VisibleMemories(np.append(np.ones(size, bool), False), lengths, importances, size, 40.0)
     stages: dict[str, Iterator[float]] = {
         "dense: codes, then 1,000 vectors": _dense(size, visible.mask, work, chance),
         "lexical: six words": _lexical(size, visible, chance),
@@ -84,7 +83,7 @@ def _dense(size: int, mask: NDArray[np.bool_], work: Path, chance: np.random.Gen
     file.unlink()
 
 
-def _lexical(size: int, visible: Visible, chance: np.random.Generator) -> Iterator[float]:
+def _lexical(size: int, visible: VisibleMemories, chance: np.random.Generator) -> Iterator[float]:
     """Words by their rank, which is drawn so that a word of rank 30 and one of rank 30,000 are asked for as often."""
     for _ in range(QUERIES):
         ranks = np.exp(chance.uniform(np.log(20), np.log(50_000), WORDS_ASKED))
@@ -112,10 +111,10 @@ def _graph(size: int, mask: NDArray[np.bool_], chance: np.random.Generator) -> I
     concepts = ranks.astype(np.int32)
     network = Network.of(memories, concepts, np.zeros(len(memories), np.uint8), {})
     hubs = Hubs()
-    walk(network, mask, Masses(memories[:70:7], np.ones(10)), _NOTHING, DEFAULT.walk, hubs)
+    walk(network, mask, NodeMasses(memories[:70:7], np.ones(10)), _NOTHING, DEFAULT.walk, hubs)
     for _ in range(QUERIES):
         seeds = np.unique(chance.integers(0, size, 10)).astype(np.int32)
-        hits = Masses(seeds, np.ones(len(seeds)))
+        hits = NodeMasses(seeds, np.ones(len(seeds)))
         yield _milliseconds(lambda hits=hits: walk(network, mask, hits, _NOTHING, DEFAULT.walk, hubs))  # type: ignore[misc]
 
 

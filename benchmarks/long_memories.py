@@ -29,8 +29,8 @@ from manifest import manifest
 from quick_vectors import quick_vectors
 from texts import long_memories, queries
 from trivet import Trivet
-from trivet.lab.dataset import Document
-from trivet.lab.originals.locomo import read
+from trivet.lab.datasets.conversation_collections import read_locomo
+from trivet.lab.datasets.dataset import Document
 from trivet.models.embed import load
 
 # The longest is about the most that fits into one memory (32 KiB).
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _chats(data: Path) -> Kind:
-    dataset = read(data)
+    dataset = read_locomo(data)
     asked = [query.text for query in dataset.queries]
     random.Random(5).shuffle(asked)
     return Kind(

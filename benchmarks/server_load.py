@@ -30,7 +30,7 @@ from server_clients import Client, load_from_another_process
 from speed import manifest
 from texts import queries
 from trivet import Trivet
-from trivet.memory.accounts import make_key
+from trivet.memory.admin.accounts import make_key
 from trivet.models.embed import load
 
 Figures = dict[str, Any]
@@ -158,7 +158,7 @@ def _stores(given: argparse.Namespace) -> Iterator[Mapping[str, tuple[str | None
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from support.postgres_server import PostgresServer
     from trivet.store.postgres import PostgresStore
-    from trivet.store.postgres.import_sqlite import import_sqlite
+    from trivet.store.postgres.maintenance import import_sqlite
 
     server = PostgresServer()
     try:

@@ -36,8 +36,8 @@ from trivet import Trivet
 from trivet.memory import remember
 from trivet.models import WEIGHTS
 from trivet.models.embed import load
+from trivet.models.rerank.registry import PRESETS, RerankSpec
 from trivet.models.rerank.registry import load as load_reranker
-from trivet.models.rerank.spec import PRESETS, RerankSpec
 
 BULK = 1_500
 QUERIES = 300
@@ -286,7 +286,7 @@ def _index_file(path: Path) -> Figures:
 def write_index(path: Path) -> Figures:
     with Trivet.open(path, background=False) as trivet:
         files = trivet.engine.store._database.index_files
-        files.throw_away()
+        files.discard()
         took = _milliseconds(trivet.engine.store.upkeep.renew_index)
         written = sum(file.stat().st_size for file in files.folder.glob("*"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

@@ -36,8 +36,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from manifest import manifest
 from trivet import Trivet, TrivetError
-from trivet.memory.accounts import RIGHTS, make_key
-from trivet.serve.resident.syncing import Syncing
+from trivet.memory.admin.accounts import RIGHTS, make_key
+from trivet.serve.resident.sync_worker import SyncWorker
 from trivet.store.records import Passage
 from trivet.sync import verbs
 from trivet.types import Caller
@@ -120,16 +120,16 @@ class Server:
 
 def count_statements(path: str) -> None:
     """Counts what this process asks of the store at `path`, and writes the count down."""
-    from trivet.store.sqlite import database
+    from trivet.store.sqlite import connections
 
     counts = [0]
 
-    class Counting(database.Connection):
+    class Counting(connections.Connection):
         def execute(self, *arguments: Any) -> Any:
             counts[0] += 1
             return super().execute(*arguments)
 
-    database.Connection = Counting  # type: ignore[misc]
+    connections.Connection = Counting  # type: ignore[misc]
 
     def note() -> None:
         while True:
@@ -268,7 +268,7 @@ class Watched:
         self.memory = memory
         self.arrived = threading.Event()
         self.wanted = 10**9
-        self.following = Syncing(partial(self._using))
+        self.following = SyncWorker(partial(self._using))
         self.following.start()
 
     @contextmanager
@@ -402,7 +402,7 @@ def _write_until(
 
 def _is_level(laptop: Trivet) -> bool:
     try:
-        verbs.synced_now(laptop.engine)
+        verbs.sync_now(laptop.engine)
         return verbs.verify(laptop.engine).level
     except TrivetError as error:
         print(error)

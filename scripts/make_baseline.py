@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from trivet.lab.bench import open_bench
-from trivet.lab.dataset_files import house
-from trivet.lab.gate import JUDGED_BY
-from trivet.lab.run import run_arm
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.gate import GATE_MEASURES
+from trivet.lab.measure.run import run_arm
 
 TARGET = Path(__file__).resolve().parents[1] / "tests" / "acceptance" / "lab" / "baseline"
 
@@ -25,7 +25,7 @@ def main() -> None:
             {
                 "query": query.id,
                 "stratum": query.stratum,
-                "measures": {name: round(per_query[name][query.id], 4) for name in JUDGED_BY},
+                "measures": {name: round(per_query[name][query.id], 4) for name in GATE_MEASURES},
             }
             for query in bench.dataset.queries
         ]

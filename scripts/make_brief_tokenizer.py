@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from model_folders import WEIGHTS, note_sums
-from trivet.models.brief_tokenizer import FRAME, LONGEST, NO_RANK, ROW, TOKENS
+from trivet.models.vocabulary import FRAME, LONGEST, NO_RANK, ROW, TOKENS
 
 
 def main() -> None:

@@ -164,7 +164,7 @@ def _long_word(chance: random.Random) -> str:
 
 def _serve(folder: str, share: int) -> None:
     """In the server's own process. The bounds are changed before anything makes a cache."""
-    from trivet.bounded_cache import BoundedCache
+    from trivet.common.bounded_cache import BoundedCache
 
     made = BoundedCache.__init__
 
@@ -173,8 +173,8 @@ def _serve(folder: str, share: int) -> None:
 
     BoundedCache.__init__ = smaller  # type: ignore[method-assign,assignment]
 
-    from trivet.memory.accounts import RIGHTS, make_key
-    from trivet.serve.http.server import for_server, listen, run
+    from trivet.memory.admin.accounts import RIGHTS, make_key
+    from trivet.serve.http.server import listen, run, server_settings
     from trivet.serve.http.tenants import Tenants
     from trivet.settings import Settings
     from trivet.trivet import Trivet
@@ -183,7 +183,7 @@ def _serve(folder: str, share: int) -> None:
     path = str(Path(folder) / "memory.db")
     # Without a model, which would take most of the time: what is asked for by words alone comes tens of times as often.
     plain = Settings(path=path, embedder="none", rerank="off", server_requests_a_minute=often, server_burst=often)
-    settings = for_server(plain)
+    settings = server_settings(plain)
     keys = []
     for tenant in TENANTS:
         with Trivet.open(settings=settings, tenant=tenant, background=False) as trivet:

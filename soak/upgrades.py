@@ -27,8 +27,8 @@ from trivet import Trivet
 from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import SCHEMA_VERSION as POSTGRES_VERSION
 from trivet.store.relational.store import RelationalStore
-from trivet.store.sqlite import SqliteStore
 from trivet.store.sqlite.database import SCHEMA_VERSION
+from trivet.store.sqlite.store import SqliteStore
 from trivet.types import Memory
 
 # Kills of a whole campaign, for each version of each store.

@@ -22,9 +22,9 @@ from soak.ledger import Ledger
 from soak.lying_embedder import LyingEmbedder
 from soak.writing import Opening
 from support.postgres_server import PostgresServer
-from support.resident_home import end_resident, start_resident
+from support.resident_home import start_resident, stop_resident
 from trivet import Trivet
-from trivet.memory.accounts import RIGHTS, make_key
+from trivet.memory.admin.accounts import RIGHTS, make_key
 from trivet.types import LOCAL
 
 # Room for what some dozens of rounds write, many times over.
@@ -102,7 +102,7 @@ class World:
         try:
             yield running
         finally:
-            end_resident(running)
+            stop_resident(running)
 
     def by_resident(self) -> Opening:
         environment = {**self.environment, "TRIVET_RESIDENT": "use"}

@@ -37,7 +37,7 @@ class Opening(msgspec.Struct, frozen=True):
 
     def open(self) -> Trivet:
         if self.resident:
-            from trivet.serve.resident.connect import open_memory
+            from trivet.serve.resident.client import open_memory
 
             return open_memory(self.address, **self.settings)
         return Trivet.open(self.address, **self.settings)

@@ -95,8 +95,8 @@ def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def _no_endpoint_of_another_test() -> Iterator[None]:
     """Which endpoints are silent is known to the whole process, so a test would be told of those of the one before."""
     yield
-    if (known := sys.modules.get("trivet.breaker")) is not None:
-        known.forget_all()
+    if (known := sys.modules.get("trivet.common.breaker")) is not None:
+        known.reset_breakers()
 
 
 @pytest.fixture

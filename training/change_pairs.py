@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.memory.changes.compare import COMPARED, LONGEST_CHARACTERS
+from trivet.memory.supersession.compare import MAX_COMPARED_CHARACTERS, NEAREST_COMPARED
 from trivet.models.embed.registry import load
 
 Vectors = Mapping[str, NDArray[np.float32]]
@@ -80,8 +80,8 @@ def main() -> None:
         "check": [
             *check,
             *_of_others(check, others, vectors),
-            *_of_pairs(check, vectors, seen, COMPARED),
-            *_of_stores(check_stores, vectors, seen, COMPARED),
+            *_of_pairs(check, vectors, seen, NEAREST_COMPARED),
+            *_of_stores(check_stores, vectors, seen, NEAREST_COMPARED),
         ],
     }
     with lzma.open(options.output, "wt", encoding="utf-8") as file:
@@ -197,7 +197,7 @@ def _linked(members: Sequence[Row]) -> dict[str, int]:
 def _of_stores(stores: Sequence[Store], vectors: Vectors, seen: Seen, count: int) -> Iterator[Row]:
     for store in stores:
         for new, older in zip(store.texts, store.older, strict=True):
-            if len(new) <= LONGEST_CHARACTERS:
+            if len(new) <= MAX_COMPARED_CHARACTERS:
                 for old in _nearest(new, [text for text in older if text != new], vectors, count):
                     yield from _judged(new, old, store.name, store.name, seen)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from code_definitions import LANGUAGES
 
-SMALLEST_FILE, LARGEST_FILE = 200, 150_000  # bytes
+SMALLEST_FILE, MAX_FILE_BYTES = 200, 150_000  # bytes
 MOST_COMMITS_READ = 1800
 MOST_PATHS_CHANGED = 12
 MOST_FILES_CHANGED = 4  # other than tests: a message about more says little about each
@@ -67,7 +67,7 @@ def newest_files(folder: Path) -> list[tuple[str, str]]:
         mode, _, blob, size = about.split()
         if (
             mode in ("100644", "100755")
-            and SMALLEST_FILE <= int(size if size.isdigit() else 0) <= LARGEST_FILE
+            and SMALLEST_FILE <= int(size if size.isdigit() else 0) <= MAX_FILE_BYTES
             and is_source(path)
         ):
             rows.append((path, blob))
@@ -87,7 +87,7 @@ def blobs(folder: Path, wanted: Iterable[str]) -> Iterator[tuple[str, str]]:
             if len(about) != 3:
                 continue
             data = process.stdout.read(int(about[2]) + 1)[:-1]
-            if len(data) <= LARGEST_FILE and b"\0" not in data[:4000]:
+            if len(data) <= MAX_FILE_BYTES and b"\0" not in data[:4000]:
                 yield blob, data.decode(errors="replace").replace("\r\n", "\n")
         process.stdin.close()
 

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from trivet.analyse.term_hash import hashed
+from trivet.analyse.terms import hashed
 from trivet.code.encoder import FOLDER, SCALE
 
 NAME = "trivet-code-words"

@@ -25,7 +25,7 @@ _part = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # A term must stand in so many repositories: names that only one project has would be learned by heart.
 REPOSITORIES = 3
 # Occurrences take seven bits of a byte, and that the path holds the term the eighth.
-MOST_COUNTED, IN_PATH = 127, 128
+MAX_COUNTED_WORDS, IN_PATH = 127, 128
 
 
 def main() -> None:
@@ -70,14 +70,14 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 def terms(text: str) -> list[str]:
     """As the product takes them; imported here, since the machine with the GPU has only the rest of this file."""
-    from trivet.code.index.terms import words_of
+    from trivet.code.encoder import words_of
 
     return [term for word in words_of(text) for term in _of_word(word)]
 
 
 @cache
 def _of_word(word: str) -> tuple[str, ...]:
-    from trivet.analyse.languages import ENGLISH
+    from trivet.analyse import ENGLISH
     from trivet.analyse.terms import terms_in
 
     return tuple(dict.fromkeys(terms_in(ENGLISH)(word)))
@@ -86,7 +86,7 @@ def _of_word(word: str) -> tuple[str, ...]:
 def document(row: dict[str, Any]) -> Counter[str]:
     """How often each term stands in the code; a term of the path counts `IN_PATH` beside that."""
     path = row["path"]
-    counts = Counter({term: min(count, MOST_COUNTED) for term, count in Counter(terms(row["code"])).items()})
+    counts = Counter({term: min(count, MAX_COUNTED_WORDS) for term, count in Counter(terms(row["code"])).items()})
     for term in set(terms(path.rpartition(".")[0] or path)):
         counts[term] += IN_PATH
     return counts
@@ -119,7 +119,7 @@ def surfaces(rows: list[dict[str, Any]], vocabulary: list[str]) -> list[str]:
 
 
 def _written(text: str) -> list[str]:
-    from trivet.code.index.terms import words_of
+    from trivet.code.encoder import words_of
 
     return words_of(text)
 

@@ -20,10 +20,10 @@ from typing import Any
 
 from eval_texts import CORPORA, Memory, passages_of
 from trivet.analyse import analyse_query
-from trivet.lab.bench import Bench, memory_id, open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.dataset import Dataset, Query
-from trivet.lab.dataset_files import house
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.dataset import Dataset, Query
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import Bench, memory_id, open_bench
 from trivet.search.recipe import parse_recipe
 from trivet.types import Filter, Ranking
 

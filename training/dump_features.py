@@ -34,18 +34,17 @@ import numpy as np
 
 from kept_vectors import keep_vectors
 from trivet.contract import Recall
-from trivet.lab.bench import Bench, open_bench
-from trivet.lab.catalog import IMPORTERS
-from trivet.lab.dataset import RELEVANT, Dataset, Document, Judgement, Query
-from trivet.lab.dataset_files import house, load
-from trivet.lab.delivery import ANSWERS
-from trivet.memory.answer.rerank import texts_to_read
-from trivet.memory.recall import retrieve
-from trivet.search.asking import ask
-from trivet.search.filters import filter_of
+from trivet.lab.datasets.catalog import IMPORTERS
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Document, Judgement, Query
+from trivet.lab.datasets.plain_layout import house, load
+from trivet.lab.measure.bench import Bench, open_bench
+from trivet.lab.measure.delivery import ANSWERS
+from trivet.memory.answer.rerank import rerank_texts
+from trivet.memory.answer.retrieve import retrieve
 from trivet.search.fuse import fuse
+from trivet.search.query import ask, build_filter
 from trivet.search.recipe import parse_recipe
-from trivet.search.relevance.features import Evidence, feature_names
+from trivet.search.relevance_features import Evidence, feature_names
 
 COLLECTIONS = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
 PAIRS = ("squad_v1.1", "quac", "boolq", "policyqa", "medquad", "selqa")
@@ -256,7 +255,7 @@ def ask_all(bench: Bench, asked: Sequence[Asked], dump: Dump, corpus: str) -> No
 
 def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None:
     engine, recipe = bench.trivet.engine, parse_recipe(name)
-    filter = filter_of(Recall(query=asked.query.text, scope=asked.query.scope), engine.settings, None)
+    filter = build_filter(Recall(query=asked.query.text, scope=asked.query.scope), engine.settings, None)
     question = ask(engine.store, asked.query.text, filter, recipe.bm25)
     retrieved = retrieve(engine, question, filter, recipe)
     fused = fuse(recipe.fusion, retrieved.rankings)
@@ -266,7 +265,7 @@ def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None
     if "dense" in recipe.legs:
         first = [memories[hit.id] for hit in fused[:READ]]
         places = {memory.id: place for place, memory in enumerate(first)}
-        texts = texts_to_read(engine, question, first, retrieved.rankings)
+        texts = rerank_texts(engine, question, first, retrieved.rankings)
         dump.reading.append(
             {
                 "query": number,

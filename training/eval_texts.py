@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trivet.lab.catalog import import_original
-from trivet.lab.dataset import Dataset, Document
-from trivet.lab.dataset_files import collection, house, lives
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.dataset import Dataset, Document
+from trivet.lab.datasets.plain_layout import collection, house, lives
 from trivet.memory.passages import cut
 from trivet.models.embed.base import Embedder
 from trivet.models.embed.onnx import bundled

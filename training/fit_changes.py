@@ -4,7 +4,7 @@
         --output src/trivet/memory/changes/changes.json
 
 The pairs are those of change_pairs.py, the scores those of score_changes.py: the reader that ships did not see them.
-Logistic regression with a ridge over the features of `trivet.memory.changes` gives the first sight, for each bundled
+Logistic regression with a ridge over the features of `trivet.memory.supersession` gives the first sight, for each bundled
 embedder and without vectors; three more numbers weigh it with what the reader says. A new text is also set against its
 nearest neighbours, in its own store and in others, which are no updates and count little. The manifest tells what was
 noticed among pairs that neither saw: in five folds, twice, and among those of `check`; for everyday pairs alone, half
@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.memory.changes.compare import ONE_MATTER
-from trivet.memory.changes.verdict import READ, SEEN, Older, features_of, of_vectors
-from trivet.models.embed.background import background_of
+from trivet.memory.supersession.compare import MIN_NEARNESS
+from trivet.memory.supersession.verdict import READ, SEEN, OlderText, features_of, nearness_features
+from trivet.models.embed.base import similarity_baseline_of
 from trivet.models.embed.registry import load
 
 Numbers = NDArray[np.float64]
@@ -76,7 +76,7 @@ class Rows:
 
 
 def contrasts(lines: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
-    return [features_of(line["new"], Older(line["old"]))[1] for line in lines]
+    return [features_of(line["new"], OlderText(line["old"]))[1] for line in lines]
 
 
 def nearness(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
@@ -84,7 +84,7 @@ def nearness(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
     assert model is not None
     texts = sorted({line[side] for line in lines for side in ("old", "new")})
     vectors = dict(zip(texts, np.asarray(model.embed_documents(texts)), strict=True))
-    background = background_of(model)
+    background = similarity_baseline_of(model)
     return np.array([background.nearness(float(vectors[line["old"]] @ vectors[line["new"]])) for line in lines])
 
 
@@ -97,7 +97,8 @@ def rows_of(
     """`alike`: how near the vectors are."""
     numbers: dict[str, int] = {}
     found = [
-        {**features, **of_vectors(how_near)} for features, how_near in zip(contrasted, alike.tolist(), strict=True)
+        {**features, **nearness_features(how_near)}
+        for features, how_near in zip(contrasted, alike.tolist(), strict=True)
     ]
     names = tuple(found[0])
     values = np.array([[features[name] for name in names] for features in found])
@@ -179,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--scores", type=Path, required=True, help="`check`: by the reader that ships")
-    parser.add_argument("--one-matter", type=float, default=ONE_MATTER, help="the least nearness that is compared")
+    parser.add_argument("--one-matter", type=float, default=MIN_NEARNESS, help="the least nearness that is compared")
     parser.add_argument("--sight", type=Path, help="a changes.json whose first sight is kept")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -241,7 +242,7 @@ def _write(path: Path, written: dict[str, Any]) -> None:
 
 
 def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
-    """How near they are, to choose from which on two memories are compared: `compare.ONE_MATTER`."""
+    """How near they are, to choose from which on two memories are compared: `compare.MIN_NEARNESS`."""
     parts = {"updates": rows.label, "neighbours in one store": rows.inside & ~rows.written & ~rows.label}
     return {
         name: np.quantile(alike[part], (0.02, 0.05, 0.1, 0.5, 0.9)).round(2).tolist() for name, part in parts.items()

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from trivet.lab.calibration import expected_calibration_error, refused, threshold_keeping
-from trivet.search.relevance.model import READ
+from trivet.lab.measure.delivery import expected_calibration_error, refused, threshold_keeping
+from trivet.search.relevance import READ
 
 Numbers = NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from fit_relevance import COSINES, GRAPH, WORDS, Dump, fit, load, matrix
-from trivet.lab.calibration import refused, threshold_keeping
+from trivet.lab.measure.delivery import refused, threshold_keeping
 
 READ, KEPT, DRAWS = 5, 0.95, 2_000
 

@@ -90,9 +90,9 @@ def main() -> None:
     # Only words that occur travel, under new numbers.
     used = np.unique(np.concatenate([theirs["teacher_ids"], *prompts.values()]))
     theirs["teacher_ids"] = np.searchsorted(used, theirs["teacher_ids"]).astype(np.int32)
-    renumbered = {name: np.searchsorted(used, ids).astype(np.int32) for name, ids in prompts.items()}
+    renumber_placeholders = {name: np.searchsorted(used, ids).astype(np.int32) for name, ids in prompts.items()}
     spelled = np.array([tokenizer.id_to_token(int(word)) or "" for word in used])
-    packed = {**arrays, **theirs, **renumbered, "teacher_words": spelled}
+    packed = {**arrays, **theirs, **renumber_placeholders, "teacher_words": spelled}
     np.savez_compressed(options.output / "pairs.npz", **packed)  # type: ignore[arg-type]
     _weights(reader, used, prompts, options.output)
     print(len(texts), "texts,", len(used), "words of the teacher")

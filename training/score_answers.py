@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from trivet.models.rerank.onnx import best, fast
+from trivet.models.rerank.local import best, fast
 
 RERANKERS = {"3": fast, "12": best}
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trivet.memory.changes.reader import FOLDER
+from trivet.memory.supersession.verdict import FOLDER
 from trivet.models import WEIGHTS
-from trivet.models.rerank.onnx import OnnxReranker, described
+from trivet.models.rerank.local import OnnxReranker, described
 
 LONGEST_SECONDS = 60.0
 

@@ -28,8 +28,8 @@ from peers.process import DriverFailed
 from peers.products import ARMS, LEFT_OUT, OURS, PRODUCTS, Arm
 from peers.quality import Bench, answers, earlier_answers, figures
 from peers.vectors import KeptVectors
-from trivet.lab.dataset import Dataset
-from trivet.lab.document import as_markdown
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.report.page import as_markdown
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 LOADED = "locomo"

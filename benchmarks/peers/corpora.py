@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trivet.lab.catalog import import_original
-from trivet.lab.dataset import Dataset, Document
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.dataset import Dataset, Document
 
 CORPORA = ("locomo", "cranfield")
 

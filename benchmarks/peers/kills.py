@@ -11,7 +11,7 @@ from typing import Any
 from peers.process import DriverFailed
 from peers.products import Arm
 from peers.quality import COUNT, Bench, messages
-from trivet.lab.dataset import Document
+from trivet.lab.datasets.dataset import Document
 
 ROUNDS = 6
 # A round kills after this many acknowledged writes, drawn by the seed.

@@ -11,7 +11,7 @@ from typing import Any
 
 from peers.products import Arm
 from peers.quality import COUNT, Bench, add, messages
-from trivet.lab.dataset import Dataset
+from trivet.lab.datasets.dataset import Dataset
 
 QUERIES = 300
 WARM = 20

@@ -1,4 +1,4 @@
-"""docs/results/peers.md, made from peers.json."""
+"""Make docs/results/peers.md from peers.json."""
 
 from __future__ import annotations
 
@@ -7,56 +7,67 @@ from typing import Any
 
 from peers.products import OURS
 from peers.quality import MEASURES
-from trivet.lab.document import Page, Paragraph, Section, Table
+from trivet.lab.report.page import Page, Paragraph, Section, Table
 
 Figures = Mapping[str, Any]
 
 MISSING = "–"
 MEGABYTE = 2**20
+REPEATED = """    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --quality --kills --load
+    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --times     # quiet machine
+
+DATA holds the collections as `trivet lab import` takes them; WORK keeps environments, vectors and
+answers. `benchmarks/peers/products.py` names versions and settings, and `drivers/` has one small file
+per product. To correct one, change its driver and run `--products NAME`."""
 COMMAND = "PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER"
-OPENING = (
-    "Trivet and products for the same purpose, on the same texts, in one run by `benchmarks/peers`; all figures are in "
-    "[peers.json](peers.json). Every product gets the same vectors, those of all-MiniLM-L6-v2 (the 8-bit one of "
-    "`tests/models/minilm`), through its own way of taking vectors or in the place of its model, and is set as its "
-    "manual says it does best. Below, *as it comes* is a plain install with its own model."
-)
-FAIRNESS = (
-    "Every scope of a collection has a store of its own (in LoCoMo a conversation, ten of them), and "
-    "gets nothing but the texts: no times, titles or tags. Every question asks for ten. The differences are to Trivet "
-    "with the same vectors, query by query, with 95 % intervals of the paired bootstrap; one that holds 0 shows no "
-    "difference. LoCoMo is counted by turn: a hit is a turn that is named as evidence. Trivet's defaults were chosen "
-    "on LoCoMo and Cranfield, among others ([evidence](evidence.md)); those of the others were not, as far as we know."
-)
-KILLED = (
-    "A driver writes one document at a time and says so when the product's call has returned; it is killed (SIGKILL) "
-    "within the next write, and the store is opened again and asked at once. Lost are documents that were acknowledged "
-    "and are gone; not found are those that a search for their own text does not bring among ten. A kill leaves what "
-    "the operating system has been given: this is no test of a power cut. Disk and memory are of one store with all "
-    "turns of LoCoMo, memory of the whole process after some hundred searches, with Python and the libraries."
-)
-TIMED = (
-    "One store with all turns of LoCoMo, by the clock of the driver, one request at a time. *With embedding* adds what "
-    "the model took for the same question in the same run (as it comes, its own model works inside the recall). "
-    "Writes have their vectors already, but for products as they come. They count until all can be found; recalls are "
-    "timed when nothing works in the background any more (Trivet as it comes compares memories for minutes after an "
-    "import)."
-)
+OPENING = """**Question.** How does Trivet compare with products for the same purpose, on the same texts with the
+same vectors?
+
+**Answer.** {verdicts} Differences are
+in nDCG@10 and significant.
+
+**Method.** `benchmarks/peers` runs all products on the same texts; [peers.json](peers.json) has all
+figures. Every product gets the vectors of all-MiniLM-L6-v2 (the 8-bit one of
+`tests/models/minilm`) and the best setting its manual documents. *As installed* is a plain install
+with its own model."""
+FAIRNESS = """Each scope of a collection has its own store (ten conversations in LoCoMo) and gets only texts: no times,
+titles or tags. Each question asks for ten hits. Differences are to Trivet with the same vectors,
+paired by question, with 95 % bootstrap intervals. LoCoMo counts the turns named as evidence.
+Trivet's defaults were chosen on LoCoMo and Cranfield, among others ([evidence](evidence.md)); the
+others' were not, as far as we know."""
+KILLED = """A driver writes one document at a time and acknowledges it when the product's call returns. SIGKILL
+strikes during the next write; then the store is opened and searched. *Lost*: acknowledged and gone.
+*Not found*: not among ten hits for its own text. This does not test power cuts. Disk and memory are
+for one store with all turns of LoCoMo; memory is of the whole process after some hundred searches."""
+TIMED = """One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time for the
+same question (as installed, the recall includes it). Writes come with their vectors, except as
+installed, and count until all can be found. Recalls start when no background work runs (Trivet as
+installed compares memories for minutes after an import)."""
 NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--times`)."
 
 
 def page(result: Figures) -> Page:
     return Page(
         title="Trivet and its peers",
-        opening=OPENING,
+        opening=OPENING.format(verdicts=" ".join(_verdicts(result))),
         sections=[
             Section("Quality", [Paragraph(FAIRNESS), *_quality(result)]),
-            Section("Killed in the middle of writes; disk and memory", [Paragraph(KILLED), _robustness(result)]),
+            Section("Kills, disk and memory", [Paragraph(KILLED), _robustness(result)]),
             Section("Times", [Paragraph(TIMED if result.get("times") else NOT_TIMED), *_times(result)]),
             Section("Versions and settings", [_settings(result)]),
             Section("Left out", [_pairs(("what", "why"), result.get("left_out", {}))]),
-            Section("How it was made", [Paragraph(_how()), _made(result)]),
+            Section("How to repeat it", [Paragraph(REPEATED), _made(result)]),
         ],
     )
+
+
+def _verdicts(result: Figures) -> Iterator[str]:
+    """On each collection, how many products with the same vectors are significantly worse and better than Trivet."""
+    for corpus, figures in result.get("quality", {}).items():
+        others = [one for name, one in figures["arms"].items() if not name.startswith(OURS)]
+        against = [one["against"][MEASURES[-1]] for one in others]
+        worse, better = sum(one["high"] < 0 for one in against), sum(one["low"] > 0 for one in against)
+        yield f"On {corpus}, {worse} of {len(others)} products are worse than Trivet and {better} better."
 
 
 def _quality(result: Figures) -> Iterator[Table]:
@@ -116,16 +127,6 @@ def _settings(result: Figures) -> Table:
     return Table(("product", "versions", "setting"), rows)
 
 
-def _how() -> str:
-    return (
-        f"`{COMMAND} --quality --kills --load`, and on a quiet machine `{COMMAND} --times`. That of `--data` holds the "
-        "collections as `trivet lab import` takes them; that of `--work` keeps environments, vectors and answers. "
-        "`benchmarks/peers/products.py` is the table of versions, `benchmarks/peers/drivers` has one small file a "
-        "product, which shows how it is used. To correct one, change its driver and run "
-        "`--products NAME`."
-    )
-
-
 def _made(result: Figures) -> Table:
     rows = [
         (
@@ -146,6 +147,6 @@ def _pairs(header: tuple[str, str], pairs: Mapping[str, str]) -> Table:
 
 
 def title(result: Figures, arm: str) -> str:
-    """Ours in bold, so that it is found at a glance in tables that are sorted by quality."""
+    """Return the arm's title, ours in bold."""
     name = str(result["arms"][arm]["title"])
     return f"**{name}**" if arm.startswith(OURS) else name

@@ -13,9 +13,9 @@ from peers.corpora import text_of
 from peers.process import Driver, DriverFailed
 from peers.products import Arm
 from peers.vectors import KeptVectors
-from trivet.lab.compare import paired
-from trivet.lab.dataset import Dataset, Document
-from trivet.lab.measures import Measured, Run, measure
+from trivet.lab.datasets.dataset import Dataset, Document
+from trivet.lab.measure.comparison import paired
+from trivet.lab.measure.measures import Measured, Run, measure
 
 MEASURES = ("recall@5", "nDCG@10")
 COUNT = 10

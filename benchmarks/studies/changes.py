@@ -21,7 +21,7 @@ import msgspec
 from embedder import add_embedder, identity
 
 from trivet import Trivet
-from trivet.lab.run import environment
+from trivet.lab.measure.run import environment
 
 OTHERS = 60
 SHOWN = 10

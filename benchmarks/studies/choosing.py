@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pools import FEATURES
 
-from trivet.lab.significance import bootstrap_means
+from trivet.lab.measure.comparison import bootstrap_means
 
 Values = NDArray[np.float64]
 

@@ -28,22 +28,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manifest import manifest
-from trivet.code.code_index import LONGEST_QUERY, CodeIndex
+from trivet.code.code_index import MAX_QUERY_CHARACTERS, CodeIndex
 from trivet.code.encoder import bundled as code_encoder
+from trivet.code.encoder import hashes_of
+from trivet.code.file_kind import Role
 from trivet.code.index.database import IndexFile
 from trivet.code.index.segment import Segment
-from trivet.code.index.terms import hashes_of
-from trivet.code.parse.decode import decode, lines_of
+from trivet.code.parse.file import decode, lines_of
 from trivet.code.recipe import DEFAULT
-from trivet.code.roles import Role
 from trivet.code.search.query import read_query
 from trivet.code.search.rank import rank, vector_of
 from trivet.code.tree import Root, read_file
 from trivet.lab.code import figures
-from trivet.lab.code.ask import falling
+from trivet.lab.code.search_runs import strictly_decreasing
 from trivet.lab.code.sets import CodeSet, read_sets
 from trivet.models import WEIGHTS
-from trivet.models.onnx import SharedWords, input_types, open_session, open_tokenizer
+from trivet.models.onnx import SharedEmbeddings, input_types, open_session, open_tokenizer
 
 RESULT = Path("docs/results/code-second-look.json")
 FILES, CHUNKS = 20, 250  # of a query, that a model reads
@@ -89,9 +89,9 @@ def _found(index: CodeIndex, root: Root, one: CodeSet) -> Found:
     paths = [segment.path.at(number) for number in range(len(segment.path))]
     found = Found(one.name, paths, np.array(segment.file), _calls(segment, view.roles))
     for query in one.queries:
-        if query.stratum in figures.MADE_UP:
+        if query.stratum in figures.GENERATED_STRATA:
             continue
-        text = query.text[:LONGEST_QUERY]
+        text = query.text[:MAX_QUERY_CHARACTERS]
         ranked = rank(view, read_query(text), DEFAULT, vector_of(code_encoder(), text))
         first: dict[int, tuple[int, float, int]] = {}
         for hit in ranked:
@@ -141,7 +141,7 @@ def _open(model: str) -> None:
     global _session
     shared = model != "embedder"
     name = json.loads((WEIGHTS / model / "model.json").read_text(encoding="utf-8")).get("words")
-    words = SharedWords(WEIGHTS / "words" / "words.npy", name) if shared else None
+    words = SharedEmbeddings(WEIGHTS / "words" / "words.npy", name) if shared else None
     file = WEIGHTS / model / "model.onnx"
     session = open_session(file, 1, ("SkipLayerNormFusion",) if shared else (), words)
     _session = (session, input_types(session, file), words)
@@ -250,7 +250,9 @@ def arms(founds: dict[str, Found], kept: Path) -> dict[str, Says]:
 
 def run_of(founds: dict[str, Found], says: Says | None, weight: float) -> dict[str, list[tuple[str, float]]]:
     return {
-        query: falling((found.paths[number], -place) for place, number in enumerate(_order(found, query, says, weight)))
+        query: strictly_decreasing(
+            (found.paths[number], -place) for place, number in enumerate(_order(found, query, says, weight))
+        )
         for found in founds.values()
         for query in found.files
     }
@@ -314,7 +316,7 @@ def _headline(sets: Sequence[CodeSet]) -> list[CodeSet]:
     """Without the look-ups that a program made."""
     kept = []
     for one in sets:
-        queries = tuple(query for query in one.queries if query.stratum not in figures.MADE_UP)
+        queries = tuple(query for query in one.queries if query.stratum not in figures.GENERATED_STRATA)
         grades = {query.id: one.grades[query.id] for query in queries}
         kept.append(CodeSet(name=one.name, tree=one.tree, root=one.root, queries=queries, grades=grades))
     return [one for one in kept if one.queries]

@@ -19,12 +19,12 @@ from typing import Any
 import msgspec
 from embedder import add_embedder, identity
 
-from trivet.lab.bench import open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.compare import paired
-from trivet.lab.dataset import Dataset, Document
-from trivet.lab.measures import Measured
-from trivet.lab.run import environment, run_arm
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.dataset import Dataset, Document
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.comparison import paired
+from trivet.lab.measure.measures import Measured
+from trivet.lab.measure.run import environment, run_arm
 
 MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 DEEP = 20

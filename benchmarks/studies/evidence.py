@@ -28,10 +28,10 @@ from lengths import some
 from pools import DEEP, Pool, Values, dataset_named, features, measured, pools
 from stored_vectors import Vectors, as_int8
 
-from trivet.lab.bench import Bench, memory_id, open_bench
-from trivet.lab.run import environment, run_arm
-from trivet.search.prior import importance_prior
+from trivet.lab.measure.bench import Bench, memory_id, open_bench
+from trivet.lab.measure.run import environment, run_arm
 from trivet.search.recipe import DEFAULT
+from trivet.search.relevance import importance_prior
 
 CORPORA = (*GROUPS, "house")
 # Weights are written lexical/dense/graph. Only their ratios matter, so dense is 12 everywhere.
@@ -82,7 +82,7 @@ def main() -> None:
     results: dict[str, Any] = {"manifest": manifest(options, corpora), **conclusions(corpora)}
     # What the fusion alone would choose is asked once more through whole recalls, and the bonus is measured there.
     chosen = [results["methods"]["spread"]["setting"], results[OF_WORDS]["on all"]]
-    asked = {one: recipe_of(one) for one in (SHIPPED, WITHOUT_GRAPH, *chosen)} | {one: one for one in BONUSES}
+    asked = {one: effective_recipe(one) for one in (SHIPPED, WITHOUT_GRAPH, *chosen)} | {one: one for one in BONUSES}
     whole = {name: _kept(name, options, _hash(asked), lambda bench: recalled(bench, asked)) for name in CORPORA}
     results["whole recalls"] = {one: row(whole, one, SHIPPED) for one in asked}
     options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -105,7 +105,7 @@ def fused(bench: Bench) -> Measured:
         _say(f"   {way}")
         found = pools(bench, "" if way == AS_SHIPPED else way)
         labels = [*EVERYTHING, *ALONE] if way == AS_SHIPPED else SPREAD
-        table = measured(found, [recipe_of(label) for label in labels])
+        table = measured(found, [effective_recipe(label) for label in labels])
         columns |= {_setting(label, way): table[:, place] for place, label in enumerate(labels)}
         columns[f"words, {way}"] = words_of_hits(found)
         if way == AS_SHIPPED:
@@ -195,7 +195,7 @@ def _by(corpora: Mapping[str, Measured], way: str) -> dict[str, Any]:
     return row(corpora, _setting(SHIPPED, way), SHIPPED) | {"median words of the hits": words}
 
 
-def recipe_of(setting: str) -> str:
+def effective_recipe(setting: str) -> str:
     """`spread 0.7/12/12 | depth(100)` as a recipe."""
     label, _, way = setting.partition(" | ")
     method, _, weights = label.partition(" ")

@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from embedder import add_embedder, identity
 
-from trivet.lab.catalog import import_original, imported_folder
-from trivet.lab.dataset import Dataset
-from trivet.lab.dataset_files import save
-from trivet.lab.run import environment
+from trivet.lab.datasets.catalog import import_original, imported_folder
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.datasets.plain_layout import save
+from trivet.lab.measure.run import environment
 
 CONFIGS = {"trivet": "default", "dense leg alone": "rrf(k=60) | legs(dense)"}
 

@@ -19,10 +19,10 @@ from typing import Any
 from embedder import add_embedder, identity
 
 from trivet import Trivet
-from trivet.lab.bench import memory_id
-from trivet.lab.dataset import Dataset, Query
-from trivet.lab.dataset_files import house
-from trivet.lab.run import environment
+from trivet.lab.datasets.dataset import Dataset, Query
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import memory_id
+from trivet.lab.measure.run import environment
 
 BEST = 3
 DEEPEST = 50

@@ -17,15 +17,15 @@ import numpy as np
 from stored_vectors import Vectors
 
 from trivet.analyse import Question
-from trivet.lab.bench import Bench, memory_id, open_bench
-from trivet.lab.compare import Comparison, correct, paired
-from trivet.lab.dataset import RELEVANT, Dataset, Query
-from trivet.lab.measures import Measured, measure
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query
+from trivet.lab.measure.bench import Bench, memory_id, open_bench
+from trivet.lab.measure.comparison import Comparison, correct, paired
+from trivet.lab.measure.measures import Measured, measure
 from trivet.memory.answer.decision import Retrieved
-from trivet.memory.recall import search_on
-from trivet.search.asking import ask
+from trivet.memory.answer.retrieve import run_dependent_legs
 from trivet.search.fuse import fuse
 from trivet.search.legs.leg import LegQuery
+from trivet.search.query import ask
 from trivet.search.recipe import DEFAULT, Recipe, parse_recipe
 from trivet.settings import Settings
 from trivet.trivet import Trivet
@@ -107,7 +107,7 @@ class Arms:
             return Ranking(leg="graph", floor=0.0)
         engine = self.bench.trivet.engine
         query = LegQuery(engine.store, engine.embedding, asked.question, asked.filter, recipe)
-        walked = search_on(engine, query, asked.found)
+        walked = run_dependent_legs(engine, query, asked.found)
         return next(one for one in walked.rankings if one.leg == "graph")
 
     def _measured(self, fusion: str, graphs: Sequence[Ranking]) -> Measured:

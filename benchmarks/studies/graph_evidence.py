@@ -40,10 +40,11 @@ from graph_arms import (
 from lengths import some
 from pools import dataset_named
 
-from trivet.graph.mentions import EXTRACTION_VERSION
-from trivet.lab.bench import Bench, lab_folder, open_bench
-from trivet.lab.run import environment
-from trivet.lab.significance import holm
+from trivet.graph.concepts import EXTRACTION_VERSION
+from trivet.lab.datasets.plain_layout import lab_folder
+from trivet.lab.measure.bench import Bench, open_bench
+from trivet.lab.measure.comparison import holm
+from trivet.lab.measure.run import environment
 from trivet.search.recipe import DEFAULT
 
 CORPORA = (*GROUPS, "house")

@@ -30,8 +30,8 @@ from postgres_scale import fill
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from speed import manifest
-from trivet.lab.bench import open_bench
-from trivet.lab.catalog import import_original
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.measure.bench import open_bench
 from trivet.search.recipe import DEFAULT
 from trivet.store.postgres import PostgresStore, Server
 from trivet.store.postgres import vectors as postgres_vectors

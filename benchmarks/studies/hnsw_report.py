@@ -1,4 +1,4 @@
-"""Writes hnsw.md and hnsw.svg beside the results of hnsw.py.
+"""Write hnsw.md beside the results of hnsw.py.
 
 python benchmarks/studies/hnsw_report.py docs/results/hnsw.json
 """
@@ -10,27 +10,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plt
 from tables import table
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
+INTRODUCTION = """# PostgreSQL's HNSW index by ef_search
 
-INTRODUCTION = """# The HNSW index of PostgreSQL, by ef_search
+**Question.** How much of an exact search does the index find, {depth} memories deep as a recall
+asks?
 
-How much of an exact search the index finds, {depth} memories deep as a recall asks (`recall@{depth}`) and among the
-first ten; `worst` is the question that lost most. Made by `{command}`, then `hnsw_report.py`, with PostgreSQL
-{postgresql}, pgvector {pgvector}, ef_construction {ef_construction}, the vectors of {embedder}, {date}. {note}
+**Answer.** At the shipped `hnsw.ef_search` = 200, it misses almost nothing on real texts and 2 % on
+made-up ones. A search asks for {rows} rows, since a memory may have several passages; a value below
+{rows} only makes the worst question worse. Trivet does not use the index for up to 5,000 visible
+memories: under a filter for 1 % of them, it loses nothing but is slower than an exact search.
 
-![recall by ef_search](hnsw.svg)
+**Method.** `{command}`,
+then `hnsw_report.py`. PostgreSQL {postgresql}, pgvector {pgvector} (built on this machine),
+ef_construction {ef_construction}, vectors of {embedder}, {date}. Two busy
+cores: compare times within a column. [hnsw.json](hnsw.json) has the filtered searches.
 """
-CLOSING = """A search asks the index for twice as many rows as memories, here {rows}, since a memory may have several
-passages. Where ef_search is less than that, the iterative scan goes on in steps of ef_search until it has them: 10 and
-20 find what 100 would, 40 what 120 would, at the price of a worse worst question. A value below {rows} saves nothing.
-`1 %` shows the index alone under a filter; the product does not ask it there: up to 5,000 visible memories are searched
-exactly."""
 
 
 def main() -> None:
@@ -38,39 +34,26 @@ def main() -> None:
     results = json.loads(source.read_text(encoding="utf-8"))
     about = results["manifest"]
     about["postgresql"] = about["postgresql"].removeprefix("PostgreSQL ")
-    parts = [INTRODUCTION.format(**about).strip()]
-    parts += [section(name, one, about["depth"]) for name, one in results["sets"].items()]
-    parts.append(CLOSING.format(rows=2 * about["depth"]))
-    source.with_suffix(".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    plot(results["sets"], about["depth"], source.with_suffix(".svg"))
+    text = INTRODUCTION.format(rows=2 * about["depth"], **about).strip()
+    source.with_suffix(".md").write_text(f"{text}\n\n{curves(results['sets'], about['depth'])}\n", encoding="utf-8")
 
 
-def section(name: str, one: Any, depth: int) -> str:
-    columns = ["filter", "ef_search", "recall@10", f"recall@{depth}", "worst", "median ms", "exact ms"]
-    rows = [
-        [row["filter"], str(row["ef_search"]), f"{row['recall@10']:.4f}", f"{row[f'recall@{depth}']:.4f}",
-         f"{row['worst question']:.2f}", f"{row['median ms']:.1f}", f"{row['exact ms']:.1f}"]
-        for row in one["curve"]
-    ]  # fmt: skip
-    head = f"## {name}: {one['memories']:,} memories, {one['questions']} questions, built in {one['built in s']:.0f} s"
-    return f"{head}\n\n{table(columns, rows)}"
+def curves(sets: Any, depth: int) -> str:
+    """A row for each ef_search, without a filter."""
+    columns = {"recall@10": ".3f", f"recall@{depth}": ".3f", "worst question": ".2f", "median ms": ".0f"}
+    rows: dict[int, list[str]] = {}
+    for one in sets.values():
+        for row in one["curve"]:
+            if row["filter"] == "everything":
+                cells = " / ".join(f"{row[name]:{form}}" for name, form in columns.items())
+                rows.setdefault(row["ef_search"], []).append(cells)
+    head = [f"{name}, {one['memories']:,} memories, exact {_exact(one):.0f} ms" for name, one in sets.items()]
+    told = f"Cells: {' / '.join(columns)}."
+    return f"{told}\n\n{table(['ef_search', *head], [[str(ef), *cells] for ef, cells in rows.items()])}"
 
 
-def plot(sets: Any, depth: int, path: Path) -> None:
-    figure, axes = plt.subplots(figsize=(7, 4))
-    for colour, (name, one) in zip(COLOURS, sets.items(), strict=False):
-        rows = [row for row in one["curve"] if row["filter"] == "everything"]
-        efs = [row["ef_search"] for row in rows]
-        axes.plot(efs, [row["recall@10"] for row in rows], "o-", color=colour, label=f"{name}, recall@10")
-        axes.plot(efs, [row[f"recall@{depth}"] for row in rows], "s--", color=colour, label=f"{name}, recall@{depth}")
-    axes.set_xscale("log")
-    axes.set_xticks(efs, [str(ef) for ef in efs])
-    axes.set_xlabel("ef_search")
-    axes.set_ylabel("found of an exact search")
-    axes.legend(fontsize=8)
-    axes.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+def _exact(one: Any) -> float:
+    return float(next(row["exact ms"] for row in one["curve"] if row["filter"] == "everything"))
 
 
 if __name__ == "__main__":

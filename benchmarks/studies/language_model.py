@@ -34,26 +34,33 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.conversations import Case, cases  # noqa: E402
 from trivet import Trivet  # noqa: E402
-from trivet.agents.capture import read  # noqa: E402
-from trivet.agents.capture.curate import curate  # noqa: E402
-from trivet.agents.capture.model import BadAnswer, Model  # noqa: E402
+from trivet.agents.capture import proposals as read  # noqa: E402
+from trivet.agents.capture.proposals import (  # noqa: E402
+    CaptureModel,
+    curate,  # noqa: E402
+)
 from trivet.agents.capture.rules import statements  # noqa: E402
 from trivet.errors import LegFailed  # noqa: E402
-from trivet.lab.bench import Bench, open_bench  # noqa: E402
-from trivet.lab.compare import paired  # noqa: E402
-from trivet.lab.dataset import RELEVANT, Dataset, Query  # noqa: E402
-from trivet.lab.dataset_files import house, load  # noqa: E402
-from trivet.lab.judge.endpoint import judge_by_endpoint  # noqa: E402
-from trivet.lab.judge.pool import Entry, Pool  # noqa: E402
-from trivet.lab.judge.record import Record  # noqa: E402
-from trivet.lab.measures import measure  # noqa: E402
-from trivet.lab.run import environment  # noqa: E402
-from trivet.lab.significance import bootstrap_means  # noqa: E402
-from trivet.memory.answer.expand import UNSURE  # noqa: E402
-from trivet.memory.background.triples import reader  # noqa: E402
-from trivet.memory.background.triples.reader import Triples  # noqa: E402
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query  # noqa: E402
+from trivet.lab.datasets.judgements import Record  # noqa: E402
+from trivet.lab.datasets.judges import judge_by_endpoint  # noqa: E402
+from trivet.lab.datasets.plain_layout import house, load  # noqa: E402
+from trivet.lab.datasets.pool import Entry, Pool  # noqa: E402
+from trivet.lab.measure.bench import Bench, open_bench  # noqa: E402
+from trivet.lab.measure.comparison import (
+    bootstrap_means,  # noqa: E402
+    paired,  # noqa: E402
+)
+from trivet.lab.measure.measures import measure  # noqa: E402
+from trivet.lab.measure.run import environment  # noqa: E402
+from trivet.memory.answer.expand import UNSURE_BELOW  # noqa: E402
+from trivet.memory.worker import triples as reader  # noqa: E402
+from trivet.memory.worker.triples import Triples  # noqa: E402
 from trivet.models import chat as chats  # noqa: E402
-from trivet.models.chat import Chat  # noqa: E402
+from trivet.models.chat import (
+    BadAnswer,  # noqa: E402
+    Chat,  # noqa: E402
+)
 from trivet.models.embed import load as load_embedder  # noqa: E402
 from trivet.models.http import Limits, post_json  # noqa: E402
 from trivet.settings import Settings  # noqa: E402
@@ -62,7 +69,7 @@ LIVES = ROOT / "src" / "trivet" / "lab" / "lives" / "dev"
 ENGLISH = ("s1-", "s2-", "s3-", "s4-", "s5-", "s6-", "s7-", "s8-")
 # Strata whose answers depend on how a question is worded, not on when it is asked.
 WORDED = ("plain", "paraphrase", "keyword", "typo", "abbreviation", "negation")
-PATIENT = Limits(seconds=3_600.0, deadline=3_600.0, attempts=1, most_bytes=2**20)
+LONG_LIMITS = Limits(seconds=3_600.0, deadline=3_600.0, attempts=1, most_bytes=2**20)
 TOKENS_A_DAY = 10**9
 SHORT_WORDS = 60
 LIMITS = {"expand": Settings().expand_time_limit_ms / 1000}
@@ -93,7 +100,7 @@ class Watched:
     def post(self, url: str, body: Mapping[str, Any], key: str, limits: Limits, *more: Any) -> Any:
         sent = body if self._with_format else {name: part for name, part in body.items() if name != "response_format"}
         began = time.perf_counter()
-        answer = post_json(url, sent, key, PATIENT, *more)
+        answer = post_json(url, sent, key, LONG_LIMITS, *more)
         usage, choice = answer.get("usage", {}), answer["choices"][0]
         self.requests.append(
             Request(
@@ -155,7 +162,7 @@ def expand(options: argparse.Namespace) -> Figures:
             for query in _answerable(bench.dataset):
                 first = bench.ask(query, "default", 10)
                 seen += 1
-                if (first.best_relevance or 0.0) >= UNSURE or len(before) >= options.most:
+                if (first.best_relevance or 0.0) >= UNSURE_BELOW or len(before) >= options.most:
                     continue
                 try:
                     again = bench.ask(query, "default", 10, expand=True)
@@ -238,10 +245,10 @@ def read_messages(options: argparse.Namespace) -> Figures:
     kept: list[bool] = []
     problems: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, _store(Path(folder), options) as memory:
-        model = Model(memory.engine)
+        model = CaptureModel(memory.engine)
         for case in messages:
             try:
-                found, bad = read._items(model.ask(read.INSTRUCTION, {"messages": [case.text]}), [case.text])
+                found, bad = read._items(model.ask(read.READ_INSTRUCTION, {"messages": [case.text]}), [case.text])
             except BadAnswer as error:
                 found, bad = [], 0
                 problems[str(error)] += 1

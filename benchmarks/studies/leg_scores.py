@@ -1,7 +1,6 @@
 """What the scores of each leg tell, and whether it means anything that a reranker and the fusion agree.
 
     TRIVET_DATA=/path/to/originals python benchmarks/studies/leg_scores.py --kept KEPT --queries 250
-    python benchmarks/studies/leg_scores_report.py docs/results/leg_scores.json
 
 Every query is answered by the default recipe; both rerankers then read its first candidates. What was seen of a corpus
 is kept in the folder KEPT, so that a run can be broken off and taken up again. `--corpora scifact:400` stores only so
@@ -26,14 +25,14 @@ import numpy as np
 from embedder import add_embedder, identity
 
 from trivet.analyse import analyse_query
-from trivet.lab.bench import Bench, open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.dataset import RELEVANT, Dataset, Document, Query
-from trivet.lab.dataset_files import house
-from trivet.lab.run import environment
-from trivet.lab.significance import bootstrap_means
-from trivet.memory.answer.rerank import reading_of
-from trivet.models.rerank.spec import PRESETS
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Document, Query
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import Bench, open_bench
+from trivet.lab.measure.comparison import bootstrap_means
+from trivet.lab.measure.run import environment
+from trivet.memory.answer.rerank import score_by_reranker
+from trivet.models.rerank.registry import PRESETS
 from trivet.search.fuse import fuse
 from trivet.search.recipe import DEFAULT
 from trivet.types import Candidate, Filter
@@ -146,7 +145,9 @@ def ask(bench: Bench, query: Query, words: Mapping[str, int]) -> Asked:
     fused = fuse(DEFAULT.fusion, retrieved.rankings)
     memories = list(engine.store.memories.get_many([hit.id for hit in fused[:READ]]).values())
     readings = {
-        name: reading_of(engine, name, question, memories, retrieved.rankings, time.monotonic() + NO_HURRY_SECONDS)
+        name: score_by_reranker(
+            engine, name, question, memories, retrieved.rankings, time.monotonic() + NO_HURRY_SECONDS
+        )
         for name in RERANKERS
     }
     grades = bench.dataset.grades[query.id]

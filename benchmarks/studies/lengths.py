@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from embedder import add_embedder
 
-from trivet.lab.bench import open_bench
-from trivet.lab.catalog import IMPORTERS, find_dataset, import_original
-from trivet.lab.dataset import Dataset
-from trivet.lab.run import run_arm
+from trivet.lab.datasets.catalog import IMPORTERS, find_dataset, import_original
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.run import run_arm
 
 BEFORE = "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
 MEASURE = "nDCG@10"

@@ -3,7 +3,7 @@
     python benchmarks/studies/name_pairs.py
 
 Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over
-thresholds, for vectors alone and for pairs that no rule of trivet.memory.background.triples.names tells apart.
+thresholds, for vectors alone and for pairs that no rule of trivet.memory.worker.triple_prompt tells apart.
 The pairs were written and labelled by hand, hard ones on purpose, and the rules and thresholds were chosen looking at
 them: this is no held-out measurement, and the precision of other neighbours may be higher or lower. What it
 can show is that vectors alone do not decide. Nearness is above the background of a model; of all-MiniLM-L6-v2 nobody
@@ -24,16 +24,16 @@ import msgspec
 import numpy as np
 from embedder import MINILM, SHIPPED, identity
 
-from trivet.graph.canonical import canonical
-from trivet.lab.run import environment
-from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, words_of
+from trivet.graph.concepts import canonical
+from trivet.lab.measure.run import environment
+from trivet.memory.worker.triple_prompt import DIFFERENT_NAME_NEARNESS, SAME_NAME_NEARNESS, may_be_same_name, words_of
 from trivet.models.embed import load
-from trivet.models.embed.background import background_of
+from trivet.models.embed.base import similarity_baseline_of
 
 ROOT = Path(__file__).parents[2]
 PAIRS = ROOT / "tests" / "unit" / "memory" / "triples" / "name_pairs.tsv"
 OUTPUT = ROOT / "docs" / "results" / "name_pairs.json"
-THRESHOLDS = sorted({round(0.5 + 0.01 * step, 2) for step in range(50)} | {SAME, DIFFERENT})
+THRESHOLDS = sorted({round(0.5 + 0.01 * step, 2) for step in range(50)} | {SAME_NAME_NEARNESS, DIFFERENT_NAME_NEARNESS})
 SHOWN = 12
 
 
@@ -47,7 +47,7 @@ class Pair(msgspec.Struct, frozen=True):
     @property
     def open(self) -> bool:
         """Neither solved by the canonical name nor ruled out."""
-        return canonical(self.first) != canonical(self.second) and could_be_one(self.first, self.second)
+        return canonical(self.first) != canonical(self.second) and may_be_same_name(self.first, self.second)
 
     @property
     def compared(self) -> bool:
@@ -62,7 +62,7 @@ def read_pairs(path: Path, embedder: str) -> list[Pair]:
     assert model is not None
     firsts, seconds = (model.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
     cosines = np.sum(firsts * seconds, axis=1)
-    nearness = background_of(model).nearness
+    nearness = similarity_baseline_of(model).nearness
     return [
         Pair(row["label"] == "same", row["kind"], row["a"], row["b"], nearness(float(cosine)))
         for row, cosine in zip(rows, cosines, strict=True)
@@ -111,7 +111,9 @@ def decided(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
 
 
 def _by_vector(nearness: float) -> str:
-    return "merged" if nearness >= SAME else "asked" if nearness >= DIFFERENT else "kept apart"
+    return (
+        "merged" if nearness >= SAME_NAME_NEARNESS else "asked" if nearness >= DIFFERENT_NAME_NEARNESS else "kept apart"
+    )
 
 
 def main() -> None:
@@ -121,7 +123,7 @@ def main() -> None:
     options = parser.parse_args()
     result = {
         "manifest": environment() | {"command": "python benchmarks/studies/name_pairs.py"},
-        "thresholds": {"same": SAME, "different": DIFFERENT, "of": identity(SHIPPED)},
+        "thresholds": {"same": SAME_NAME_NEARNESS, "different": DIFFERENT_NAME_NEARNESS, "of": identity(SHIPPED)},
         "embedders": {identity(one): measured(read_pairs(PAIRS, one)) for one in options.embedders},
     }
     options.output.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

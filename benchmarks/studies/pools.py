@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.analyse import Question
-from trivet.lab.bench import Bench, memory_id
-from trivet.lab.catalog import IMPORTERS, find_dataset, import_original
-from trivet.lab.dataset import Dataset, Query
-from trivet.search.asking import ask
+from trivet.lab.datasets.catalog import IMPORTERS, find_dataset, import_original
+from trivet.lab.datasets.dataset import Dataset, Query
+from trivet.lab.measure.bench import Bench, memory_id
 from trivet.search.fuse import Fusion, fuse
-from trivet.search.fuse.normalise import NORMALISERS
+from trivet.search.fuse.methods import NORMALISERS
+from trivet.search.query import ask
 from trivet.search.recipe import DEFAULT, Recipe, parse_recipe
 from trivet.types import Filter, Ranking
 
@@ -115,7 +115,7 @@ def _normalised(ranking: Ranking, norm: str) -> tuple[Sequence[float], float]:
 
 def _pool(bench: Bench, query: Query, recipe: Recipe) -> Pool:
     engine, filter = bench.trivet.engine, Filter(scope=query.scope)
-    with bench.at_the_time_of(query):
+    with bench.clock_at_query_time(query):
         question = ask(engine.store, query.text, filter, recipe.bm25)
         rankings = bench.legs.retrieve(engine, question, filter, recipe).rankings
     ranked = sorted((rank, one.id) for part in rankings for rank, one in enumerate(part.candidates))

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from speed import manifest
-from trivet.lab.bench import Bench, open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.measures import measure
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.measure.bench import Bench, open_bench
+from trivet.lab.measure.measures import measure
 from trivet.search.embedding import Embedding
 from trivet.search.recipe import DEFAULT
 from trivet.store.postgres import PostgresStore, Server

@@ -34,8 +34,8 @@ from support.postgres_server import PostgresServer
 from texts import queries
 from trivet import Trivet
 from trivet.store.postgres import PostgresStore
-from trivet.store.postgres.import_sqlite import import_sqlite
-from trivet.store.postgres.index_folder import VARIABLE
+from trivet.store.postgres.index_files import VARIABLE
+from trivet.store.postgres.maintenance import import_sqlite
 
 ROUNDS = 9
 ASKED = 200

@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from speed import manifest
 from trivet import Trivet, load_settings
 from trivet.analyse import ANALYSER_VERSION
-from trivet.graph.mentions import EXTRACTION_VERSION
+from trivet.graph.concepts import EXTRACTION_VERSION
 from trivet.memory.engine import Shared, open_engine
 from trivet.settings import Settings
 

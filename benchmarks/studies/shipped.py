@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from embedder import add_embedder, identity
 
-from trivet.lab.bench import open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.dataset_files import house
-from trivet.lab.measures import measure
-from trivet.lab.run import environment
-from trivet.lab.significance import bootstrap_means
-from trivet.models.rerank.spec import PRESETS
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.comparison import bootstrap_means
+from trivet.lab.measure.measures import measure
+from trivet.lab.measure.run import environment
+from trivet.models.rerank.registry import PRESETS
 from trivet.search.recipe import Recipe
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")

@@ -24,14 +24,14 @@ import msgspec
 import numpy as np
 from embedder import add_embedder, identity
 
-from trivet.lab.bench import Bench, memory_id, open_bench
-from trivet.lab.compare import paired
-from trivet.lab.dataset import Dataset, Query
-from trivet.lab.dataset_files import load
-from trivet.lab.run import environment
+from trivet.lab.datasets.dataset import Dataset, Query
+from trivet.lab.datasets.plain_layout import load
+from trivet.lab.measure.bench import Bench, memory_id, open_bench
+from trivet.lab.measure.comparison import paired
+from trivet.lab.measure.run import environment
 from trivet.memory import recall as recalls
 from trivet.memory.answer.choose import sort_hits
-from trivet.memory.answer.decision import Scored
+from trivet.memory.answer.decision import ScoredCandidate
 
 LIVES = Path(__file__).parents[2] / "src" / "trivet" / "lab" / "lives" / "dev"
 # From this grade on a memory answers the question or helps; below, it only has the same topic.
@@ -91,11 +91,11 @@ def importances(dataset: Dataset) -> Importances:
 
 def _placed(bench: Bench, query: Query, drawn: Importances) -> Placed:
     hits = bench.ask(query, "default", MOST, relevance_at_least=None).hits
-    with patch.object(recalls, "later_first", _as_it_is):
+    with patch.object(recalls, "order_newer_first", _as_it_is):
         as_found = bench.ask(query, "default", MOST, relevance_at_least=None).hits
     grades = bench.dataset.grades[query.id]
 
-    def graded(order: Sequence[Scored]) -> list[int]:
+    def graded(order: Sequence[ScoredCandidate]) -> list[int]:
         return [grades.get(bench.name_of(hit.memory.id), 0) for hit in order]
 
     orders = {name: graded(sort_hits(hits, name)) for name in (BASE, "recency")}
@@ -108,12 +108,12 @@ def _placed(bench: Bench, query: Query, drawn: Importances) -> Placed:
 
 
 def _as_it_is(
-    store: object, question: object, candidates: Sequence[Scored], *_: object, **__: object
-) -> Sequence[Scored]:
+    store: object, question: object, candidates: Sequence[ScoredCandidate], *_: object, **__: object
+) -> Sequence[ScoredCandidate]:
     return candidates
 
 
-def _rated(hit: Scored, importance: float) -> Scored:
+def _rated(hit: ScoredCandidate, importance: float) -> ScoredCandidate:
     return msgspec.structs.replace(hit, memory=msgspec.structs.replace(hit.memory, importance=importance))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.lab.bench import Bench, memory_id
-from trivet.lab.dataset import Query
+from trivet.lab.datasets.dataset import Query
+from trivet.lab.measure.bench import Bench, memory_id
 from trivet.types import Candidate, Ranking
 
 

@@ -1,14 +1,11 @@
-"""Tables of the graph's evidence as Markdown: figures with their intervals, a corpus a column."""
+"""Markdown tables and the figures in their cells."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 Figures = Mapping[str, Any]
-# Rows by corpus, then by arm.
-Corpora = Mapping[str, Mapping[str, Figures]]
 
 
 def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
@@ -40,17 +37,3 @@ def marked(figures: Figures) -> str:
     """A difference with a mark where its interval leaves out zero."""
     mark = " ▲" if figures["low"] > 0 else " ▼" if figures["high"] < 0 else ""
     return f"{signed(figures['difference'])}{mark}"
-
-
-def by_corpus(corpora: Corpora, arms: Mapping[str, str], measure: str, full: bool = True) -> str:
-    """One row an arm (by its label), one column a corpus, and the mean of the differences."""
-    cell = interval if full else marked
-    body = [
-        [
-            f"`{label}`",
-            *(cell(one[arm][measure]) for one in corpora.values()),
-            signed(fmean(one[arm][measure]["difference"] for one in corpora.values())),
-        ]
-        for label, arm in arms.items()
-    ]
-    return table(["", *corpora, "mean"], body)

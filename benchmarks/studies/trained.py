@@ -23,15 +23,14 @@ import msgspec
 import numpy as np
 from embedder import MINILM, SHIPPED, add_embedder, identity
 
-from trivet.lab.bench import open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.compare import paired
-from trivet.lab.dataset import Dataset
-from trivet.lab.dataset_files import house
-from trivet.lab.measures import measure
-from trivet.lab.run import environment
-from trivet.lab.significance import bootstrap_means
-from trivet.models.rerank.spec import PRESETS
+from trivet.lab.datasets.catalog import import_original
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.comparison import bootstrap_means, paired
+from trivet.lab.measure.measures import measure
+from trivet.lab.measure.run import environment
+from trivet.models.rerank.registry import PRESETS
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
 MEASURES = ("nDCG@10", "recall@5")

@@ -82,7 +82,7 @@ def campaign(rounds: int, seed: int, seconds: float = math.inf) -> dict[str, Any
 def _sync(world: World) -> None:
     with world.open_laptop() as laptop:
         laptop.remember(f"The laptop writes at {time.monotonic_ns()}.")
-        patiently(lambda: verbs.synced_now(laptop.engine))
+        patiently(lambda: verbs.sync_now(laptop.engine))
 
 
 def _check(world: World) -> list[str]:
@@ -121,7 +121,7 @@ def _check_servers(world: World) -> list[str]:
 def _check_laptop(world: World) -> list[str]:
     with world.open_laptop() as laptop:
         for _ in range(4):
-            patiently(lambda: verbs.synced_now(laptop.engine))
+            patiently(lambda: verbs.sync_now(laptop.engine))
         return [] if verbs.verify(laptop.engine).level else [f"the laptop of {MOVING[0]} is not level with its server"]
 
 

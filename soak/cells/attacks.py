@@ -25,9 +25,9 @@ from soak.cells.world import USUAL, note
 from soak.syncing.manifest import manifest
 from support.postgres_server import AS_NOBODY, PostgresServer
 from trivet import Trivet, TrivetError
-from trivet.store.postgres import Server
-from trivet.store.postgres.cells.moving import move
+from trivet.store.postgres import PostgresStore, Server
 from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
+from trivet.store.postgres.tenant_move import move
 
 # Where a cluster of this run has its socket.
 _FOLDER = re.compile(r"/[\w/.-]*trivet-pg-\w+")
@@ -162,7 +162,7 @@ def _ends_well(server: Server, new: Server, trivet: Trivet) -> dict[str, Any]:
     before = sum(trivet.stats().memories.values())
     standing = server.standing("acme")
     move(server, new, "acme", _quiet)
-    after = sum(new.store("acme").memories.stats().memories.values())
+    after = sum(PostgresStore(new, "acme").memories.stats().memories.values())
     was_home = standing is not None and standing.standing == "home"
     refuses = bool(_error(lambda: trivet.remember("Too late.")))
     told = {"held": was_home and refuses and before == after > MEMORIES, "memories": after}

@@ -10,7 +10,7 @@ import psycopg
 
 from soak.cells.world import MOVING, World, patiently
 from trivet.store.postgres import Server
-from trivet.store.postgres.cells.removing import forget_moved
+from trivet.store.postgres.tenant_move import forget_moved
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")
 # Of the rounds: beside the mover this is killed, too.

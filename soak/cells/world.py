@@ -20,10 +20,10 @@ import msgspec
 from support.postgres_server import PostgresServer
 from trivet import Trivet, TrivetError
 from trivet.errors import StoreError
-from trivet.memory.accounts import make_key
+from trivet.memory.admin.accounts import make_key
 from trivet.settings import Settings
 from trivet.store.postgres import Server
-from trivet.store.servers import Standing
+from trivet.store.servers import TenantState
 from trivet.sync import verbs
 
 CELLS = 4
@@ -136,7 +136,7 @@ class World:
         os.kill(int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         patiently(cluster.start, AssertionError)
 
-    def standings(self, tenant: str) -> list[Standing | None]:
+    def standings(self, tenant: str) -> list[TenantState | None]:
         found = []
         for url in self.urls:
             server = Server(url)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trivet.store.sync_records import Bundle, changes_between, fields_of
-from trivet.sync.check import check_item
-from trivet.sync.core import edits_of, in_scopes, mark, other_id, says_the_same
+from trivet.sync.core import edits_of, has_same_content, in_scopes, reassigned_id, value_mark
+from trivet.sync.exchange import check_item
 from trivet.sync.messages import Acks, Answer, Op, Page
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def check_history(world: Team) -> None:
         # One that said what stood there waited for nobody. In another life of the server that may be a clash itself.
         told = [rev for rev, waiting in branches if waiting or rev in world.settled] + [rev for rev, _ in trunks[key]]
         for rev, waiting in branches:
-            same = any(says_the_same(known[one], known[rev]) for one in told)
+            same = any(has_same_content(known[one], known[rev]) for one in told)
             assert waiting or same, f"{rev} clashed, and nobody settled it"
     for trunk in trunks.values():
         later = {rev for rev, _ in trunk}
@@ -211,7 +211,7 @@ def check_seen(
     """
     for name in fields.keys() & was.keys():
         theirs = before.get(name)
-        seen = {mark(theirs), mark(with_its_secret(theirs))}
+        seen = {value_mark(theirs), value_mark(with_its_secret(theirs))}
         assert theirs == after.get(name) or was[name] in seen, f"{rev} overwrote {name} silently"
 
 
@@ -265,7 +265,7 @@ def check_hidden(world: Team) -> None:
 
 def is_buried(id: str, user: str, buried: Set[str]) -> bool:
     """Whether a memory was purged under the id that its writer's machine knew, or under the other of its two names."""
-    return id in buried or other_id(id, user) in buried or any(other_id(one, user) == id for one in buried)
+    return id in buried or reassigned_id(id, user) in buried or any(reassigned_id(one, user) == id for one in buried)
 
 
 def buried_ids(world: Team) -> set[str]:

@@ -14,7 +14,7 @@ import msgspec
 from soak.syncing.check import check_message, check_rights, check_taken, known_words, writable_ids
 from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.team import Reply, Request, Team
-from trivet.sync import applying
+from trivet.sync import apply_ops as applying
 from trivet.sync import server as server_side
 from trivet.sync.messages import Acks, Answer, Gone, Op, OtherEpoch, Page
 
@@ -186,7 +186,7 @@ def taken_away(answer: Answer) -> set[str]:
 
 def watch_acts() -> None:
     """Counts each act of the server, so that an operation that acts twice shows."""
-    push = applying.Applying
+    push = applying.OpApplier
     if getattr(push, "watched", False):
         return
     act = push._act

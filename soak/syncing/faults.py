@@ -10,9 +10,14 @@ from unittest.mock import patch
 import msgspec
 
 from soak.syncing.world import World
-from trivet.store.relational.feed import Feed
-from trivet.sync import applying, core, healing, laptop, outbox, preparing, replica, sending, server
-from trivet.sync import join as joining
+from trivet.store.relational.tables.sync_feed import SyncFeed
+from trivet.sync import apply_ops as applying
+from trivet.sync import core, laptop, replica, server
+from trivet.sync import laptop as joining
+from trivet.sync import laptop_state as outbox
+from trivet.sync import outgoing as preparing
+from trivet.sync import outgoing as sending
+from trivet.sync import replica_changes as healing
 from trivet.sync.messages import Acks, OtherEpoch, Page, Place
 
 Patch = tuple[Any, str, Any]
@@ -52,14 +57,14 @@ def _answer_before_commit(world: World) -> list[Patch]:
 
 
 def _place_before_items(world: World) -> list[Patch]:
-    page = laptop._Taking.page
+    page = laptop._AnswerApplier.page
 
     def lost(self: Any, answer: Page) -> Any:
         if world.random.random() < 0.1:
             answer = msgspec.structs.replace(answer, items=answer.items[:-1])
         return page(self, answer)
 
-    return [(laptop._Taking, "page", lost)]
+    return [(laptop._AnswerApplier, "page", lost)]
 
 
 def _numbers_skip(world: World) -> list[Patch]:
@@ -77,7 +82,7 @@ def _numbers_skip(world: World) -> list[Patch]:
 
 def _unreadable_sent(world: World) -> list[Patch]:
     def items(engine: Any, connection: Any, state: Any, keys: Any) -> Any:
-        from trivet.store.relational.bundles import read_bundles
+        from trivet.store.relational.tables.sync_bundles import read_bundles
 
         listed = {"keys": msgspec.json.encode(list(keys)).decode()}
         rows = connection.execute(connection.sql("sync")["known"], listed).fetchall()
@@ -90,25 +95,26 @@ def _unreadable_sent(world: World) -> list[Patch]:
 
 def _own_rows_deleted(world: World) -> list[Patch]:
     def finish(self: Any, epoch: str) -> None:
-        heard = {"epoch": epoch, "outside": core.outside(epoch)}
+        heard = {"epoch": epoch, "outside": core.outside_epoch(epoch)}
         for row in self._connection.execute(self._sql["other_epoch"], heard).fetchall():
             self._remove(row["id"], "")
 
-    return [(laptop._Taking, "_finish_full_pull", finish), (laptop._Taking, "_heal", _nothing)]
+    return [(laptop._AnswerApplier, "_finish_full_pull", finish), (laptop._AnswerApplier, "_heal", _nothing)]
 
 
 def _gone_ignored(world: World) -> list[Patch]:
     from trivet.sync.messages import Gone
 
-    take = laptop._Taking.take
-    return [(laptop._Taking, "take", lambda self, item: None if isinstance(item, Gone) else take(self, item))]
+    take = laptop._AnswerApplier.take
+    return [(laptop._AnswerApplier, "take", lambda self, item: None if isinstance(item, Gone) else take(self, item))]
 
 
 def _links_unseen(world: World) -> list[Patch]:
-    from trivet.store.relational import bundles, feed
+    from trivet.store.relational.tables import sync_bundles as bundles
+    from trivet.store.relational.tables import sync_feed as feed
 
-    digest = bundles.digest_of
-    return [(feed, "digest_of", lambda bundle, *more: digest(msgspec.structs.replace(bundle, links=()), *more))]
+    digest = bundles.bundle_digest
+    return [(feed, "bundle_digest", lambda bundle, *more: digest(msgspec.structs.replace(bundle, links=()), *more))]
 
 
 def _no_purge(held: Any, op: Any) -> str | None:
@@ -119,7 +125,7 @@ def _purge_half_done(world: World) -> list[Patch]:
     def deleted(self: Any, id: str) -> None:
         self._connection.execute("DELETE FROM memory WHERE id = :id", {"id": id})
 
-    return [(laptop._Taking, "_delete", deleted)]
+    return [(laptop._AnswerApplier, "_delete", deleted)]
 
 
 def _purges_unsent(world: World) -> list[Patch]:
@@ -133,16 +139,16 @@ def _purges_unsent(world: World) -> list[Patch]:
 
 
 def _revocation_untold(world: World) -> list[Patch]:
-    revoke = Feed._revoke
+    revoke = SyncFeed._revoke
 
     def untold(self: Any, connection: Any, id: str, grantees: Any, seq: int, purged: Any) -> int:
         return revoke(self, connection, id, grantees if purged else (), seq, purged)
 
-    return [(Feed, "_revoke", untold)]
+    return [(SyncFeed, "_revoke", untold)]
 
 
 def _nothing_was_lost(world: World) -> list[Patch]:
-    standing = server._standing
+    standing = server._check_epoch
 
     def known(*arguments: Any) -> Any:
         answer = standing(*arguments)
@@ -152,7 +158,7 @@ def _nothing_was_lost(world: World) -> list[Patch]:
 
 
 def _lost_numbers_count(world: World) -> list[Patch]:
-    other_epoch = healing.Healing.other_epoch
+    other_epoch = healing.ReplicaHealing.other_epoch
 
     def undoubted(self: Any, epoch: str) -> Any:
         numbers = self._connection.execute(self._sql["all"]).fetchall()
@@ -162,13 +168,13 @@ def _lost_numbers_count(world: World) -> list[Patch]:
             self._connection.execute(self._sql["set_place"], values)
         return state
 
-    return [(healing.Healing, "other_epoch", undoubted), (core, "outside", lambda epoch: epoch or "")]
+    return [(healing.ReplicaHealing, "other_epoch", undoubted), (core, "outside", lambda epoch: epoch or "")]
 
 
 def _let_go_at_once(self: Any, id: str, _: Any = ()) -> None:
     if self._key(id) is not None:
         self._delete(id)
-        outbox.forget(self._connection, id)
+        outbox.forget_memory(self._connection, id)
 
 
 def _outside_is_deleted(self: Any, id: str, _: Any = ()) -> None:
@@ -189,12 +195,12 @@ def _everything_counts(standing: Place, asked: Place, answer: Any) -> bool:
 FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a clash overwrites": lambda _: [(core, "clashes", lambda *_: False)],
     "the loser of a clash is dropped": lambda _: [(core, "branched", lambda held, rev, waits: held)],
-    "a repeated operation acts again": lambda _: [(applying.Applying, "_done", _nothing)],
+    "a repeated operation acts again": lambda _: [(applying.OpApplier, "_done", _nothing)],
     "who lost a memory is not told": _revocation_untold,
     "a purge leaves no tombstone": lambda _: [
-        (applying.Applying, "_is_buried", lambda *_: False),
-        (applying.Applying, "_is_anothers", lambda self, _, held: held is not None and held.owner != self.user),
-        (laptop._Taking, "_is_buried", lambda *_: False),
+        (applying.OpApplier, "_is_buried", lambda *_: False),
+        (applying.OpApplier, "_is_anothers", lambda self, _, held: held is not None and held.owner != self.user),
+        (laptop._AnswerApplier, "_is_buried", lambda *_: False),
     ],
     "an answer is told before it is committed": _answer_before_commit,
     "the place moves on before the items are written": _place_before_items,
@@ -203,9 +209,9 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
         (core, "is_news", lambda *_: True),
         (core, "counts", _everything_counts),
     ],
-    "what is refused is dropped": lambda _: [(laptop._Taking, "_put_parked", _nothing)],
-    "nobody heals a server that was put back": lambda _: [(laptop._Taking, "_heal", _nothing)],
-    "marks are not compared": lambda _: [(Feed, "knows", lambda *_: True)],
+    "what is refused is dropped": lambda _: [(laptop._AnswerApplier, "_put_parked", _nothing)],
+    "nobody heals a server that was put back": lambda _: [(laptop._AnswerApplier, "_heal", _nothing)],
+    "marks are not compared": lambda _: [(SyncFeed, "knows", lambda *_: True)],
     "purges are not sent": _purges_unsent,
     "a full pull deletes what is one's own": _own_rows_deleted,
     "numbers run ahead of what is told": _numbers_skip,
@@ -221,15 +227,15 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a purge leaves bytes behind": _purge_half_done,
     "a server that was put back claims to know every mark": _nothing_was_lost,
     "numbers of a server that was lost still count": _lost_numbers_count,
-    "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._Taking, "_let_go", _let_go_at_once)],
-    "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._Taking, "_let_go", _outside_is_deleted)],
+    "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._AnswerApplier, "_let_go", _let_go_at_once)],
+    "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._AnswerApplier, "_let_go", _outside_is_deleted)],
     "feedback is not sent": lambda _: [
         (module, "prepare_feedback", _nothing) for module in (preparing, replica, healing)
     ],
     "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
     "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_untold", _nothing)],
     "a sensitive memory is overwritten by what is told": lambda _: [(sending, "kept_here", lambda *_: [])],
-    "who shares a sensitive memory is not told": lambda _: [(laptop._Taking, "_take_around", _nothing)],
+    "who shares a sensitive memory is not told": lambda _: [(laptop._AnswerApplier, "_take_around", _nothing)],
     "a full pull needs notices from before it": lambda _: [
         (core, "missed", lambda place, horizon: 0 < place.seq < horizon)
     ],

@@ -13,11 +13,10 @@ from typing import Any
 from unittest.mock import patch
 
 from trivet import Trivet
-from trivet.clock import clock_set_to
-from trivet.sync.join import join
-from trivet.sync.laptop import Laptop
+from trivet.common.clock import clock_fixed_at
+from trivet.sync.laptop import Laptop, join
+from trivet.sync.laptop_state import load
 from trivet.sync.messages import Place
-from trivet.sync.state import load
 from trivet.types import Caller
 
 USERS = ("ana", "bo")
@@ -47,7 +46,7 @@ class Machine:
 
     @contextmanager
     def on_its_clock(self) -> Iterator[None]:
-        with clock_set_to(f"{self.year}-06-01"):
+        with clock_fixed_at(f"{self.year}-06-01"):
             yield
 
     def reopen(self) -> None:
@@ -172,8 +171,8 @@ def seeded(random: Random) -> Iterator[None]:
     clock = SimpleNamespace(time_ns=lambda: next(ticks) * 10**6)
     marks = SimpleNamespace(token_hex=lambda n: f"{random.getrandbits(8 * n):0{2 * n}x}")
     with (
-        patch("trivet.ids.secrets", bits),
-        patch("trivet.ids.time", clock),
-        patch("trivet.store.relational.feed.secrets", marks),
+        patch("trivet.common.ids.secrets", bits),
+        patch("trivet.common.ids.time", clock),
+        patch("trivet.store.relational.tables.sync_feed.secrets", marks),
     ):
         yield

@@ -10,9 +10,9 @@ import msgspec
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller
 from soak.syncing.team import NAMES, Team
 from trivet import Trivet, TrivetError
-from trivet.ids import new_id
-from trivet.memory.redact import redact_one
-from trivet.secrets.protect import Guard
+from trivet.common.ids import new_id
+from trivet.memory.lifecycle import redact_one
+from trivet.secrets.guard import Guard
 from trivet.types import LOCAL, LinkKind, Usefulness
 
 SENSITIVE = "sensitivecanary"

@@ -67,7 +67,7 @@ sys.exit(main())
 MAKES_USERS = """
 import json, sys
 from soak.syncing.processes import open_store
-from trivet.memory.accounts import make_key
+from trivet.memory.admin.accounts import make_key
 with open_store(sys.argv[1]) as server:
     for user in ("ana", "bo"):
         server.engine.store.accounts.add_user(user, "writer")
@@ -108,7 +108,7 @@ def write_for_ever(path: str, user: str, ledger: str, seed: int) -> None:
             time.sleep(chance.uniform(0.0, LONGEST_REST))
             if chance.random() < 0.3:
                 try:
-                    verbs.synced_now(trivet.engine)
+                    verbs.sync_now(trivet.engine)
                 except TrivetError:
                     continue  # what waits is sent with the next
 
@@ -237,7 +237,7 @@ class Team:
         for _ in range(rounds):
             for name, _ in LAPTOPS:
                 with open_store(self.place(name)) as laptop:
-                    until(lambda laptop=laptop: verbs.synced_now(laptop.engine))
+                    until(lambda laptop=laptop: verbs.sync_now(laptop.engine))
 
     def check(self) -> dict[str, Any]:
         words = [word for name, _ in LAPTOPS for word in (self.folder / f"{name}.words").read_text().split()]

@@ -12,9 +12,9 @@ from soak.syncing.exchanges import Exchanges
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
 from soak.syncing.people import RAW, People, unguarded
 from soak.syncing.team import PRIVATE
-from trivet.ids import new_id
+from trivet.common.ids import new_id
 from trivet.sync import server as server_side
-from trivet.sync.join import join, leave
+from trivet.sync.laptop import join, leave
 from trivet.sync.messages import Place
 
 # How often the server is put back from the same backup again, after a laptop could only pull: it has all that the

@@ -1,25 +1,89 @@
-"""A memory for programs with an event loop: the verbs of `Trivet`, to be awaited."""
+"""A store of one's own for programs with an event loop: every call runs in a thread, so that none holds up the loop.
+
+A memory for programs with an event loop: the verbs of `Trivet`, to be awaited.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from itertools import islice
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import anyio
 import msgspec
+from anyio.to_thread import run_sync
 
 from trivet.contract import Remember, Request
+from trivet.errors import StoreError
 from trivet.methods import AsyncMethods
 from trivet.settings import Settings, load_settings
-from trivet.settings.address import is_server
+from trivet.settings.locations import is_server
+from trivet.trivet import Trivet
 from trivet.types import Imported, Progress, Remembered
 
 if TYPE_CHECKING:
-    from trivet.async_store import AsyncStore
     from trivet.client.async_connection import AsyncConnection
 
+
 T = TypeVar("T")
+
+# Enough for a program that asks several things at once; each thread has a connection to the store.
+MAX_CONCURRENT_CALLS = 8
+# Lines of an export that are fetched in one go: a step into a thread costs more than to make a line.
+EXPORT_BATCH_LINES = 100
+
+
+class AsyncStore:
+    """Does what AsyncConnection does, on a file or a database. It is opened by the first call, in its thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._memory: Trivet | None = None
+        self._closed = False
+        self._open_lock = threading.Lock()
+        self._limiter = anyio.CapacityLimiter(MAX_CONCURRENT_CALLS)
+
+    async def perform(self, request: Request[T]) -> T:
+        return await self._run(lambda memory: memory.perform(request))
+
+    async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+        return await self._run(lambda memory: memory.remember_many(memories))
+
+    async def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
+        return await self._run(lambda memory: memory.diff(id, older, newer, reveal=reveal))
+
+    async def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported:
+        return await self._run(lambda memory: memory.import_(lines, progress=progress))
+
+    async def export(self, include_sensitive: bool) -> AsyncIterator[str]:
+        lines = await self._run(lambda memory: memory.export(include_sensitive=include_sensitive))
+        while batch := await self._run(lambda _: list(islice(lines, EXPORT_BATCH_LINES))):
+            for line in batch:
+                yield line
+
+    async def close(self) -> None:
+        """Waits for the worker too, away from the loop."""
+        await run_sync(self._close, limiter=self._limiter)
+
+    async def _run(self, function: Callable[[Trivet], T]) -> T:
+        return await run_sync(lambda: function(self._open_memory()), limiter=self._limiter)
+
+    def _open_memory(self) -> Trivet:
+        with self._open_lock:
+            if self._closed:
+                raise StoreError("The store is closed. Open it again with AsyncTrivet.open().")
+            if self._memory is None:
+                self._memory = Trivet.open(settings=self.settings)
+            return self._memory
+
+    def _close(self) -> None:
+        with self._open_lock:
+            self._closed = True
+            if self._memory is not None:
+                self._memory.close()
 
 
 class AsyncTrivet(AsyncMethods):
@@ -28,8 +92,8 @@ class AsyncTrivet(AsyncMethods):
     The store is a file or a database, asked in threads, or on a server, such as https://memory.example.org.
     """
 
-    def __init__(self, behind: AsyncConnection | AsyncStore) -> None:
-        self._behind = behind
+    def __init__(self, backend: AsyncConnection | AsyncStore) -> None:
+        self._backend = backend
 
     @classmethod
     def open(
@@ -42,22 +106,23 @@ class AsyncTrivet(AsyncMethods):
     ) -> Self:
         """As `Trivet.open`: the store at `path`, or the configured one. It is opened by the first call."""
         named = None if path is None else str(path)
-        settings = load_settings(path=named, **overrides) if settings is None else _changed(settings, named, overrides)
+        settings = (
+            load_settings(path=named, **overrides) if settings is None else _with_overrides(settings, named, overrides)
+        )
         if is_server(settings.path):
             from trivet.client.async_connection import AsyncConnection
 
             return cls(AsyncConnection(settings))
-        from trivet.async_store import AsyncStore
 
         if not create:
-            from trivet.settings.existing_store import check_exists
+            from trivet.settings.locations import check_exists
 
             check_exists(settings)
         return cls(AsyncStore(settings))
 
     @property
     def settings(self) -> Settings:
-        return self._behind.settings
+        return self._backend.settings
 
     @property
     def server(self) -> str | None:
@@ -65,26 +130,26 @@ class AsyncTrivet(AsyncMethods):
         return self.settings.path if is_server(self.settings.path) else None
 
     async def perform(self, request: Request[T]) -> T:
-        return await self._behind.perform(request)
+        return await self._backend.perform(request)
 
     async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
-        return await self._behind.remember_many(memories)
+        return await self._backend.remember_many(memories)
 
     async def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
-        return await self._behind.diff(id, older, newer, reveal)
+        return await self._backend.diff(id, older, newer, reveal)
 
     def export(self, *, include_sensitive: bool = False) -> AsyncIterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""
-        return self._behind.export(include_sensitive)
+        return self._backend.export(include_sensitive)
 
     async def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
-        return await self._behind.import_(lines, progress)
+        return await self._backend.import_(lines, progress)
 
     async def close(self) -> None:
-        await self._behind.close()
+        await self._backend.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,5 +160,5 @@ class AsyncTrivet(AsyncMethods):
         await self.close()
 
 
-def _changed(settings: Settings, path: str | None, overrides: dict[str, Any]) -> Settings:
+def _with_overrides(settings: Settings, path: str | None, overrides: dict[str, Any]) -> Settings:
     return msgspec.structs.replace(settings, **overrides, **({} if path is None else {"path": path}))

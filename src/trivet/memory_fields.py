@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from trivet.clock import moment_or_none, stamp_or_none
+from trivet.common.clock import moment_or_none, stamp_or_none
 from trivet.types import Memory, Source
 
 # What a field holds, which says how it is written and read everywhere.
@@ -138,11 +138,11 @@ def to_memory(row: Iterable[Any]) -> Memory:
 def to_row(memory: Memory, derived: Mapping[str, Any]) -> dict[str, Any]:
     """Every column but the key. `derived` are those that were made of its text."""
     row = {**msgspec.structs.asdict(memory), **derived}
-    for name, stored_in, write in _written():
+    for name, stored_in, write in _fields_written():
         row.update(zip(stored_in, write(row.pop(name)), strict=True))
     return row
 
 
 @cache
-def _written() -> tuple[tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]], ...]:
+def _fields_written() -> tuple[tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]], ...]:
     return tuple((field.name, field.stored_in, _WRITE[field.kind]) for field in FIELDS if field.kind in _WRITE)

@@ -59,25 +59,25 @@ def _refuse(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoRetu
 
 def add(verb: Verb) -> None:
     """Gives both facades a method of a verb."""
-    setattr(Methods, verb.name, _Undescribed(verb, Methods, _waiting))
-    setattr(AsyncMethods, verb.name, _Undescribed(verb, AsyncMethods, _awaited))
+    setattr(Methods, verb.name, _LazyMethod(verb, Methods, _sync_method))
+    setattr(AsyncMethods, verb.name, _LazyMethod(verb, AsyncMethods, _async_method))
 
 
-def _waiting(verb: Verb) -> Callable[..., Any]:
+def _sync_method(verb: Verb) -> Callable[..., Any]:
     def method(self: Methods, /, *args: Any, **kwargs: Any) -> Any:
         return self.perform(bind(verb, args, kwargs))
 
     return method
 
 
-def _awaited(verb: Verb) -> Callable[..., Any]:
+def _async_method(verb: Verb) -> Callable[..., Any]:
     async def method(self: AsyncMethods, /, *args: Any, **kwargs: Any) -> Any:
         return await self.perform(bind(verb, args, kwargs))
 
     return method
 
 
-class _Undescribed:
+class _LazyMethod:
     """Stands for a method until it is first looked at: the signatures and help of all verbs would slow every start."""
 
     def __init__(self, verb: Verb, owner: type, make: Callable[[Verb], Any]) -> None:

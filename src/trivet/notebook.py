@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from trivet.cli.views.answer import health_lines, why_line
 from trivet.cli.views.memories import preview
-from trivet.cli.views.why import health_lines, why_line
 from trivet.graph.draw import svg, xml_text
 from trivet.types import Answer, Contribution, ForeignHit, Hit, Neighbourhood, Strength
 

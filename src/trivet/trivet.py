@@ -12,7 +12,7 @@ import msgspec
 from trivet.contract import Remember, Request, check
 from trivet.methods import Methods
 from trivet.settings import Settings, load_settings
-from trivet.settings.address import is_server
+from trivet.settings.locations import is_server
 from trivet.types import Caller, Imported, Progress, Remembered
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Trivet(Methods):
         from trivet.memory.engine import open_engine
 
         if not create:
-            from trivet.settings.existing_store import check_exists
+            from trivet.settings.locations import check_exists
 
             check_exists(settings)
 
@@ -87,7 +87,7 @@ class Trivet(Methods):
     @classmethod
     def of(cls, engine: Engine) -> Self:
         """A memory over an engine, whose waiting work is taken up."""
-        from trivet.memory.maintenance import refresh
+        from trivet.memory.admin.maintenance import refresh
 
         refresh(engine)
         if engine.settings.background:
@@ -123,9 +123,9 @@ class Trivet(Methods):
     def acting_as(self, caller: Caller) -> Trivet:
         """The same store for a user of a server, who sees and does what they may. It need not be closed."""
         if self._remote is not None and self._remote.address is not None:
-            from trivet.client.call import not_over_http
+            from trivet.client.call import unsupported_over_http
 
-            raise not_over_http("acting_as")
+            raise unsupported_over_http("acting_as")
         return Trivet(self.engine.acting_as(caller))
 
     def perform(self, request: Request[T]) -> T:
@@ -139,12 +139,12 @@ class Trivet(Methods):
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
         if self._remote is not None:
             return self._remote.remember_many(memories)
+        from trivet.memory.perform import complete_ids
         from trivet.memory.remember import remember_many
-        from trivet.memory.whole_ids import with_whole_ids
 
         self._engine.demand("write")
         requests = [one if isinstance(one, Remember) else check(Remember, one) for one in memories]
-        return remember_many(self._engine, [with_whole_ids(self._engine, one) for one in requests])
+        return remember_many(self._engine, [complete_ids(self._engine, one) for one in requests])
 
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
@@ -158,7 +158,7 @@ class Trivet(Methods):
         """The whole store as lines of JSON: header, memories with their history, links."""
         if self._remote is not None:
             return self._remote.export(include_sensitive)
-        from trivet.memory.export import export_lines
+        from trivet.memory.admin.export import export_lines
         from trivet.memory.perform import note_reveal
 
         self._engine.demand("read")
@@ -170,7 +170,7 @@ class Trivet(Methods):
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
         if self._remote is not None:
             return self._remote.import_(lines, progress)
-        from trivet.memory.export_import import import_lines
+        from trivet.memory.admin.importer import import_lines
 
         self._engine.demand("write")
         return import_lines(self._engine, lines, progress)

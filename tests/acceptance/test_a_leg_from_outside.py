@@ -10,13 +10,13 @@ import pytest
 from support import library_dataset as library
 from support.command_line import CommandLine
 from trivet import Trivet
-from trivet.cli.views.why import why_line
+from trivet.cli.views.answer import why_line
 from trivet.errors import InvalidInput, LegFailed
-from trivet.lab.ablate import ablations
+from trivet.lab.measure.recipe_variants import ablations
 from trivet.search.legs.leg import Leg, LegQuery
 from trivet.search.legs.registry import leg_names, register, unregister
 from trivet.search.recipe import DEFAULT, parse_recipe
-from trivet.settings.systems import OtherSystem, check_systems
+from trivet.settings.systems import ExternalSystem, check_systems
 from trivet.types import Candidate, Contribution, Ranking, Why
 
 LONG, SHORT = "The relay hums all night behind the grey door.", "A relay."
@@ -129,7 +129,7 @@ def test_a_name_is_given_once(toy: Leg) -> None:
     with pytest.raises(InvalidInput, match="there is a leg 'toy' already"):
         register(toy)
     with pytest.raises(InvalidInput, match="the name 'toy' cannot be that of a system"):
-        check_systems({"toy": OtherSystem(command=("x",))}, leg_names())
+        check_systems({"toy": ExternalSystem(command=("x",))}, leg_names())
 
 
 @pytest.mark.parametrize("name", ["lexical", "dense", "graph"])

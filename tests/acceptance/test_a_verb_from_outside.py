@@ -96,7 +96,7 @@ def test_command_line(path: Path) -> None:
 
 
 def test_mcp(path: Path) -> None:
-    program = DECLARED + "from trivet.serve.mcp.greeting import run; run(sys.argv[1])"
+    program = DECLARED + "from trivet.serve.mcp.quick_start import run; run(sys.argv[1])"
     command = [sys.executable, "-c", program, TESTS, str(path)]
     with mcp_agent.agent(path, command) as memory:
         tool = memory.tools()["memory_echo"]

@@ -9,7 +9,7 @@ import pytest
 
 from support.opened import Opened
 from trivet import InvalidInput, Trivet
-from trivet.clock import clock_set_to
+from trivet.common.clock import clock_fixed_at
 
 pytest.importorskip("langgraph.store.base", reason="langgraph is not installed: `make adapters` tests it")
 
@@ -149,12 +149,12 @@ def test_an_item_without_index_is_found_by_no_query(store: TrivetStore) -> None:
 
 
 def test_an_item_expires_some_minutes_after_it_was_put(store: TrivetStore) -> None:
-    with clock_set_to("2026-01-01T10:00:00Z"):
+    with clock_fixed_at("2026-01-01T10:00:00Z"):
         store.put(ANA, "k", {"n": 1}, ttl=30)
-    with clock_set_to("2026-01-01T10:29:00Z"):
+    with clock_fixed_at("2026-01-01T10:29:00Z"):
         assert keys(store.search(ANA)) == ["k"]
         assert store.get(ANA, "k") is not None
-    with clock_set_to("2026-01-01T10:31:00Z"):
+    with clock_fixed_at("2026-01-01T10:31:00Z"):
         assert (store.get(ANA, "k"), store.search(ANA), store.list_namespaces()) == (None, [], [])
         store.put(ANA, "k", {"n": 2})
         assert keys(store.search(ANA)) == ["k"]
@@ -162,10 +162,10 @@ def test_an_item_expires_some_minutes_after_it_was_put(store: TrivetStore) -> No
 
 def test_the_default_lifetime_is_heeded(trivet: Trivet) -> None:
     store = TrivetStore(trivet, ttl={"default_ttl": 30})
-    with clock_set_to("2026-01-01T10:00:00Z"):
+    with clock_fixed_at("2026-01-01T10:00:00Z"):
         store.put(ANA, "k", {"n": 1})
         store.put(ANA, "kept", {"n": 1}, ttl=None)
-    with clock_set_to("2026-01-01T10:31:00Z"):
+    with clock_fixed_at("2026-01-01T10:31:00Z"):
         assert keys(store.search(ANA)) == ["kept"]
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from support.stores import STORES, add
 from trivet.graph.extract import extract
-from trivet.graph.walk import Walk
-from trivet.store.records import Reading, Seeds
+from trivet.graph.walk import WalkParameters
+from trivet.store.records import ExtractionJob, WalkSeeds
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory
 
 Four = tuple[Memory, Memory, Memory, Memory]
 
-HOW = Walk()
+HOW = WalkParameters()
 EVERYTHING = Filter(states=("active", "superseded", "archived"))
 NAMES = ("acme", "berlin", "clara", "dresden", "emil", "acmecorp")
 
@@ -29,7 +29,7 @@ def read_all(store: Store) -> int:
     return done
 
 
-def finish(store: Store, readings: Sequence[Reading]) -> None:
+def finish(store: Store, readings: Sequence[ExtractionJob]) -> None:
     store.graph.finish_mentions([(one, extract(one.title, one.content, one.tags)) for one in readings])
 
 
@@ -39,7 +39,7 @@ def held(store: Store, *names: str, filter: Filter = EVERYTHING) -> dict[str, in
 
 
 def reached(store: Store, *starts: Memory, filter: Filter = EVERYTHING) -> dict[str, float]:
-    seeds = Seeds(memories={one.id: 1 / len(starts) for one in starts}, concepts={})
+    seeds = WalkSeeds(memories={one.id: 1 / len(starts) for one in starts}, concepts={})
     return {one.id: one.score for one in store.graph.walk(seeds, filter, HOW, 100)}
 
 

@@ -79,8 +79,8 @@ def leave_a_copy(file: Path, text: bytes) -> None:
 
 
 def test_no_copy_stays_in_unused_parts_of_pages(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "REWRITTEN_BYTES", 0)
-    monkeypatch.setattr(database, "REWRITTEN_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(database, "WORKER_VACUUM_MAX_BYTES", 0)
+    monkeypatch.setattr(database, "INLINE_VACUUM_MAX_BYTES", 0)
     with Trivet.open(path, embedder="none", background=False) as trivet:
         id = trivet.remember("the word xyzzy").id
     leave_a_copy(path, b"the word xyzzy")

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, document, link, memory, replace
-from trivet.clock import clock_set_to
+from trivet.common.clock import clock_fixed_at
 from trivet.errors import Conflict
 from trivet.store.records import Entry
-from trivet.store.relational.bundles import read_bundles
-from trivet.store.relational.feed import Event
 from trivet.store.relational.store import RelationalStore as Store
+from trivet.store.relational.tables.sync_bundles import read_bundles
+from trivet.store.relational.tables.sync_feed import FeedEvent
 from trivet.types import Memory
 
 
-def events(store: Store, viewer: str, after: int = 0) -> list[Event]:
+def events(store: Store, viewer: str, after: int = 0) -> list[FeedEvent]:
     with store.feed.transaction() as connection:
         store.feed.number(connection)
     with store.feed.snapshot() as connection:
@@ -70,9 +70,9 @@ def test_whoever_loses_a_memory_is_told_once(store: Store) -> None:
     assert {event.id for event in lost} == {shared.id, tagged.id}
     assert all(event.purged is None for event in lost)
     with store.feed.snapshot() as connection:
-        concerned = store.feed.concerned(connection, known)
-    assert concerned is not None
-    assert concerned.keys() == {"ana", "bo"}
+        affected_users = store.feed.affected_users(connection, known)
+    assert affected_users is not None
+    assert affected_users.keys() == {"ana", "bo"}
 
 
 def test_forgetting_and_hiding_take_a_memory_from_its_readers(store: Store) -> None:
@@ -108,7 +108,7 @@ def test_notices_are_forgotten_after_long_and_purges_never(store: Store) -> None
     ana.shares.unshare_memory(taken.id, "bo")
     store.memories.purge(purged.id)
     assert len(events(store, "bo", known)) == 2
-    with clock_set_to("2100-01-01"):
+    with clock_fixed_at("2100-01-01"):
         add(store, of_ana("one more"))
         [left] = events(store, "bo", known)
         assert left.purged == "ana"
@@ -150,7 +150,7 @@ def test_what_was_purged_stays_gone_where_laptops_follow(store: Store) -> None:
 def test_the_first_numbering_goes_in_several_goes_and_misses_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trivet.store.relational.feed.FIRST_AT_ONCE", 2)
+    monkeypatch.setattr("trivet.store.relational.tables.sync_feed.FIRST_NUMBERING_BATCH", 2)
     memories = [of_ana(f"number {number}") for number in range(5)]
     add(store, *memories)
     seen = []

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from support.stores import STORES, Open, add, at_rest, link, memory, replace
-from trivet.graph.mentions import Triple
-from trivet.store.records import Seeds
+from trivet.graph.concepts import Triple
+from trivet.store.records import WalkSeeds
 from trivet.store.relational.store import RelationalStore as Store
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 from trivet.types import Filter, Memory, State
 
 from .graphs import EVERYTHING, HOW, Four, assert_as_if_new, counts, finish, held, reached, read_all
@@ -49,7 +49,7 @@ def test_the_walk_goes_from_memory_to_memory(store: Store, four: Four) -> None:
     scores = reached(store, first)
     assert scores[office.id] > scores[fair.id] > 0
     assert alone.id not in scores
-    seeds = Seeds(memories={}, concepts={store.graph.named(["berlin"], EVERYTHING, HOW)[0].concept: 1.0})
+    seeds = WalkSeeds(memories={}, concepts={store.graph.named(["berlin"], EVERYTHING, HOW)[0].concept: 1.0})
     assert {one.id for one in store.graph.walk(seeds, EVERYTHING, HOW, 2)} == {office.id, fair.id}
     assert len(store.graph.walk(seeds, EVERYTHING, HOW, 1)) == 1
 
@@ -167,7 +167,7 @@ def test_seeds_that_are_gone_or_unknown(store: Store, four: Four, open_store: Op
     purged = memory("we met Acme")
     add(store, purged)
     store.memories.purge(purged.id)
-    seeds = Seeds(memories={first.id: 0.5, alone.id: 0.2, purged.id: 0.2, "nobody": 0.1}, concepts={10**9: 1.0})
+    seeds = WalkSeeds(memories={first.id: 0.5, alone.id: 0.2, purged.id: 0.2, "nobody": 0.1}, concepts={10**9: 1.0})
     for one in (store, open_store()):
         assert office.id in {candidate.id for candidate in one.graph.walk(seeds, Filter(), HOW, 10)}
         assert one.graph.paths([office.id, purged.id, "nobody"], seeds, Filter(), HOW)[office.id]
@@ -175,7 +175,7 @@ def test_seeds_that_are_gone_or_unknown(store: Store, four: Four, open_store: Op
 
 def test_a_path_names_its_stops(store: Store, four: Four) -> None:
     first, office, fair, _ = four
-    seeds = Seeds(memories={first.id: 1.0}, concepts={})
+    seeds = WalkSeeds(memories={first.id: 1.0}, concepts={})
     paths = store.graph.paths([office.id, fair.id, first.id], seeds, Filter(), HOW)
     assert [(step.kind, step.name) for step in paths[office.id]] == [("memory", first.id), ("concept", "Acme")]
     assert [step.name for step in paths[fair.id]] == [first.id, "Acme", office.id, "Berlin"]
@@ -188,7 +188,7 @@ def test_an_empty_graph(store: Store) -> None:
     assert read_all(store) == 1
     assert held(store) == reached(store, one) == {}
     assert store.graph.named([], Filter(), HOW) == ()
-    assert store.graph.walk(Seeds(memories={}, concepts={}), Filter(), HOW, 10) == []
+    assert store.graph.walk(WalkSeeds(memories={}, concepts={}), Filter(), HOW, 10) == []
     assert all(finding.ok for finding in store.upkeep.findings())
 
 

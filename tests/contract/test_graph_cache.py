@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, memory, replace
-from trivet.store.records import Seeds
-from trivet.store.sqlite import SqliteStore
+from trivet.store.records import WalkSeeds
+from trivet.store.sqlite.store import SqliteStore
 
 from .graphs import EVERYTHING, HOW, reached, read_all
 
@@ -70,7 +70,7 @@ def test_a_bulk_change_is_taken_in_beside(sqlite: SqliteStore) -> None:
     assert reached(sqlite, first)[second.id] == before[second.id]
     network.wait()
     assert not sqlite.graph.behind()
-    seeds = Seeds(memories={first.id: 1.0}, concepts={})
+    seeds = WalkSeeds(memories={first.id: 1.0}, concepts={})
     for _ in range(3):
         network.wait()
         found = {one.id for one in sqlite.graph.walk(seeds, EVERYTHING, HOW, 1_000)}

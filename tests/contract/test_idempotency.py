@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support.stores import Open, add, memory
-from trivet.store.records import Kept
-from trivet.store.relational import idempotency
+from trivet.store.records import StoredAnswer
 from trivet.store.relational.store import RelationalStore as Store
+from trivet.store.relational.tables import ledgers as idempotency
 
 LEASE = 60.0
 
 
 def test_the_first_acts_and_the_others_wait(store: Store) -> None:
     assert store.idempotency.begin(b"name", b"request", LEASE) is None
-    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")
+    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
     assert store.idempotency.begin(b"other name", b"request", LEASE) is None
 
 
@@ -24,8 +24,10 @@ def test_the_answer_is_kept_across_processes(open_store: Open) -> None:
     one, other = open_store(), open_store()
     one.idempotency.begin(b"name", b"request", LEASE)
     one.idempotency.finish(b"name", b"answer")
-    assert other.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request", answer=b"answer")
-    assert other.idempotency.begin(b"name", b"another request", LEASE) == Kept(request=b"request", answer=b"answer")
+    assert other.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request", answer=b"answer")
+    assert other.idempotency.begin(b"name", b"another request", LEASE) == StoredAnswer(
+        request=b"request", answer=b"answer"
+    )
 
 
 def test_what_was_given_up_can_be_tried_again(store: Store) -> None:
@@ -38,15 +40,15 @@ def test_an_answer_is_not_given_up(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
     store.idempotency.finish(b"name", b"answer")
     store.idempotency.give_up(b"name")
-    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request", answer=b"answer")
+    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request", answer=b"answer")
 
 
 def test_after_the_lease_the_same_request_is_taken_over_once(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
     over = -1.0  # a lease that ended before it began
-    assert store.idempotency.begin(b"name", b"another request", over) == Kept(request=b"request")
+    assert store.idempotency.begin(b"name", b"another request", over) == StoredAnswer(request=b"request")
     assert store.idempotency.begin(b"name", b"request", over) is None
-    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")
+    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
 
 
 def test_of_many_at_once_one_begins(open_store: Open) -> None:
@@ -70,7 +72,7 @@ def test_the_answer_is_written_with_what_the_act_wrote(open_store: Open) -> None
     assert other.memories.get_many([one.id]) == {}
     assert store.idempotency.act(b"name", b"request", lambda: str(len(add(store, one))).encode()).acted
     again = other.idempotency.act(b"name", b"request", dies)
-    assert again == Kept(request=b"request", answer=b"1")
+    assert again == StoredAnswer(request=b"request", answer=b"1")
     assert other.memories.get(one.id) == one
 
 
@@ -87,7 +89,7 @@ def test_tenants_of_a_server_and_users_of_a_tenant(open_store: Open) -> None:
     """A user's view of the store has the same record, since names are digests of each one's own key."""
     store = open_store()
     assert store.seen_by("ana").idempotency.begin(b"name", b"request", LEASE) is None
-    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")
+    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
 
 
 def test_a_request_begun_under_a_clock_that_was_ahead_is_taken_over(
@@ -97,4 +99,4 @@ def test_a_request_begun_under_a_clock_that_was_ahead_is_taken_over(
         ahead.setattr("time.time", lambda: 4e9)
         assert store.idempotency.begin(b"name", b"request", LEASE) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) is None
-    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")
+    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from support.stores import EARLY, Open, add, at_rest, memory
-from trivet.clock import moment
+from trivet.common.clock import moment
+from trivet.common.ids import new_id
 from trivet.errors import Conflict, NotFound
-from trivet.ids import new_id
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import LOCAL, Proposal
 

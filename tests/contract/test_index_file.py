@@ -18,17 +18,20 @@ import pytest
 
 from support.stores import ADDRESS, STORES, add, embed, found, memory, near, replace, unit
 from trivet.analyse import analyse
-from trivet.ids import new_id
-from trivet.mapped_arrays import ArrayWriter, map_arrays
+from trivet.common.ids import new_id
+from trivet.common.mapped_arrays import ArrayWriter, map_arrays
 from trivet.search.recipe import DEFAULT
 from trivet.store.postgres import PostgresStore
 from trivet.store.records import Model
-from trivet.store.relational import build_index, index_files, index_upkeep, matrix
 from trivet.store.relational.ids import Ids
-from trivet.store.relational.posting_cache import postings_of
+from trivet.store.relational.index import index_files
+from trivet.store.relational.index import vector_matrix as matrix
+from trivet.store.relational.index import write_index as build_index
+from trivet.store.relational.index import write_index as index_upkeep
+from trivet.store.relational.index.postings import postings_from_occurrences
+from trivet.store.relational.index.visibility import Visibility
 from trivet.store.relational.store import RelationalStore
-from trivet.store.relational.visibility import Visibility
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 from trivet.types import Filter, Memory
 
 from .graphs import reached, read_all
@@ -60,8 +63,8 @@ EITHER = pytest.mark.parametrize("either", ["postgres", "sqlite"], indirect=True
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores of a few memories get a file too, after every change."""
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
-    monkeypatch.setattr(index_upkeep, "CHANGES_BEHIND", 0)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "RENEW_AFTER_CHANGES", 0)
 
 
 @pytest.fixture
@@ -206,7 +209,7 @@ def test_every_list_of_the_file_is_that_of_the_database(either: OpenEither) -> N
     assert len(terms) > len(WORDS)
     for weights in (WEIGHTS, ODD_WEIGHTS):
         for term, theirs in database.read_postings(terms, weights).items():
-            ours = postings_of(index.occurrences(term), weights)
+            ours = postings_from_occurrences(index.occurrences(term), weights)
             assert ours.keys.tolist() == theirs.keys.tolist(), term
             assert ours.frequencies.tolist() == theirs.frequencies.tolist(), term
     assert not len(index.occurrences("unheard-of"))
@@ -353,7 +356,7 @@ def test_an_id_that_is_none_is_looked_up(opened: Opener, odd: str) -> None:
     store = opened()
     memories = filled(store)
     store._database.read().execute("UPDATE memory SET id = ? WHERE id = ?", (odd, memories[3].id))
-    store._database.index_files.throw_away()
+    store._database.index_files.discard()
     assert store.upkeep.renew_index()
     again = opened()
     assert again._database.all_ids() is not None
@@ -428,7 +431,7 @@ def test_a_file_in_the_place_of_the_folder_costs_only_the_index(opened: Opener, 
 
 
 def test_a_small_store_gets_none(opened: Opener, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 2_000)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 2_000)
     store = opened()
     add(store, memory("a door"))
     assert not store.upkeep.renew_index()
@@ -458,8 +461,8 @@ def test_vectors_that_are_many_take_half_the_room_and_answer_the_same(
     store = opened()
     filled(store)
     told, size = answers(opened()), the_file(store).stat().st_size
-    store._database.index_files.throw_away()
-    monkeypatch.setattr(matrix, "READY_BYTES", 0)
+    store._database.index_files.discard()
+    monkeypatch.setattr(matrix, "FLOAT32_MAX_BYTES", 0)
     assert store.upkeep.renew_index()
     assert the_file(store).stat().st_size < size
     assert answers(opened()) == told
@@ -524,18 +527,18 @@ def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since
     filled(store)
     asked = {"relay", "relais", "harbour"}
     reader = either()
-    assert reader.lexical.held_by_any(asked) == {"relay"}
+    assert reader.lexical.terms_in_any_memory(asked) == {"relay"}
     add(store, memory("the harbour"))
-    assert reader.lexical.held_by_any(asked) == {"relay", "harbour"}
-    assert reader.lexical.held_by_any(()) == set()
-    assert either(mapped=False).lexical.held_by_any(asked) is None
+    assert reader.lexical.terms_in_any_memory(asked) == {"relay", "harbour"}
+    assert reader.lexical.terms_in_any_memory(()) == set()
+    assert either(mapped=False).lexical.terms_in_any_memory(asked) is None
 
 
 def test_an_array_that_is_not_what_was_announced_is_no_file(tmp_path: Path) -> None:
     with (tmp_path / "arrays").open("wb") as stream:
         writer = ArrayWriter(stream, b"KIND0001")
         with pytest.raises(ValueError, match="numbers: 8 bytes"):
-            writer.add_portions("numbers", np.dtype(np.int64), (2,), [np.zeros(1, np.int64)])
+            writer.add_chunks("numbers", np.dtype(np.int64), (2,), [np.zeros(1, np.int64)])
     assert map_arrays(tmp_path / "arrays", b"KIND0001") is None
 
 
@@ -543,7 +546,7 @@ def test_arrays_are_read_as_they_were_written_in_portions(tmp_path: Path) -> Non
     rows = np.arange(12, dtype=np.int32).reshape(4, 3)
     with (tmp_path / "arrays").open("wb") as stream:
         writer = ArrayWriter(stream, b"KIND0001")
-        writer.add_portions("rows", rows.dtype, rows.shape, [rows[:1], rows[1:]])
+        writer.add_chunks("rows", rows.dtype, rows.shape, [rows[:1], rows[1:]])
         writer.add("none", np.zeros((0, 3)))
         writer.finish({"about": "rows"})
     mapped = map_arrays(tmp_path / "arrays", b"KIND0001")

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, memory, near, replace, unit, whole
-from trivet.memory.background.embed_waiting import HOSTED_LEASE_SECONDS, LOCAL_LEASE_SECONDS, LONGEST_RETRY_SECONDS
-from trivet.store.records import Backlog, Job, Model
-from trivet.store.relational.jobs import LONGEST_WAIT_SECONDS, NOTHING_WAITS
+from trivet.memory.worker.embed_pending import HOSTED_LEASE_SECONDS, LOCAL_LEASE_SECONDS, MAX_RETRY_SECONDS
+from trivet.store.records import Backlog, EmbeddingJob, Model
+from trivet.store.relational.index.embedding_queue import EMPTY_BACKLOG, LONGEST_WAIT_SECONDS
 from trivet.store.relational.store import RelationalStore as Store
 
 
@@ -17,7 +17,7 @@ def model(store: Store) -> Model:
     return store.vectors.adopt("tiny", "a", 2)
 
 
-def finish(store: Store, *jobs: Job) -> None:
+def finish(store: Store, *jobs: EmbeddingJob) -> None:
     store.jobs.finish([(job, whole(job), unit(1, 0)[None, :]) for job in jobs])
 
 
@@ -138,21 +138,21 @@ def test_where_nothing_waited_it_is_counted_again_after_a_change(
 ) -> None:
     """Whoever made it, and of whatever kind: a memory, or that all are to be embedded or read anew."""
     ours, theirs = open_store(), open_store()
-    assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
     with monkeypatch.context() as blind:
         blind.setattr(ours.jobs, "_row", lambda *_, **__: pytest.fail("nothing changed"))
-        assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+        assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
     add(theirs, memory("relay"))
     assert ours.jobs.told(model) == (Backlog(1, 0, None), 1)
     finish(theirs, *theirs.jobs.lease(model, 10, 60))
     theirs.graph.finish_mentions([(reading, ()) for reading in theirs.graph.lease("rules", 10, 60)])
-    assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
     theirs.upkeep.rebuild_vectors()
     assert ours.jobs.told(model) == (Backlog(1, 0, None), 0)
     finish(theirs, *theirs.jobs.lease(model, 10, 60))
-    assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
     theirs.upkeep.rebuild_graph()
-    assert ours.jobs.told(model) == (NOTHING_WAITS, 1)
+    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 1)
 
 
 def test_where_no_job_waited_they_are_looked_for_again_after_a_change(
@@ -181,7 +181,7 @@ def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store, m
     assert store.jobs.seconds_until_due(model) == 0
     assert {job.key for job in store.jobs.lease(model, 10, 60)} == {leased.key, failed.key}
     assert store.jobs.lease(model, 10, 60) == (), "and is then leased as ever"
-    assert max(LOCAL_LEASE_SECONDS, HOSTED_LEASE_SECONDS, 1.2 * LONGEST_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
+    assert max(LOCAL_LEASE_SECONDS, HOSTED_LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
 
 
 def test_nobody_waits_for_all_the_long_texts_of_another(store: Store, model: Model) -> None:
@@ -211,8 +211,8 @@ def test_whether_more_than_a_few_wait_is_told_without_counting_all(store: Store,
     add(store, memory("one"), memory("two"), memory("three"))
     other = store.vectors.adopt("other", "b", 2)
     finish(store, *store.jobs.lease(other, 10, 60))
-    assert [store.jobs.waits_for_more_than(model, few) for few in (0, 2, 3)] == [True, True, False]
-    assert not store.jobs.waits_for_more_than(other, 0)
+    assert [store.jobs.has_more_than(model, few) for few in (0, 2, 3)] == [True, True, False]
+    assert not store.jobs.has_more_than(other, 0)
 
 
 def test_what_is_told_is_what_waits(store: Store, model: Model) -> None:

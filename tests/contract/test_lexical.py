@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from support.stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
-from trivet.analyse import Reading, analyse, marks_of
-from trivet.bounded_cache import KIB
-from trivet.memory.likeness import fingerprint
+from trivet.analyse import Reading, analyse, language_markers
+from trivet.common.bounded_cache import KIB
+from trivet.memory.similarity import fingerprint
 from trivet.store.records import Bm25, Entry
-from trivet.store.relational import lexical, visibility
+from trivet.store.relational.index import lexical, visibility
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Candidate, Filter
 
@@ -220,7 +220,7 @@ def test_similar_is_bounded(store: Store) -> None:
 
 def test_similar_looks_at_the_latest_that_share_a_common_pair(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a save would take the longer, the more memories say such a thing. By a rare pair an older one is found."""
-    monkeypatch.setattr(lexical, "LATEST", 3)
+    monkeypatch.setattr(lexical, "MAX_SIMILAR_CANDIDATES", 3)
     common = "the zebra relay listens on the purple door"
     rare = memory(f"{common} while seven mild otters juggle warm bricks")
     alike = [memory(common) for _ in range(10)]
@@ -255,7 +255,7 @@ def test_terms_of_every_shape_are_kept_apart(store: Store) -> None:
 def test_a_reading_counts_in_memories_of_its_language_alone(store: Store) -> None:
     """`chat` is a cat in French and a conversation in English."""
     french, english = memory("cat", keywords=("marked",)), memory("cat")
-    marked = msgspec.structs.replace(document(french), keywords=marks_of("french"))
+    marked = msgspec.structs.replace(document(french), keywords=language_markers("french"))
     store.memories.add_many([Entry(french, marked), Entry(english, document(english))])
     bm25 = msgspec.structs.replace(PLAIN_BM25, keywords=0.0)  # marks are seen whatever keywords weigh
 

@@ -11,7 +11,7 @@ NONE = ()
 
 
 def known(store: Store, id: str) -> list[tuple[str, float]]:
-    return [(row.newer, row.probability) for row in store.likely_updates.of_older([id])]
+    return [(row.newer, row.probability) for row in store.likely_updates.updates_of([id])]
 
 
 def test_what_is_written_waits_until_it_is_compared(store: Store) -> None:

@@ -11,7 +11,7 @@ from support.stores import Open, add, document, embed, found, memory, near
 from trivet.errors import StoreError
 from trivet.store.records import Document
 from trivet.store.relational.store import RelationalStore as Store
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 
 def test_a_sound_store_has_no_findings(store: Store) -> None:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
+from trivet.common.ids import new_id
 from trivet.errors import Conflict, NotFound
-from trivet.ids import new_id
-from trivet.store.records import Added, Entry
+from trivet.store.records import AddResult, Entry
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Count, Filter, Memory, Revision, Sort
 
@@ -29,7 +29,7 @@ def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
         valid_to="2030-02-01T00:00:00.000000Z",
         sensitive=True,
     )
-    assert add(store, one) == [Added("stored", 1)]
+    assert add(store, one) == [AddResult("stored", 1)]
     assert store.memories.get(one.id) == one
     assert store.memories.get_many([one.id, new_id()]) == {one.id: one}
     assert list(store.memories.everything()) == [one]
@@ -38,10 +38,10 @@ def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
 def test_the_same_id_and_content_again_changes_nothing(store: Store) -> None:
     one = memory("The relay listens on port 7001.")
     add(store, one)
-    assert add(store, one) == [Added("unchanged", 1)]
+    assert add(store, one) == [AddResult("unchanged", 1)]
     assert len(store.memories.revisions(one.id)) == 1
     replace(store, msgspec.structs.replace(one, importance=0.9))
-    assert add(store, one) == [Added("unchanged", 2)]
+    assert add(store, one) == [AddResult("unchanged", 2)]
     assert store.memories.stats().memories == {"active": 1}
 
 
@@ -172,7 +172,7 @@ def test_a_history_that_comes_with_a_memory_is_kept(store: Store) -> None:
         Revision(revision=1, changed_at=past.updated_at, action="remember", memory=past),
         Revision(revision=2, changed_at=now.updated_at, action="edit", memory=now),
     )
-    assert store.memories.add_many([Entry(now, document(now), revisions)]) == [Added("stored", 2)]
+    assert store.memories.add_many([Entry(now, document(now), revisions)]) == [AddResult("stored", 2)]
     assert store.memories.revisions(now.id) == revisions
 
 
@@ -267,11 +267,11 @@ def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> Non
     for id, owner in zip(ids, ("ana", "bo", "ana"), strict=True):
         add(store, memory(f"text {id}", id=id, owner=owner))
     add(store, memory("another", id="aaab1111-0000-7000-8000-000000000001", owner="ana"))
-    assert store.memories.ids_starting_with("aaaa", 9) == ids
-    assert store.memories.ids_starting_with(ids[2][:-1], 9) == ids
-    assert store.memories.ids_starting_with("aaaa", 2) == ids[:2]
-    assert store.seen_by("ana").memories.ids_starting_with("aaaa1111-", 9) == [ids[0], ids[2]]
-    assert store.memories.ids_starting_with(ids[1], 9) == [ids[1]]
+    assert store.memories.ids_with_prefix("aaaa", 9) == ids
+    assert store.memories.ids_with_prefix(ids[2][:-1], 9) == ids
+    assert store.memories.ids_with_prefix("aaaa", 2) == ids[:2]
+    assert store.seen_by("ana").memories.ids_with_prefix("aaaa1111-", 9) == [ids[0], ids[2]]
+    assert store.memories.ids_with_prefix(ids[1], 9) == [ids[1]]
 
 
 def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_their_texts(store: Store) -> None:

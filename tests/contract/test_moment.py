@@ -9,7 +9,7 @@ import msgspec
 
 from support.stores import Open, add, embed, found, memory, near, replace
 from support.waiting import ended
-from trivet.clock import moment
+from trivet.common.clock import moment
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 

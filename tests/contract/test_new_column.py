@@ -9,7 +9,7 @@ from pathlib import Path
 from support.postgres_server import PostgresServer
 from support.stores import add, memory
 from trivet.store.postgres import PostgresStore
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 # Adds the column `colour` as a change of the source would, then takes memories through all that must carry it.
 NEW_COLUMN = """
@@ -20,10 +20,10 @@ import msgspec
 
 import trivet.types
 
-class Memory(trivet.types.Memory, frozen=True, kw_only=True):
+class Memory(trivet.types.memories.Memory, frozen=True, kw_only=True):
     colour: str = "none"
 
-trivet.types.Memory = Memory
+trivet.types.memories.Memory = Memory
 
 from trivet import memory_fields
 
@@ -39,9 +39,9 @@ migrations.step = lambda folder, number: (
 )
 
 from support.stores import add, memory, replace
-from trivet.memory.export_import import MemoryLine, _same
+from trivet.memory.admin.importer import MemoryLine, _same
 from trivet.sources.files.front_matter import split_front_matter
-from trivet.sources.files.mirror_format import mirrored, written
+from trivet.sources.files.front_matter import mirrored, written
 from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter

@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 import trivet.store
-from trivet.store.migrations import latest, step
-from trivet.store.postgres.dialect import QUERIES as POSTGRES
-from trivet.store.relational.queries import SLOTS, Queries
-from trivet.store.sqlite.dialect import QUERIES as SQLITE
+from trivet.store.postgres.connections import QUERIES as POSTGRES
+from trivet.store.sql_files import PLACEHOLDERS, Queries, latest_version, step
+from trivet.store.sqlite.connections import QUERIES as SQLITE
 
 STORES = {"postgres": POSTGRES, "sqlite": SQLITE}
 SHARED = Path(str(trivet.store.__file__)).with_name("sql")
@@ -27,7 +26,7 @@ def test_a_store_has_every_query_with_nothing_left_open(name: str, file: str) ->
     queries = STORES[name]
     for query in queries.names(file):
         sql = queries(file)[query]
-        for slot in SLOTS:
+        for slot in PLACEHOLDERS:
             sql = sql.replace(f"{{{slot}}}", "")
         assert sql, query
         assert not re.search(r"\{\w", sql), query
@@ -70,5 +69,5 @@ def test_a_misspelt_name_in_braces_is_an_error(tmp_path: Path) -> None:
 def test_migrations_are_numbered_without_a_gap(name: str) -> None:
     folder = STORES[name].dialect.folder
     numbers = sorted(int(file.stem) for file in (folder / "migrations").glob("*.sql"))
-    assert numbers == list(range(1, latest(folder) + 1))
+    assert numbers == list(range(1, latest_version(folder) + 1))
     assert all(step(folder, number).sql for number in numbers)

@@ -10,9 +10,9 @@ import pytest
 
 from support.stores import Open, add, memory, replace
 from support.waiting import ended
-from trivet.memory.background.extraction import UNREADABLE_RETRY_SECONDS
-from trivet.memory.background.triples.reader import LEASE_SECONDS, LONGEST_RETRY_SECONDS
-from trivet.store.relational.readings import LONGEST_WAIT_SECONDS
+from trivet.memory.worker.extraction import UNREADABLE_RETRY_SECONDS
+from trivet.memory.worker.triples import LEASE_SECONDS, MAX_RETRY_SECONDS
+from trivet.store.relational.index.extraction_queue import LONGEST_WAIT_SECONDS
 from trivet.store.relational.store import RelationalStore as Store
 
 from .graphs import assert_as_if_new, counts, finish, held, read_all
@@ -121,10 +121,10 @@ def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store) -
     store.graph.fail("rules", [reading], "a failure", decade)
     assert [one.key for one in store.graph.lease("rules", 10, 60)] == [reading.key]
     assert store.graph.lease("rules", 10, 60) == ()
-    assert max(UNREADABLE_RETRY_SECONDS, LEASE_SECONDS, 1.2 * LONGEST_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
+    assert max(UNREADABLE_RETRY_SECONDS, LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
 
 
 def test_whether_more_than_a_few_wait_to_be_read_is_told_without_counting_all(store: Store) -> None:
     add(store, memory("one"), memory("two"))
-    assert [store.graph.waits_for_more_than("rules", few) for few in (1, 2)] == [True, False]
-    assert not store.graph.waits_for_more_than("triples", 0)
+    assert [store.graph.has_more_than("rules", few) for few in (1, 2)] == [True, False]
+    assert not store.graph.has_more_than("triples", 0)

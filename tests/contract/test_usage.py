@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.stores import Open, add, memory
-from trivet.clock import moment
+from trivet.common.clock import moment
+from trivet.common.ids import new_id
 from trivet.errors import NotFound
-from trivet.ids import new_id
 from trivet.store.relational.store import RelationalStore as Store
 
 

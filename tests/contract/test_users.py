@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from support.stores import EARLY, add, document, embed, found, link, memory, near, replace
-from trivet.clock import moment
+from trivet.common.clock import moment
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
-from trivet.memory.likeness import fingerprint
-from trivet.store.records import Seeds
-from trivet.store.relational.memories import Memories
+from trivet.memory.similarity import fingerprint
+from trivet.store.records import WalkSeeds
 from trivet.store.relational.store import RelationalStore as Store
+from trivet.store.relational.tables.memories import Memories
 from trivet.types import Filter, Key, Memory, Permission, Sealed, State
 
 from .graphs import EVERYTHING, HOW, held, read_all
@@ -47,7 +47,7 @@ def seen(store: Store, one: Memory, user: str) -> set[str]:
     embed(store, model, {held.content: (1, 0) for held in store.memories.everything()})
     read_all(store)
     named = store.graph.named(["clara"], EVERYTHING, HOW)
-    clara = Seeds(memories={}, concepts={concept.concept: concept.weight for concept in named})
+    clara = WalkSeeds(memories={}, concepts={concept.concept: concept.weight for concept in named})
     ways = {
         "get": bool(theirs.memories.get_many([one.id])),
         "page": one.id in [held.id for held in theirs.memories.page(filter, "recency", 10, 0).memories],

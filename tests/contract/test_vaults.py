@@ -5,27 +5,27 @@ from __future__ import annotations
 import pytest
 
 from support.stores import Open, add, memory
-from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
+from trivet.store.records import VaultFile, VaultLink, VaultPart, VaultRecord
 from trivet.store.relational.store import RelationalStore as Store
 
-VAULT = KnownVault("notes", "/home/ana/notes", "{}")
-FILE = KnownFile("a.md", 10, 1_700_000_000_000_000_000, "markdown/1")
+VAULT = VaultRecord("notes", "/home/ana/notes", "{}")
+FILE = VaultFile("a.md", 10, 1_700_000_000_000_000_000, "markdown/1")
 
 
-def part(id: str, path: str = "a.md") -> KnownPart:
-    return KnownPart(id, path, "place", "content", "said", "{}")
+def part(id: str, path: str = "a.md") -> VaultPart:
+    return VaultPart(id, path, "place", "content", "said", "{}")
 
 
 def test_it_keeps_what_was_noted(store: Store, open_store: Open) -> None:
     store.vaults.keep(VAULT)
     store.vaults.note_file("notes", FILE, [part("1"), part("2")], [])
-    store.vaults.note_links("notes", [KnownLink("1", "see-also", "2")], [])
+    store.vaults.note_links("notes", [VaultLink("1", "see-also", "2")], [])
     other = open_store().vaults
     assert (other.vaults(), other.files("notes")) == ((VAULT,), (FILE,))
     assert set(other.parts("notes")) == {part("1"), part("2")}
-    assert other.links("notes") == (KnownLink("1", "see-also", "2"),)
+    assert other.links("notes") == (VaultLink("1", "see-also", "2"),)
     assert (other.files("else"), other.parts("else"), other.links("else")) == ((), (), ())
-    moved = KnownVault("notes", "/elsewhere", '{"scope":"x"}')
+    moved = VaultRecord("notes", "/elsewhere", '{"scope":"x"}')
     store.vaults.keep(moved)
     assert (other.vaults(), len(other.parts("notes"))) == ((moved,), 2)
 
@@ -33,7 +33,7 @@ def test_it_keeps_what_was_noted(store: Store, open_store: Open) -> None:
 def test_a_part_that_another_file_took_over_is_not_taken_away(store: Store) -> None:
     store.vaults.keep(VAULT)
     store.vaults.note_file("notes", FILE, [part("1"), part("2")], [])
-    store.vaults.note_file("notes", KnownFile("b.md", 1, 1, "r"), [part("1", "b.md")], [])
+    store.vaults.note_file("notes", VaultFile("b.md", 1, 1, "r"), [part("1", "b.md")], [])
     store.vaults.note_file("notes", FILE, [], ["1", "2"])
     assert store.vaults.parts("notes") == (part("1", "b.md"),)
     store.vaults.forget_file("notes", "b.md", ["1"])
@@ -43,7 +43,7 @@ def test_a_part_that_another_file_took_over_is_not_taken_away(store: Store) -> N
 def test_a_dropped_vault_leaves_nothing(store: Store) -> None:
     store.vaults.keep(VAULT)
     store.vaults.note_file("notes", FILE, [part("1")], [])
-    store.vaults.note_links("notes", [KnownLink("1", "see-also", "2")], [])
+    store.vaults.note_links("notes", [VaultLink("1", "see-also", "2")], [])
     store.vaults.drop("notes")
     vaults = store.vaults
     assert (vaults.vaults(), vaults.files("notes"), vaults.parts("notes"), vaults.links("notes")) == ((), (), (), ())
@@ -51,7 +51,7 @@ def test_a_dropped_vault_leaves_nothing(store: Store) -> None:
 
 def test_links_come_and_go(store: Store) -> None:
     store.vaults.keep(VAULT)
-    link = KnownLink("1", "see-also", "2")
+    link = VaultLink("1", "see-also", "2")
     store.vaults.note_links("notes", [link, link], [])
     store.vaults.note_links("notes", [], [link])
     assert store.vaults.links("notes") == ()

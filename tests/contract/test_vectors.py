@@ -9,8 +9,8 @@ import pytest
 from support.stores import Open, add, embed, memory, near, replace, unit
 from trivet.errors import EmbedderError
 from trivet.memory.remember import document_of
-from trivet.store.passage_terms import held
 from trivet.store.records import Model, Passage
+from trivet.store.relational.index.lexical import count_held_terms
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
@@ -137,7 +137,7 @@ def test_passages_know_their_terms(store: Store) -> None:
     found = store.vectors.described(model, [long.id, short.id])
     assert [one.terms for one in found[short.id]] == [""]
     terms = [one.terms or "" for one in found[long.id]]
-    assert held(["first", "part", "third"], terms) == [2, 1]
+    assert count_held_terms(["first", "part", "third"], terms) == [2, 1]
     store.upkeep.rebuild_lexical(iter([(long, document_of(long)), (short, document_of(short))]))
     assert store.vectors.described(model, [long.id, short.id]) == found
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from support.waiting import heard
 from trivet import StoreError, Trivet
-from trivet.ids import new_id
+from trivet.common.ids import new_id
 
 # (what, id, words, state): "will" before the call, "did" after it returned.
 Told = tuple[str, str, str, str]
@@ -76,8 +76,8 @@ def measure(folder: str, embedder: str, texts: list[str], tell: Connection) -> N
 
 
 def measured(folder: str, embedder: str, texts: list[str]) -> Any:
-    from trivet.lab.bench import open_bench
-    from trivet.lab.dataset import Dataset, Document
+    from trivet.lab.datasets.dataset import Dataset, Document
+    from trivet.lab.measure.bench import open_bench
 
     documents = tuple(Document(id=f"d{place}", text=text) for place, text in enumerate(texts))
     return open_bench(Dataset(name="killed", documents=documents, queries=(), judgements=()), Path(folder), embedder)

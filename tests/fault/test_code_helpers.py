@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from trivet.code.code_index import CodeIndex
-from trivet.code.index import helpers, refresh
+from trivet.code.index import refresh
+from trivet.code.index import refresh as helpers
 
 FILES = 12
 
@@ -17,8 +18,8 @@ FILES = 12
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(helpers, "usable_cores", lambda: 3)
-    monkeypatch.setattr(helpers, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(helpers, "worker_cores", lambda: 3)
+    monkeypatch.setattr(helpers, "MIN_SHARED_BYTES", 0)
     folder = tmp_path / "project"
     folder.mkdir()
     for number in range(FILES):

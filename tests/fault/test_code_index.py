@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trivet.code.code_index import CodeIndex
-from trivet.code.index.helpers import FEWEST_BYTES
+from trivet.code.index.refresh import MIN_SHARED_BYTES
 
 # More than one batch, and enough for a snapshot.
 FILES = 140
@@ -37,7 +37,7 @@ print(count)
 """
 
 
-def indexing(tree: Path, last: int, fewest: int = FEWEST_BYTES) -> subprocess.CompletedProcess[bytes]:
+def indexing(tree: Path, last: int, fewest: int = MIN_SHARED_BYTES) -> subprocess.CompletedProcess[bytes]:
     words = [sys.executable, "-c", INDEXING, str(tree), str(last), str(fewest)]
     return subprocess.run(words, capture_output=True, check=False)
 

@@ -11,7 +11,7 @@ import sys, threading
 from typing import Annotated, Literal, Optional
 import msgspec
 from msgspec import Meta
-from trivet.decoding import known_type
+from trivet.common.threads import known_type
 
 sys.setswitchinterval(1e-6)
 KIND = '''

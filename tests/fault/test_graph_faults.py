@@ -15,8 +15,8 @@ import pytest
 from support.waiting import ended, heard
 from trivet import StoreError, Trivet
 from trivet.graph.extract import extract
-from trivet.memory.background.extraction import Extraction
-from trivet.store.sqlite import SqliteStore
+from trivet.memory.worker.extraction import Extraction
+from trivet.store.sqlite.store import SqliteStore
 
 from .acts import copied, open_store
 from .conftest import Start

@@ -14,7 +14,7 @@ from support.postgres_server import PostgresServer
 from support.stores import add, found, memory
 from support.waiting import LIMIT_SECONDS
 from trivet.store.postgres import PostgresStore
-from trivet.store.relational import index_upkeep
+from trivet.store.relational.index import write_index as index_upkeep
 
 WRITER = """
 import sys
@@ -57,7 +57,7 @@ def kill_while_writing(store: str) -> None:
 
 
 def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
     trivet = open_trivet()
     trivet.remember("The harbour office keeps the relay.")
     kill_while_writing(str(path))
@@ -73,7 +73,7 @@ def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pyte
 def test_killed_while_writing_the_file_of_a_tenant_on_a_server(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
     url = postgres.database()
     store, one = PostgresStore(url), memory("the relay")
     add(store, one)
@@ -92,7 +92,7 @@ def test_killed_while_writing_the_file_of_a_tenant_on_a_server(
 def test_a_new_process_maps_the_file_that_another_one_wrote(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
     url = postgres.database()
     store = PostgresStore(url)
     add(store, memory("the relay"))

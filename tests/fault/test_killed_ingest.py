@@ -13,12 +13,12 @@ from trivet.sources.files import ingest
 KILLED = """
 import os, sys
 from trivet import Trivet
-from trivet.sources.files.readers.markdown import read_markdown
+from trivet.sources.files.markdown import read_markdown
 from trivet.sources.files import Options, ingest
-from trivet.sources.files.changes import Changes
+from trivet.sources.files.ingest import Changes
 from trivet.sources.files.vault import resolve_vault
-from trivet.sources.files.walk import Listing, list_files
-import trivet.sources.files.changes as changes
+from trivet.sources.files.vault import Listing, list_files
+import trivet.sources.files.ingest as changes
 real, count = changes.apply, [0]
 def apply(*arguments):
     count[0] += 1

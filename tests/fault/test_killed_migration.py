@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from support.version_one import contents, make_version_one
-from trivet.store.migrations import step
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sql_files import step
 from trivet.store.sqlite.database import FOLDER, _statements
+from trivet.store.sqlite.store import SqliteStore
 
 # Opens a store, and is killed after so many statements of the migration.
 KILLED = """

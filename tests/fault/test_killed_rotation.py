@@ -15,11 +15,11 @@ from trivet import Trivet
 # Rotates, and is killed after so many transactions of it.
 KILLED = """
 import os, signal, sys
-import trivet.memory.secrets
+import trivet.memory.sealed_secrets
 from trivet import Trivet
-from trivet.store.relational.secrets import Secrets
+from trivet.store.relational.tables.secrets import Secrets
 
-trivet.memory.secrets.RESEALED_AT_ONCE = 2
+trivet.memory.sealed_secrets.RESEAL_BATCH = 2
 left = int(sys.argv[2])
 def reseal(self, done, whole=Secrets.reseal):
     global left

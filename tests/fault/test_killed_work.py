@@ -11,7 +11,7 @@ from typing import Any
 from support.waiting import ended, happened, heard
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 from .acts import back_up, drain, measure, measured, memories, open_first, open_store, received, reindex, take_in, words
 from .conftest import Start, Started

@@ -9,7 +9,7 @@ from random import Random
 from support.waiting import ended, heard
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 from .acts import Told, open_store, received, write_for_ever
 from .conftest import Start, Started

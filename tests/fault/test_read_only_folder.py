@@ -27,24 +27,24 @@ for target in sys.argv[2:]:
 
 
 def test_a_read_only_folder_says_so(tmp_path: Path) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir()
-    with Trivet.open(locked / "kept.db", embedder="none", background=False) as trivet:
+    file_lock = tmp_path / "locked"
+    file_lock.mkdir()
+    with Trivet.open(file_lock / "kept.db", embedder="none", background=False) as trivet:
         trivet.remember("text")
-    (locked / "kept.db").chmod(0o444)
-    locked.chmod(0o555)
+    (file_lock / "kept.db").chmod(0o444)
+    file_lock.chmod(0o555)
     for folder in (tmp_path, *list(tmp_path.parents)[:3]):
         folder.chmod(folder.stat().st_mode | 0o111)
-    targets = [locked / "new.db", locked / "below" / "new.db", locked / "kept.db"]
+    targets = [file_lock / "new.db", file_lock / "below" / "new.db", file_lock / "kept.db"]
     script = [sys.executable, "-c", AS_SOMEBODY_ELSE, str(tmp_path / "own.db"), *map(str, targets)]
     # Where another test has keys, the folder of the configuration is its owner's alone.
     environment = {**os.environ, "TRIVET_CONFIG": str(tmp_path / "none.toml")}
     ran = subprocess.run(script, capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stderr
     told = ran.stdout.splitlines()
-    locked.chmod(0o755)
+    file_lock.chmod(0o755)
     assert len(told) == 3
     for line, target in zip(told, targets, strict=True):
         assert str(target) in line
         assert "cannot be" in line
-    assert not (locked / "new.db").exists()
+    assert not (file_lock / "new.db").exists()

@@ -10,7 +10,7 @@ import pytest
 
 from support.browser import Browser, opened_browser
 from support.http_server import Served, served, settings_for
-from trivet.memory.accounts import RIGHTS
+from trivet.memory.admin.accounts import RIGHTS
 
 PORT = "01980000-0000-7000-8000-000000006543"
 MEMORIES: tuple[dict[str, Any], ...] = (

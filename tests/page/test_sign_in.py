@@ -8,8 +8,7 @@ from selenium.webdriver.common.keys import Keys
 
 from support.browser import Browser
 from support.http_server import Served
-from trivet.serve.http.page import POLICY, page_files
-from trivet.serve.http.sign_in import WRONG_AT_ONCE, Links, link_to
+from trivet.serve.http.endpoints.page import MAX_WRONG_BURST, POLICY, SignInLinks, link_to, page_files
 
 # What the first view may weigh, of our own bytes; the promise to whoever opens it over a slow line.
 FIRST_VIEW_BYTES = 100_000
@@ -67,14 +66,14 @@ def test_wrong_links_are_refused_and_soon_not_even_looked_at(town: Served) -> No
 
     transport = httpx2.HTTPTransport(local_address="127.0.0.9")
     with httpx2.Client(base_url=town.address, transport=transport, trust_env=False) as client:
-        asked = [client.post("/page/sign-in", json={"token": "guess"}) for _ in range(WRONG_AT_ONCE + 1)]
-        assert [one.status_code for one in asked] == [401] * WRONG_AT_ONCE + [429]
+        asked = [client.post("/page/sign-in", json={"token": "guess"}) for _ in range(MAX_WRONG_BURST + 1)]
+        assert [one.status_code for one in asked] == [401] * MAX_WRONG_BURST + [429]
         assert client.post("/page/sign-in", json={"token": town.links.make()}).status_code == 429
 
 
 def test_links_end_and_are_few() -> None:
     moment = 0.0
-    links = Links(lambda: moment)
+    links = SignInLinks(lambda: moment)
     first, last = links.make(), links.make()
     assert links.take(last)
     assert not links.take(last)

@@ -24,12 +24,12 @@ def laptop(town: Served, stranger: Browser, tmp_path: Path) -> Iterator[Trivet]:
         verbs.join(before.engine, town.address)
     with Trivet.open(settings=settings, background=False) as store:
         own = store.remember("The office is in Rostock.").id
-        verbs.synced_now(store.engine)
+        verbs.sync_now(store.engine)
         wim.done("PATCH", f"/v1/memories/{own}", json={"content": "The office is in Bremen."})
         owner.done("POST", "/v1/shares", json={"user": "wim", "id": lent, "permission": "read"})
         store.edit(own, content="The office is in Kiel.")
         store.edit(lent, content="The key is <b>gone</b>.")
-        verbs.synced_now(store.engine)
+        verbs.sync_now(store.engine)
         store.remember("This waits.")
         with served(settings) as running:
             stranger.address = running.address

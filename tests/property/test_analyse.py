@@ -166,14 +166,14 @@ def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(said: l
     indexed, terms = IndexedPhrase(phrase), analyse(text, ENGLISH)
     if phrase and holds_phrase(text, phrase):
         assert indexed.terms <= set(terms)
-        assert indexed.may_stand_among(f" {' '.join(terms)} ")
+        assert indexed.may_occur_among(f" {' '.join(terms)} ")
 
 
 def test_what_the_index_says_of_a_phrase() -> None:
     phrase = IndexedPhrase("what the github runner caches keep")
     assert phrase.terms == {"github", "runner", "cach"}
-    assert phrase.may_stand_among(" github git hub runner cach keep ")
-    assert not phrase.may_stand_among(" github cach runner keep ")
+    assert phrase.may_occur_among(" github git hub runner cach keep ")
+    assert not phrase.may_occur_among(" github cach runner keep ")
 
 
 @given(texts | knotty)

@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trivet import contract
-from trivet.clock import parse_time, time_given
+from trivet.common.clock import parse_time, parse_time_expression
+from trivet.common.ids import check_id, new_id
 from trivet.contract import VERBS, Request, Verb
 from trivet.errors import InvalidInput
-from trivet.ids import check_id, new_id
 
 any_text = st.text(alphabet=st.characters(exclude_categories=()), max_size=40)
 json_values = st.recursive(
@@ -71,7 +71,7 @@ def test_times_are_fixed_width_or_refused(text: str) -> None:
     except InvalidInput:
         return
     assert len(moment) == 27
-    assert parse_time(moment, "created_at") == time_given(text, "created_at") == moment
+    assert parse_time(moment, "created_at") == parse_time_expression(text, "created_at") == moment
 
 
 @given(st.datetimes(), st.datetimes())

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.stores import memory
-from trivet.analyse import NOT_ENGLISH, analyse, analyse_query, language_of_text
-from trivet.analyse.languages import ENGLISH
-from trivet.search.prior import Exactness
+from trivet.analyse import ENGLISH, NOT_ENGLISH, analyse, analyse_query, language_of_text
+from trivet.search.relevance import Exactness
 
 WORDS = (
     "relay",
@@ -50,18 +49,18 @@ def test_a_memory_whose_terms_rule_it_out_does_not_hold_the_query_literally(
     language = language_of_text(text)
     terms = set(analyse(content, language)) | set(analyse(title or "", language))
     held = frozenset(terms & set(question.every_term)) | ({NOT_ENGLISH} if language != ENGLISH else set())
-    exactness = Exactness(question, is_told_by_index=True)
-    if Exactness(question, is_told_by_index=False).of(one, held, str):  # by its text alone
+    exactness = Exactness(question, index_covers_text=True)
+    if Exactness(question, index_covers_text=False).of(one, held, str):  # by its text alone
         assert exactness.is_possible(held)
 
 
 def test_most_memories_are_ruled_out_by_their_terms() -> None:
-    exactness = Exactness(analyse_query("the relay listens on port"), is_told_by_index=True)
+    exactness = Exactness(analyse_query("the relay listens on port"), index_covers_text=True)
     assert exactness.is_possible({"relay", "listen", "port"})
     assert not exactness.is_possible({"relay", "port"})
     assert exactness.is_possible({"relay", "port", NOT_ENGLISH})
-    named = Exactness(analyse_query("E_CONN_4012 relay port closed"), is_told_by_index=True)
+    named = Exactness(analyse_query("E_CONN_4012 relay port closed"), index_covers_text=True)
     assert named.is_possible({"e_conn_4012"})
     assert named.is_possible({"e", "conn", "4012"})
     assert not named.is_possible({"conn", "port"})
-    assert Exactness(analyse_query("port"), is_told_by_index=True).is_possible(set())
+    assert Exactness(analyse_query("port"), index_covers_text=True).is_possible(set())

@@ -8,9 +8,8 @@ from typing import get_args
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trivet.graph.canonical import LONGEST_NAME, canonical, form, singular
-from trivet.graph.extract import LONGEST_LABEL, MOST_CONCEPTS, extract
-from trivet.graph.mentions import Role
+from trivet.graph.concepts import LONGEST_NAME, Role, canonical, form, singular
+from trivet.graph.extract import MAX_CONCEPTS, MAX_LABEL_CHARACTERS, extract
 from trivet.graph.names import names_in
 from trivet.types import ConceptKind
 
@@ -32,11 +31,11 @@ tags = st.lists(texts.map(lambda text: text[:64]), max_size=3)
 @example(None, "\x00A\x00 met\ud800 Bob", [])
 def test_any_text_can_be_read(title: str | None, content: str, tags: list[str]) -> None:
     found = extract(title, content, tags)
-    assert len(found) <= MOST_CONCEPTS
+    assert len(found) <= MAX_CONCEPTS
     assert len({mention.name for mention in found}) == len(found)
     for mention in found:
         assert 2 <= len(mention.name) <= LONGEST_NAME
-        assert 0 < len(mention.label) <= LONGEST_LABEL
+        assert 0 < len(mention.label) <= MAX_LABEL_CHARACTERS
         assert mention.name in (canonical(mention.label), canonical(singular(mention.label)))
         assert mention.label == " ".join(mention.label.split())
         assert mention.kind in get_args(ConceptKind)

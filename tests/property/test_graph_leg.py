@@ -14,8 +14,8 @@ from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
-from trivet.cli.demo import lines
-from trivet.store.relational.graph_cache import TAKEN_IN_AT_ONCE, GraphCache
+from trivet.cli.demonstration import lines
+from trivet.store.relational.index.graph_index import MAX_INLINE_CHANGES, GraphCache
 from trivet.types import Hit
 from unit.memory.test_graph_leg import QUESTION, TWO, fill, ranked
 
@@ -142,7 +142,7 @@ def test_a_graph_that_lags_is_told(open_trivet: Opened, monkeypatch: pytest.Monk
     trivet.remember("We met Clara at Acme.")
     trivet.drain()
     assert trivet.recall("Clara").health.notes == ()
-    trivet.remember_many({"content": f"Clara wrote note {number}."} for number in range(TAKEN_IN_AT_ONCE + 1))
+    trivet.remember_many({"content": f"Clara wrote note {number}."} for number in range(MAX_INLINE_CHANGES + 1))
     trivet.drain()
     (note,) = trivet.recall("Clara").health.notes
     assert "the one of before" in note

@@ -10,13 +10,13 @@ import pytest
 
 from support.growth import NeverEnds, ended, grows_too_fast
 from trivet.agents.capture.rules import statements
-from trivet.dates.find import expressions_in
+from trivet.dates.parse import find_time_expressions
 from trivet.graph.extract import extract
-from trivet.memory.inbox.similar import says_the_same
-from trivet.secrets import protect
+from trivet.memory.propose import is_same_statement
+from trivet.secrets import guard as protect
 from trivet.secrets.detect import without_secrets
-from trivet.serve.mcp.text import defused
-from trivet.sources.files.readers.claude_code import _spoken
+from trivet.serve.mcp.text import neutralized
+from trivet.sources.files.conversations import _claude_code_spoken
 
 PIECES = (
     *".!?…,;:-–/\\_@#+'’&\"“”«»()[]{}<>=*|`~^%$1aAéЖ三 \t\n\r\x0b\u00a0",
@@ -51,13 +51,13 @@ NOW = datetime(2026, 11, 15)
 READERS: dict[str, Callable[[str], object]] = {
     "the graph": lambda text: extract(text[:300], text, (text[:64],)),
     "the graph's code": lambda text: extract(None, f"```\n{text}", ()),
-    "dates": lambda text: expressions_in(f"{text} in march", NOW),
+    "dates": lambda text: find_time_expressions(f"{text} in march", NOW),
     "secrets": without_secrets,
     "private parts": lambda text: protect._spans(text, secrets=False),
     "capture": statements,
-    "proposals": lambda text: says_the_same(f"{text} a", f"{text} b"),
-    "tools": defused,
-    "transcripts": _spoken,
+    "proposals": lambda text: is_same_statement(f"{text} a", f"{text} b"),
+    "tools": neutralized,
+    "transcripts": _claude_code_spoken,
 }
 # Of the processor; only a text that never ends reaches it.
 SECONDS = 20.0

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.memory.passages import OVERLAP_SHARE, cut
+from trivet.memory.passages import PASSAGE_OVERLAP, cut
 from trivet.store.records import Passage
 
 WINDOW = 40
@@ -71,7 +71,7 @@ def test_passages_overlap_by_a_bounded_share(text: str) -> None:
     passages = cut(text, words, WINDOW)
     for one, following in pairwise(passages):
         repeated = text[following.start : one.stop] if following.start < one.stop else ""
-        assert words([repeated])[0] <= WINDOW * OVERLAP_SHARE
+        assert words([repeated])[0] <= WINDOW * PASSAGE_OVERLAP
 
 
 def test_neighbours_do_overlap() -> None:

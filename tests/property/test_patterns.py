@@ -16,7 +16,7 @@ import pytest
 import trivet
 from support.growth import NeverEnds, ended, grows_too_fast
 from support.hostile_texts import Text, hostile_texts
-from trivet.agents.capture import user_words
+from trivet.agents.capture import transcript as user_words
 from trivet.dates import forms
 from trivet.graph import code
 from trivet.secrets.detect.value_shape import LazyPattern

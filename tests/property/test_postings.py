@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.store.relational.posting_cache import postings_of
+from trivet.store.relational.index.postings import postings_from_occurrences
 
 FIELDS = 3
 WEIGHTS = st.sampled_from([0.0, 0.3, 0.5, 1.0, 1.7, 2.0])
@@ -17,7 +17,7 @@ WEIGHTS = st.sampled_from([0.0, 0.3, 0.5, 1.0, 1.7, 2.0])
     st.tuples(*[WEIGHTS] * FIELDS),
 )
 def test_a_list_adds_up_what_the_fields_weigh(stands: list[tuple[int, int]], weights: tuple[float, ...]) -> None:
-    found = postings_of(np.array(sorted(key * 8 + field for key, field in stands), np.int32), weights)
+    found = postings_from_occurrences(np.array(sorted(key * 8 + field for key, field in stands), np.int32), weights)
     counts = {key: [0] * FIELDS for key, _ in stands}
     for key, field in stands:
         counts[key][field] += 1

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from support.lab_cases import drawn, one, random_case
-from trivet.lab.compare import detectable
-from trivet.lab.measures import measure, parse
+from trivet.lab.measure.comparison import detectable
+from trivet.lab.measure.measures import measure, parse
 
 
 def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:

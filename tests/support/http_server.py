@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 
 from support.waiting import ended
-from trivet.memory.accounts import RIGHTS
+from trivet.memory.admin.accounts import RIGHTS
 from trivet.serve.http.app import build_app
-from trivet.serve.http.server import listen, server_of
-from trivet.serve.http.sign_in import Links
+from trivet.serve.http.endpoints.page import SignInLinks
+from trivet.serve.http.server import listen, make_server
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
@@ -54,7 +54,7 @@ def problem(answer: httpx2.Response) -> dict[str, str]:
 
 
 class Served:
-    def __init__(self, house: Tenants, address: str, links: Links) -> None:
+    def __init__(self, house: Tenants, address: str, links: SignInLinks) -> None:
         self.house = house
         self.address = address
         self.links = links
@@ -79,8 +79,8 @@ class Served:
 def served(settings: Settings) -> Iterator[Served]:
     listener = listen("127.0.0.1", 0)
     house = Tenants(settings)
-    links = Links()
-    server = server_of(build_app(house, settings, links=links), settings)
+    links = SignInLinks()
+    server = make_server(build_app(house, settings, links=links), settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     running = Served(house, f"http://127.0.0.1:{listener.getsockname()[1]}", links)

@@ -7,9 +7,9 @@ import random
 import numpy as np
 
 from support.small_dataset import dataset
-from trivet.lab.compare import Comparison, paired
-from trivet.lab.dataset import Dataset
-from trivet.lab.measures import Run
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.measure.comparison import Comparison, paired
+from trivet.lab.measure.measures import Run
 
 
 def sides(differences: list[float]) -> tuple[dict[str, float], dict[str, float]]:

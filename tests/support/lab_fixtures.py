@@ -12,13 +12,13 @@ import pytest
 
 from support.small_dataset import write
 from trivet import Trivet
-from trivet.cli.demo import lines
-from trivet.lab.tune.search import Space
+from trivet.cli.demonstration import lines
+from trivet.lab.tune.search import SearchSpace
 from trivet.settings import Settings, config_path
 
 CANARY = "zebrafinch"
 DOCUMENTS, QUERIES = 30, 6
-SMALL = Space(
+SMALL = SearchSpace(
     norms=("zscore",),
     dense_weights=(0.3, 0.7),
     spread_dense_weights=(5,),

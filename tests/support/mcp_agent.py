@@ -18,7 +18,7 @@ from pydantic import FileUrl
 
 from support.waiting import result_of
 
-SERVER = "import sys; from trivet.serve.mcp.greeting import run; run(sys.argv[1])"
+SERVER = "import sys; from trivet.serve.mcp.quick_start import run; run(sys.argv[1])"
 
 
 def command(path: Path) -> list[str]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
-from trivet.cli.resident_control import asked_status
+from trivet.cli.processes import request_status
 from trivet.serve.resident import hook_client
-from trivet.serve.resident.connect import open_memory
+from trivet.serve.resident.client import open_memory
 from trivet.serve.resident.server import Status
 
 PATIENCE = 60.0
@@ -46,7 +46,7 @@ def start_resident(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
-def end_resident(process: subprocess.Popen[bytes]) -> None:
+def stop_resident(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.communicate(timeout=LIMIT_SECONDS)
 
@@ -73,7 +73,7 @@ class Home:
         return open_memory(**settings)
 
     def status(self) -> Status:
-        found = asked_status()
+        found = request_status()
         assert found is not None
         return found
 
@@ -110,7 +110,7 @@ class Home:
 
     def end(self) -> None:
         for process in self._up:
-            end_resident(process)
+            stop_resident(process)
 
 
 def prompt(text: str, session: str = "one") -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trivet.lab.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.datasets.dataset import Dataset, Document, Judgement, Query
 
 CORPUS: Sequence[Mapping[str, Any]] = ({"id": "a", "text": "apples"}, {"id": "b", "text": "pears"})
 QUERIES: Sequence[Mapping[str, Any]] = ({"id": "q1", "text": "fruit", "stratum": "exact"}, {"id": "q2", "text": "pear"})

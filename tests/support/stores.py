@@ -10,15 +10,15 @@ import psycopg
 from numpy.typing import NDArray
 
 from trivet.analyse import analyse
-from trivet.clock import moment, moment_or_none
-from trivet.ids import new_id
-from trivet.memory.likeness import fingerprint
+from trivet.common.clock import moment, moment_or_none
+from trivet.common.ids import new_id
+from trivet.memory.similarity import fingerprint
+from trivet.search.memory_times import encode_mentioned_times
 from trivet.search.recipe import DEFAULT
-from trivet.search.said import times_to_store
 from trivet.store.postgres import PostgresStore
-from trivet.store.records import Added, Bm25, Document, Entry, Job, Model, Passage
+from trivet.store.records import AddResult, Bm25, Document, EmbeddingJob, Entry, Model, Passage
 from trivet.store.relational.store import RelationalStore as Store
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 from trivet.types import LOCAL, Filter, Link, LinkKind, Memory, Source, State
 
 Open = Callable[[], Store]
@@ -80,11 +80,11 @@ def document(of: Memory) -> Document:
         tags=tuple(term for tag in of.tags for term in analyse(tag)),
         category=tuple(analyse(of.category)),
         fingerprint=fingerprint(of.content),
-        times=times_to_store(of),
+        times=encode_mentioned_times(of),
     )
 
 
-def add(store: Store, *memories: Memory) -> list[Added]:
+def add(store: Store, *memories: Memory) -> list[AddResult]:
     return store.memories.add_many([Entry(one, document(one)) for one in memories])
 
 
@@ -117,7 +117,7 @@ def unit(*numbers: float) -> NDArray[np.float32]:
     return scaled
 
 
-def whole(job: Job) -> tuple[Passage, ...]:
+def whole(job: EmbeddingJob) -> tuple[Passage, ...]:
     return (Passage(0, 0, len(job.content)),)
 
 

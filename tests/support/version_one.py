@@ -11,8 +11,8 @@ import msgspec
 
 from support.stores import EARLY, document, memory
 from trivet.analyse import ANALYSER_VERSION
-from trivet.settings.existing_store import APPLICATION_ID
-from trivet.store.migrations import step
+from trivet.settings.locations import APPLICATION_ID
+from trivet.store.sql_files import step
 from trivet.store.sqlite.database import FOLDER
 from trivet.types import Memory
 

@@ -15,9 +15,9 @@ import pytest
 
 import trivet
 from trivet.analyse import analyse, terms
-from trivet.bounded_cache import KIB, BoundedCache, cached, size_of
-from trivet.graph.canonical import _canonical, _form
-from trivet.memory.changes.statement import _senses_of, _statement
+from trivet.common.bounded_cache import KIB, BoundedCache, cached, size_of
+from trivet.graph.concepts import _canonical, _form
+from trivet.memory.supersession.statement import _senses_of, _statement
 from trivet.search.recipe import _parsed, _printed
 
 BOUND = 256 * KIB

@@ -7,13 +7,13 @@ import threading
 import pytest
 
 from support.waiting import ended
-from trivet.breaker import (
+from trivet.common.breaker import (
     FAILURES_IN_A_ROW,
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
-    Breaker,
+    CircuitBreaker,
     EndpointName,
-    breaker_of,
+    breaker_for,
     breakers,
 )
 from trivet.errors import EmbedderError
@@ -27,7 +27,7 @@ class Endpoint:
         self.refuses = False
         self.asked = self.tried = 0
         self.now = 100.0
-        self.breaker = Breaker(EndpointName("embedder", "http://there", "m"), self.trial, lambda: self.now)
+        self.breaker = CircuitBreaker(EndpointName("embedder", "http://there", "m"), self.trial, lambda: self.now)
 
     def ask(self) -> str:
         self.asked += 1
@@ -147,7 +147,7 @@ def test_a_trial_that_is_refused_is_an_answer() -> None:
 
 
 def test_one_endpoint_has_one_breaker_and_another_model_another() -> None:
-    first = breaker_of("embedder", "http://one", "a", lambda: None)
-    assert breaker_of("embedder", "http://one", "a", lambda: None) is first
-    assert breaker_of("embedder", "http://one", "b", lambda: None) is not first
+    first = breaker_for("embedder", "http://one", "a", lambda: None)
+    assert breaker_for("embedder", "http://one", "a", lambda: None) is first
+    assert breaker_for("embedder", "http://one", "b", lambda: None) is not first
     assert first in breakers()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trivet.clock import clock_set_to, local_time, moment, now, parse_time, time_given
+from trivet.common.clock import clock_fixed_at, local_time, moment, now, parse_time, parse_time_expression
 from trivet.errors import InvalidInput
 
 
@@ -15,7 +15,7 @@ from trivet.errors import InvalidInput
 def _in_new_york_at_noon_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
-    with clock_set_to("2026-11-15T12:00:30Z"):
+    with clock_fixed_at("2026-11-15T12:00:30Z"):
         yield
     monkeypatch.undo()
     time.tzset()
@@ -49,7 +49,7 @@ def _in_new_york_at_noon_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_a_time_can_be_written_in_many_ways(text: str, moment: str) -> None:
-    assert time_given(text, "created_after") == f"{moment}.000000Z"
+    assert parse_time_expression(text, "created_after") == f"{moment}.000000Z"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_time_can_be_written_in_many_ways(text: str, moment: str) -> None:
 )
 def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"created_after: .*(2026-11-03.*7d.*yesterday|outside the years)"):
-        time_given(text, "created_after")
+        parse_time_expression(text, "created_after")
 
 
 def test_what_programs_write_is_iso_alone() -> None:
@@ -72,6 +72,6 @@ def test_a_stored_time_is_shown_on_the_local_clock_and_a_stored_day_stays_that_d
 
 
 def test_the_clock_goes_on_after_it_was_set() -> None:
-    with clock_set_to("1999-12-31"):
+    with clock_fixed_at("1999-12-31"):
         assert now() == "1999-12-31T00:00:00.000000Z"
     assert now() == "2026-11-15T12:00:30.000000Z"

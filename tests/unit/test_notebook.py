@@ -41,7 +41,7 @@ class Page(HTMLParser):
 
 def test_an_answer_is_a_table_with_bars_and_reasons(trivet: Trivet) -> None:
     stored = trivet.remember("The staging database listens on port 6543.", title="Staging")
-    page = Page(trivet.recall("which port has staging?")._repr_html_())
+    page = Page(trivet.recall("which port has staging?")._repr_html_() or "")
     for shown in ("which port has staging?", "Staging", "port 6543", stored.id, "lexical #1", "matched: port, staging"):
         assert shown in page.text
     assert {"table", "tr", "td"} <= page.elements
@@ -49,7 +49,7 @@ def test_an_answer_is_a_table_with_bars_and_reasons(trivet: Trivet) -> None:
 
 def test_no_stored_word_is_markup(trivet: Trivet) -> None:
     trivet.remember(HOSTILE, title=HOSTILE, tags=["<b>"], source="javascript:alert(3)")
-    page = Page(trivet.recall(f"alert {HOSTILE}")._repr_html_())
+    page = Page(trivet.recall(f"alert {HOSTILE}")._repr_html_() or "")
     assert page.elements <= {"div", "b", "table", "thead", "tbody", "tr", "th", "td", "br", "code"}
     assert page.attributes == {"style"}
     assert "<script>alert(1)</script>" in page.text
@@ -60,14 +60,14 @@ def test_no_stored_word_is_markup(trivet: Trivet) -> None:
 def test_an_empty_answer_says_why(trivet: Trivet, stored: bool, said: str) -> None:
     if stored:
         trivet.remember("Ana likes tea.")
-    page = Page(trivet.recall("zebras")._repr_html_())
+    page = Page(trivet.recall("zebras")._repr_html_() or "")
     assert said in page.text
     assert "table" not in page.elements
 
 
 def test_a_neighbourhood_is_a_picture(trivet: Trivet) -> None:
     memory = trivet.remember(f"Ana Vidal works at `Acme Works`. {HOSTILE}", title=HOSTILE)
-    picture = trivet.graph(memory.id)._repr_svg_()
+    picture = trivet.graph(memory.id)._repr_svg_() or ""
     root = ElementTree.fromstring(picture)
     names = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert {"circle", "text"} <= names <= {"svg", "title", "style", "g", "circle", "text", "line"}

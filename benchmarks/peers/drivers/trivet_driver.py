@@ -12,7 +12,7 @@ import numpy as np
 
 from peers.drivers.driver import Document, Vector, serve, vectors_of
 from trivet import Trivet
-from trivet.lab.whole_answers import measuring, patient
+from trivet.lab.measure.complete_retrieval import measuring_engine, without_time_limits
 from trivet.memory.engine import Shared, open_engine
 from trivet.models.embed.base import Embedder, Vectors
 from trivet.settings import Settings
@@ -54,13 +54,13 @@ class TrivetPeer:
     def open(self, folder: Path, dimension: int, given: bool) -> None:
         # Recall leaves out what is late. On a busy machine that would measure the machine, so nothing has a time limit.
         embedder = f"folder:{MODEL}" if given else "bundled"
-        settings = patient(Settings(path=str(folder / "memories.db"), embedder=embedder))
+        settings = without_time_limits(Settings(path=str(folder / "memories.db"), embedder=embedder))
         if given:
             settings = msgspec.structs.replace(settings, rerank="off", changes="off")
         shared = Shared.of(settings)
         if given and shared.embedder is not None:
             shared = msgspec.structs.replace(shared, embedder=Given(shared.embedder))
-        self.trivet = Trivet.of(measuring(open_engine(settings, shared)))
+        self.trivet = Trivet.of(measuring_engine(open_engine(settings, shared)))
         self.answers = {"relevance_at_least": 0.0} if given else {}
 
     def add(self, documents: Sequence[Document]) -> None:

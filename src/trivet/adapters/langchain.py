@@ -17,8 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
-from trivet.adapters.hit_metadata import hit_metadata
-from trivet.adapters.threads import in_thread
+from trivet.adapters.shared import hit_metadata, run_in_thread
 from trivet.trivet import Trivet
 from trivet.types import Answer
 
@@ -43,7 +42,7 @@ class TrivetRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
     ) -> list[Document]:
-        answer = await in_thread(lambda: self.memory.recall(query, **self.options))
+        answer = await run_in_thread(lambda: self.memory.recall(query, **self.options))
         return list(self._documents(answer))
 
     def _documents(self, answer: Answer) -> Iterator[Document]:

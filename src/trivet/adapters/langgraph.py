@@ -1,4 +1,7 @@
-"""LangGraph: a `BaseStore` over a Trivet store.
+"""Any text as a part of a scope, and back: characters that a scope cannot have stand there as their numbers, between
+dots.
+
+LangGraph: a `BaseStore` over a Trivet store.
 
     from trivet import Trivet
     from trivet.adapters.langgraph import TrivetStore
@@ -12,6 +15,7 @@ memory's source. The id follows from both, so a repeated put changes the memory,
 from __future__ import annotations
 
 import operator
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -33,16 +37,26 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from trivet.adapters.exact_value import decode, encode
-from trivet.adapters.scope_labels import as_label, from_label
-from trivet.adapters.threads import in_thread
-from trivet.clock import moment, now, stamp
+from trivet.adapters.shared import decode, encode, run_in_thread
+from trivet.common.clock import moment, now, stamp
 from trivet.contract.fields import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput, NotFound
 from trivet.secrets.detect import find
-from trivet.secrets.placeholder import names_in
+from trivet.secrets.masking import placeholder_names
 from trivet.trivet import Trivet
 from trivet.types import Memory
+
+_ESCAPED = re.compile(r"[^\w-]")
+_ESCAPE = re.compile(r"\.([0-9a-f]{1,6})\.")
+
+
+def encode_scope_label(text: str) -> str:
+    return _ESCAPED.sub(lambda match: f".{ord(match[0]):x}.", text)
+
+
+def decode_scope_label(label: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), label)
+
 
 KEY_PREFIX = "langgraph:"
 # Carried by an item that was put with index=False: it is listed and read, and no query finds it.
@@ -94,7 +108,7 @@ class TrivetStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         asked = list(ops)
-        return await in_thread(lambda: self.batch(asked))
+        return await run_in_thread(lambda: self.batch(asked))
 
     def _read(self, op: Op) -> Result:
         match op:
@@ -144,7 +158,7 @@ class TrivetStore(BaseStore):
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         found = {self._namespace_of(memory.scope) for memory in self._listed(self._scope)}
         conditions = op.match_conditions or ()
-        matching = {one for one in found if all(_agrees(condition, one) for condition in conditions)}
+        matching = {one for one in found if all(_namespace_matches(condition, one) for condition in conditions)}
         return sorted({one[: op.max_depth] for one in matching})[op.offset : op.offset + op.limit]
 
     def _write(self, puts: Sequence[PutOp]) -> None:
@@ -202,7 +216,7 @@ class TrivetStore(BaseStore):
 
     def _fields(self, memory: Memory) -> dict[str, Any]:
         content = memory.content
-        if self._reveal and names_in(content):
+        if self._reveal and placeholder_names(content):
             content = self._memory.reveal(memory.id).content
         return {
             "value": decode(content),
@@ -216,11 +230,11 @@ class TrivetStore(BaseStore):
         return str(uuid.uuid5(_NAMESPACE, f"{self._scope_of(namespace)}\n{key}"))
 
     def _scope_of(self, namespace: Namespace) -> str:
-        return "/".join([self._scope, *map(as_label, namespace)])
+        return "/".join([self._scope, *map(encode_scope_label, namespace)])
 
     def _namespace_of(self, scope: str) -> Namespace:
         labels = scope.removeprefix(self._scope).split("/")[1:]
-        return tuple(map(from_label, labels))
+        return tuple(map(decode_scope_label, labels))
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
@@ -270,7 +284,7 @@ def _comparable(value: Any, other: Any) -> bool:
     )
 
 
-def _agrees(condition: MatchCondition, namespace: Namespace) -> bool:
+def _namespace_matches(condition: MatchCondition, namespace: Namespace) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False

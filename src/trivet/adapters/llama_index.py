@@ -19,12 +19,10 @@ from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from trivet.adapters.hit_metadata import hit_metadata
-from trivet.adapters.pieces import pieces
-from trivet.adapters.threads import in_thread
+from trivet.adapters.shared import hit_metadata, pieces, run_in_thread
 from trivet.contract.fields import MAX_CONTENT_BYTES, MAX_QUERY_CHARACTERS
 from trivet.secrets.detect import find
-from trivet.secrets.private import without_private
+from trivet.secrets.masking import remove_private_parts
 from trivet.serve.mcp.text import Wrapper
 from trivet.trivet import Trivet
 from trivet.types import Answer, Hit
@@ -34,7 +32,7 @@ SOURCE_PREFIX = "llama-index:"
 SHOWN_TO_MODELS = ("title", "created_at")
 # A character takes up to four bytes, and the role stands before the first.
 PIECE_CHARACTERS = MAX_CONTENT_BYTES // 4 - 100
-SAID_BY: Mapping[MessageRole, str] = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
+SPEAKERS: Mapping[MessageRole, str] = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
 
 
 class TrivetRetriever(BaseRetriever):
@@ -56,7 +54,7 @@ class TrivetRetriever(BaseRetriever):
         return [_node(hit) for hit in _hits(answer, self._abstain)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await in_thread(lambda: self._retrieve(query_bundle))
+        return await run_in_thread(lambda: self._retrieve(query_bundle))
 
 
 class TrivetMemoryBlock(BaseMemoryBlock[str]):
@@ -80,22 +78,22 @@ class TrivetMemoryBlock(BaseMemoryBlock[str]):
         query = _latest_of_user(messages or ())[:MAX_QUERY_CHARACTERS]
         if not query.strip():
             return ""
-        answer = await in_thread(lambda: self.trivet.recall(query, **{"scope": self.scope, **self.options}))
+        answer = await run_in_thread(lambda: self.trivet.recall(query, **{"scope": self.scope, **self.options}))
         hits = _hits(answer, self.abstain)
         return _as_data(hits) if hits else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         rows = [row for message in messages for row in self._rows(message)]
         if rows:
-            await in_thread(lambda: self.trivet.remember_many(rows))
+            await run_in_thread(lambda: self.trivet.remember_many(rows))
 
     def _rows(self, message: ChatMessage) -> Iterator[dict[str, Any]]:
         """What people and the model said to each other; calls of tools and their results are not kept."""
-        said, by = message.content or "", SAID_BY.get(message.role)
+        said, by = message.content or "", SPEAKERS.get(message.role)
         if by is None or not said.strip():
             return
         session = message.additional_kwargs.get("session_id")
-        for text in _fitting(f"{by}: {said}"):
+        for text in _split_to_fit(f"{by}: {said}"):
             yield {
                 "content": text,
                 "category": "events",
@@ -131,11 +129,11 @@ def _as_data(hits: Sequence[Hit]) -> str:
     return "\n".join([wrapper.notice, *(wrapper.wrap(hit.content, hit.id) for hit in hits)])
 
 
-def _fitting(text: str) -> Iterator[str]:
+def _split_to_fit(text: str) -> Iterator[str]:
     """The text without NUL, which no memory holds; if it is too large for one, in pieces without private parts."""
     text = text.replace("\0", "")
     if len(text.encode()) <= MAX_CONTENT_BYTES:
         yield text
         return
-    text = without_private(text)
+    text = remove_private_parts(text)
     yield from (piece for piece in pieces(text, PIECE_CHARACTERS, find(text)) if piece.strip())

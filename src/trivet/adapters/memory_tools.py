@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trivet.adapters.threads import in_thread
+from trivet.adapters.shared import run_in_thread
 from trivet.errors import InvalidInput, TrivetError
-from trivet.serve.failures import told
+from trivet.serve.failures import public_message
 from trivet.serve.mcp.tools import AgentTool, agent_tools, call
 from trivet.trivet import Trivet
 
 # What most agents need. The list is paid for in every request to a model, so the other tools are for who names them.
-USUAL_TOOLS = ("memory_store", "memory_recall", "memory_get", "memory_update", "memory_delete")
+DEFAULT_TOOLS = ("memory_store", "memory_recall", "memory_get", "memory_update", "memory_delete")
 
 
 class ToolError(Exception):
     """What the model should know about a call that failed, so that it can call again."""
 
 
-def chosen_tools(memory: Trivet, names: Sequence[str]) -> list[AgentTool]:
+def select_tools(memory: Trivet, names: Sequence[str]) -> list[AgentTool]:
     """The tools of these names, in this order. None of them shows what is sensitive."""
     categories = () if memory.server else memory.settings.categories  # a server has its own
     tools = agent_tools(categories=categories)
@@ -31,6 +31,6 @@ def chosen_tools(memory: Trivet, names: Sequence[str]) -> list[AgentTool]:
 async def call_tool(memory: Trivet, tool: AgentTool, arguments: Mapping[str, Any]) -> str:
     """The text for the model. What is wrong is raised as `ToolError`, for each framework to tell it in its own way."""
     try:
-        return (await in_thread(lambda: call(memory, tool, arguments))).text
+        return (await run_in_thread(lambda: call(memory, tool, arguments))).text
     except TrivetError as error:
-        raise ToolError(told(error)) from None
+        raise ToolError(public_message(error)) from None

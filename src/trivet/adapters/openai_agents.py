@@ -23,15 +23,12 @@ from agents import FunctionTool
 from agents.memory import SessionSettings
 from agents.tool_context import ToolContext
 
-from trivet.adapters.exact_value import decode, encode
-from trivet.adapters.memory_tools import USUAL_TOOLS, ToolError, call_tool, chosen_tools
-from trivet.adapters.pieces import pieces
-from trivet.adapters.threads import in_thread
+from trivet.adapters.memory_tools import DEFAULT_TOOLS, ToolError, call_tool, select_tools
+from trivet.adapters.shared import decode, encode, pieces, run_in_thread
 from trivet.contract.fields import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput
 from trivet.secrets.detect import find
-from trivet.secrets.placeholder import names_in
-from trivet.secrets.private import private_spans
+from trivet.secrets.masking import placeholder_names, private_spans
 from trivet.serve.mcp.tools import AgentTool
 from trivet.trivet import Trivet
 from trivet.types import Memory, State
@@ -79,21 +76,21 @@ class TrivetSession:
         """The latest `limit` items, or all, oldest first."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        return await in_thread(lambda: self._items(limit))
+        return await run_in_thread(lambda: self._items(limit))
 
     async def add_items(self, items: list[Item]) -> None:
         """All of them, or at an error none; what another process adds at the same time stands before or after them."""
         if items:
             contents = [content for item in items for content in _contents(item)]
-            await in_thread(lambda: self._add(contents))
+            await run_in_thread(lambda: self._add(contents))
 
     async def pop_item(self) -> Item | None:
         """Forget the latest item and return it. Of several processes that pop, each gets another item."""
-        return await in_thread(self._pop)
+        return await run_in_thread(self._pop)
 
     async def clear_session(self) -> None:
         """Forget every item. `trivet restore` could bring one back; `trivet purge` erases for good."""
-        await in_thread(self._clear)
+        await run_in_thread(self._clear)
 
     def _items(self, limit: int | None) -> list[Item]:
         groups = list(_grouped(self._kept()))
@@ -163,12 +160,12 @@ class TrivetSession:
 
     def _content(self, memory: Memory) -> str:
         """With what was encrypted of it: the model that is shown it has said or seen it before."""
-        return self._memory.reveal(memory.id).content if names_in(memory.content) else memory.content
+        return self._memory.reveal(memory.id).content if placeholder_names(memory.content) else memory.content
 
 
-def memory_tools(memory: Trivet, tools: Sequence[str] = USUAL_TOOLS) -> list[FunctionTool]:
+def memory_tools(memory: Trivet, tools: Sequence[str] = DEFAULT_TOOLS) -> list[FunctionTool]:
     """Function tools for an agent, by their names in docs/mcp.md: `memory_store`, `memory_recall` and so on."""
-    return [_function_tool(memory, tool) for tool in chosen_tools(memory, tools)]
+    return [_function_tool(memory, tool) for tool in select_tools(memory, tools)]
 
 
 def _function_tool(memory: Trivet, tool: AgentTool) -> FunctionTool:

@@ -15,17 +15,17 @@ from typing import Any
 from pydantic_ai import FunctionToolset, Tool
 from pydantic_ai.exceptions import ToolFailed
 
-from trivet.adapters.memory_tools import USUAL_TOOLS, ToolError, call_tool, chosen_tools
+from trivet.adapters.memory_tools import DEFAULT_TOOLS, ToolError, call_tool, select_tools
 from trivet.serve.mcp.listings import INSTRUCTIONS
 from trivet.serve.mcp.tools import AgentTool
 from trivet.trivet import Trivet
 
 # The tools that the instructions name.
-INSTRUCTED = {"memory_store", "memory_recall"}
+TOOLS_IN_INSTRUCTIONS = {"memory_store", "memory_recall"}
 
 
 def memory_toolset(
-    memory: Trivet, tools: Sequence[str] = USUAL_TOOLS, *, instructions: bool = True, id: str = "trivet"
+    memory: Trivet, tools: Sequence[str] = DEFAULT_TOOLS, *, instructions: bool = True, id: str = "trivet"
 ) -> FunctionToolset[Any]:
     """The tools of `trivet mcp` for an agent, called in this process.
 
@@ -34,8 +34,8 @@ def memory_toolset(
     :param instructions: Tell the model when to recall and when to store, if it has both tools.
     :param id: The toolset's name, which durable execution needs.
     """
-    made = [_tool(memory, tool) for tool in chosen_tools(memory, tools)]
-    told = INSTRUCTIONS if instructions and set(tools) >= INSTRUCTED else None
+    made = [_tool(memory, tool) for tool in select_tools(memory, tools)]
+    told = INSTRUCTIONS if instructions and set(tools) >= TOOLS_IN_INSTRUCTIONS else None
     return FunctionToolset(made, id=id, instructions=told)
 
 

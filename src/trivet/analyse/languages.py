@@ -18,17 +18,17 @@ LANGUAGES: tuple[str, ...] = tuple(FUNCTION_WORDS)
 NOT_ENGLISH = ":foreign"
 
 # The first so many words show the language of a text; the rest of a page need not be looked at.
-WORDS_LOOKED_AT = 200
+MAX_QUERY_WORDS = 200
 # What one word weighs for its language. Words that stand in names everywhere weigh half, and so does a word with
 # letters that English has not; words that are English too only part one foreign language from another.
-TELLING, IN_A_NAME, LETTER, ENGLISH_WORD = 2.0, 1.0, 1.0, 0.5
+DISTINCTIVE_WORD, IN_A_NAME, LETTER, ENGLISH_WORD = 2.0, 1.0, 1.0, 0.5
 # So much, beyond what speaks for English: one telling word, or two of the weaker signs. What that costs English texts
 # is in docs/decisions/0024-languages.md.
-ENOUGH = 2.0
+MIN_EVIDENCE = 2.0
 # From here on it is surely not English, and of two languages that explain it equally well the first is taken.
-SURE = 3.0
+SURE_EVIDENCE = 3.0
 # Two words with foreign letters; more of them may be a list of names.
-MOST_LETTERS = 2.0
+MAX_LETTER_EVIDENCE = 2.0
 
 LETTERS: dict[str, frozenset[str]] = {
     "czech": frozenset("áčďéěíňóřšťúůýž"),
@@ -61,7 +61,7 @@ for _language, _own_words in _words.items():
 _letters = frozenset(letter for letters in LETTERS.values() for letter in letters)
 
 
-def marks_of(language: str) -> tuple[str, ...]:
+def language_markers(language: str) -> tuple[str, ...]:
     """By which terms, beside its own, a memory in this language is indexed."""
     return () if language == ENGLISH else (NOT_ENGLISH, mark(language))
 
@@ -70,14 +70,14 @@ def mark(language: str) -> str:
     return f":{language}"
 
 
-def mark_among(language: str) -> tuple[str, bool]:
+def language_condition(language: str) -> tuple[str, bool]:
     """A mark, and whether the memories in this language hold it or are those that do not."""
     return (NOT_ENGLISH, False) if language == ENGLISH else (mark(language), True)
 
 
 def language_of(tokens: Sequence[str], ascii: bool) -> str:
     """The language of a text, given its words as they are written and whether the text is plain ASCII."""
-    looked_at = tokens if len(tokens) <= WORDS_LOOKED_AT else tokens[:WORDS_LOOKED_AT]
+    looked_at = tokens if len(tokens) <= MAX_QUERY_WORDS else tokens[:MAX_QUERY_WORDS]
     # A capital may begin a name, and names keep their accents in English.
     strange = set() if ascii else {token for token in looked_at if not token.isascii() and token.islower()}
     if strange:
@@ -90,15 +90,15 @@ def language_of(tokens: Sequence[str], ascii: bool) -> str:
 
 def _likeliest(words: set[str], strange: set[str]) -> str:
     weights = _weights(words & _telling, strange)
-    likely = [language for language in LANGUAGES if weights[language] >= ENOUGH]
+    likely = [language for language in LANGUAGES if weights[language] >= MIN_EVIDENCE]
     if not likely:
         return ENGLISH
     letters = _letters.intersection("".join(words))
     ranks = {language: _rank(language, weights[language], words, letters) for language in likely}
     best = max(likely, key=ranks.__getitem__)
-    english = TELLING * len((words & STOP_WORDS) - _words[best])
-    undecided = weights[best] < SURE and sum(rank == ranks[best] for rank in ranks.values()) > 1
-    return best if weights[best] >= ENOUGH + english and not undecided else ENGLISH
+    english = DISTINCTIVE_WORD * len((words & STOP_WORDS) - _words[best])
+    undecided = weights[best] < SURE_EVIDENCE and sum(rank == ranks[best] for rank in ranks.values()) > 1
+    return best if weights[best] >= MIN_EVIDENCE + english and not undecided else ENGLISH
 
 
 def _weights(telling: set[str], strange: set[str]) -> dict[str, float]:
@@ -106,12 +106,12 @@ def _weights(telling: set[str], strange: set[str]) -> dict[str, float]:
     weights = dict.fromkeys(LANGUAGES, 0.0)
     for word in telling:
         for language in _languages_of_word[word]:
-            weights[language] += IN_A_NAME if word in IN_NAMES else TELLING
+            weights[language] += IN_A_NAME if word in IN_NAMES else DISTINCTIVE_WORD
     if strange:
         letters = {letter for word in strange for letter in word if letter > "\x7f"}
         for language, own in LETTERS.items():
             written = LETTER * sum(not own.isdisjoint(word) for word in strange - telling)
-            weights[language] += min(MOST_LETTERS, written) - TELLING * len(letters - own)
+            weights[language] += min(MAX_LETTER_EVIDENCE, written) - DISTINCTIVE_WORD * len(letters - own)
     return weights
 
 

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 
 # What a command writes may hold memories: nobody but its user reads it, wherever the user has it put.
-OTHERS = 0o077
+PRIVATE_UMASK = 0o077
 # The products of a recall are so small that numpy's second thread does nothing but wait in a loop, on a core that the
 # model needs: a recall over long memories took 1.6 times the processor time.
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+SINGLE_BLAS_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,8 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return hook(words[1:])
     from trivet.cli.run import run
 
-    os.environ.setdefault(*ONE_THREAD)
-    before = os.umask(OTHERS)
+    os.environ.setdefault(*SINGLE_BLAS_THREAD)
+    before = os.umask(PRIVATE_UMASK)
     try:
         return run(arguments)
     finally:

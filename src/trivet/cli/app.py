@@ -10,82 +10,82 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root, plain_command
+from trivet.cli.command import REGISTERED_COMMANDS, JsonOption, PathOption, RootOptions, derived_command
 from trivet.contract import VERBS
 
 # The sections of `trivet --help`, of at most eight commands each, and which module has which command.
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Every day": {
-        **dict.fromkeys(("remember", "recall", "get", "list"), "find"),
-        **dict.fromkeys(("edit", "forget"), "change"),
+        **dict.fromkeys(("remember", "recall", "get", "list"), "memories"),
+        **dict.fromkeys(("edit", "forget"), "memories"),
         "inbox": "inbox",
         "open": "serve",
     },
     "Look closer": {
-        **dict.fromkeys(("why-not", "history", "diff"), "look"),
-        "links": "share",
+        **dict.fromkeys(("why-not", "history", "diff"), "inspection"),
+        "links": "memories",
         **dict.fromkeys(("concepts", "graph"), "graph"),
     },
     "Count": {
-        "stats": "look",
-        **dict.fromkeys(("tags", "categories", "sources", "days"), "count"),
+        "stats": "inspection",
+        **dict.fromkeys(("tags", "categories", "sources", "days"), "inspection"),
     },
     "Connect and correct": {
-        **dict.fromkeys(("link", "unlink", "restore", "purge"), "change"),
-        **dict.fromkeys(("feedback", "usage"), "look"),
+        **dict.fromkeys(("link", "unlink", "restore", "purge"), "memories"),
+        **dict.fromkeys(("feedback", "usage"), "inspection"),
     },
     "Files and other systems": {
         "ingest": "ingest",
         "code": "code",
-        **dict.fromkeys(("import", "export", "backup", "move"), "move"),
-        "fuse": "find",
+        **dict.fromkeys(("import", "export", "backup", "move"), "transfer"),
+        "fuse": "memories",
         "sync": "sync",
     },
     "Agents": {
         **dict.fromkeys(("install", "uninstall"), "install"),
         "mcp": "serve",
-        **dict.fromkeys(("up", "down", "status", "hook"), "resident"),
+        **dict.fromkeys(("up", "down", "status", "hook"), "serve"),
     },
     "Upkeep": {
-        **dict.fromkeys(("doctor", "config", "embed", "reindex"), "upkeep"),
-        "tidy": "tidy",
-        **dict.fromkeys(("redact", "rotate-keys"), "secrets"),
+        **dict.fromkeys(("doctor", "config", "embed", "reindex"), "maintenance"),
+        "tidy": "maintenance",
+        **dict.fromkeys(("redact", "rotate-keys"), "access"),
     },
     "A server and its users": {
         "serve": "serve",
-        **dict.fromkeys(("user", "key"), "accounts"),
-        **dict.fromkeys(("share", "unshare", "shares"), "share"),
-        **dict.fromkeys(("reveal", "audit"), "secrets"),
+        **dict.fromkeys(("user", "key"), "access"),
+        **dict.fromkeys(("share", "unshare", "shares"), "access"),
+        **dict.fromkeys(("reveal", "audit"), "access"),
     },
-    "A server's databases": {"migrate": "move", "tenant": "tenant"},
-    "Try and measure": {"demo": "serve", "tune": "tune", "lab": "lab"},
+    "A server's databases": {"migrate": "transfer", "tenant": "tenants"},
+    "Try and measure": {"demo": "serve", "tune": "lab.tune", "lab": "lab.measure"},
 }
-HOMES: dict[str, str] = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
+COMMAND_MODULES: dict[str, str] = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
 # Where a verb is that no module has a command for.
-PLAIN = ""
+DERIVED = ""
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
     "code": dict.fromkeys(("search", "symbol", "related", "index", "status", "check"), "code"),
     "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "reopen", "curate"), "inbox"),
-    "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
-    "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
-    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "tenant"),
+    "user": {"add": "access", "list": "access", "role": "access", "remove": "access"},
+    "key": {"add": "access", "list": "access", "revoke": "access"},
+    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "tenants"),
     "sync": dict.fromkeys(("join", "now", "status", "conflicts", "resolve", "refused", "verify", "leave"), "sync"),
     "lab": {
-        "import": "lab",
-        "from-store": "lab_from_store",
-        "run": "lab",
-        "compare": "lab",
-        "gate": "lab",
-        "countings": "lab_countings",
-        "delivery": "lab",
-        "sweep": "lab_search",
-        "ablate": "lab_search",
-        "federation": "lab_federation",
-        "code": "lab_code",
-        "report": "lab",
-        "pool": "judge",
-        "judge": "judge",
+        "import": "lab.measure",
+        "from-store": "lab.from_store",
+        "run": "lab.measure",
+        "compare": "lab.measure",
+        "gate": "lab.measure",
+        "countings": "lab.measure",
+        "delivery": "lab.measure",
+        "sweep": "lab.measure",
+        "ablate": "lab.measure",
+        "federation": "lab.federation",
+        "code": "lab.code",
+        "report": "lab.measure",
+        "pool": "lab.judge",
+        "judge": "lab.judge",
     },
 }
 GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
@@ -205,7 +205,7 @@ GROUP_HELP = {
 }
 
 
-class Sectioned(TyperGroup):
+class SectionedGroup(TyperGroup):
     """A group whose help lists its commands in sections; what stands in none of them comes last."""
 
     sections: Mapping[str, Iterable[str]] = {}
@@ -252,14 +252,14 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 def root_command() -> Any:
-    return _group(_root, HELP, LazyCommands({**HOMES, **_plain_verbs()}, _make), sections=SECTIONS)
+    return _group(_root, HELP, LazyCommands({**COMMAND_MODULES, **_derived_verbs()}, _make), sections=SECTIONS)
 
 
-def _plain_verbs() -> dict[str, str]:
+def _derived_verbs() -> dict[str, str]:
     """Verbs of the contract that have no command of their own yet."""
     grouped = {f"{group}_{name}" for group, names in GROUPS.items() for name in names}
-    known = {name.replace("-", "_") for name in HOMES} | grouped
-    return {name.replace("_", "-"): PLAIN for name, verb in VERBS.items() if verb.command and name not in known}
+    known = {name.replace("-", "_") for name in COMMAND_MODULES} | grouped
+    return {name.replace("_", "-"): DERIVED for name, verb in VERBS.items() if verb.command and name not in known}
 
 
 def _group(
@@ -269,12 +269,14 @@ def _group(
     completion: bool = True,
     sections: Mapping[str, Iterable[str]] | None = None,
 ) -> Any:
-    app = typer.Typer(cls=Sectioned, add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        cls=SectionedGroup, add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
     first_sentence = help.partition("\n")[0]  # without it the list of commands cuts it off in the middle
-    settled = app.callback(
+    register = app.callback(
         invoke_without_command=True, help=help, short_help=first_sentence, context_settings=_SETTINGS
     )
-    settled(callback)
+    register(callback)
     group: Any = get_command(app)
     group.commands, group.sections = commands, sections or {}
     return group
@@ -292,7 +294,7 @@ def _root(
     as_json: JsonOption = False,
     version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
 ) -> None:
-    context.obj = Root(path, as_json)
+    context.obj = RootOptions(path, as_json)
     if version:
         from trivet import __version__
 
@@ -304,18 +306,18 @@ def _root(
 
 def _make(name: str, module: str) -> Any:
     if name in GROUPS:
-        commands = LazyCommands(GROUPS[name], lambda own, home: _single(f"{name} {own}", home))
-        callback = _list_alone if name == "inbox" else _help_alone
+        commands = LazyCommands(GROUPS[name], lambda own, home: _make_command(f"{name} {own}", home))
+        callback = _list_by_default if name == "inbox" else _help_by_default
         return _group(callback, GROUP_HELP[name], commands, completion=False, sections=GROUP_SECTIONS.get(name))
-    return _single(name, module)
+    return _make_command(name, module)
 
 
-def _help_alone(context: typer.Context) -> None:
+def _help_by_default(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-def _list_alone(context: typer.Context, path: PathOption = None, as_json: JsonOption = False) -> Any:
+def _list_by_default(context: typer.Context, path: PathOption = None, as_json: JsonOption = False) -> Any:
     """What a group lists is what it is opened for."""
     group: Any = context.command
     given = [*(["--path", path] if path else []), *(["--json"] if as_json else [])]
@@ -328,12 +330,12 @@ def _list_alone(context: typer.Context, path: PathOption = None, as_json: JsonOp
         return listing.invoke(own)
 
 
-def _single(name: str, module: str) -> Any:
-    if module == PLAIN:
-        entry = plain_command(VERBS[name.replace("-", "_")])
+def _make_command(name: str, module: str) -> Any:
+    if module == DERIVED:
+        entry = derived_command(VERBS[name.replace("-", "_")])
     else:
         import_module(f"trivet.cli.commands.{module}")
-        entry = ENTRIES[name]
+        entry = REGISTERED_COMMANDS[name]
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     own_name = name.rpartition(" ")[2]
     single.command(own_name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS)(entry.callback)

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from trivet.cli.options import arguments_of, keyword, parameters_of
-from trivet.cli.output import plain_lines, reader_gone
+from trivet.cli.output import discard_output, plain_lines
 from trivet.cli.session import Session
 from trivet.contract import VERBS, Request, Verb, check
 
@@ -21,14 +21,14 @@ Status = int | None
 Handler = Callable[..., Status]
 
 
-class Root(msgspec.Struct, frozen=True):
+class RootOptions(msgspec.Struct, frozen=True):
     """What was said before the command's name; it means the same after it."""
 
     path: str | None = None
     as_json: bool = False
 
 
-class Entry(msgspec.Struct, frozen=True):
+class CommandEntry(msgspec.Struct, frozen=True):
     """A command before typer has seen it. Its parameters are made only when it is called for."""
 
     name: str
@@ -50,7 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
         return SECOND_CLAUSE.split(self.summary, maxsplit=1)[0] + "."
 
 
-ENTRIES: dict[str, Entry] = {}
+REGISTERED_COMMANDS: dict[str, CommandEntry] = {}
 
 PathOption = Annotated[
     str | None,
@@ -74,7 +74,9 @@ def command(
             _, *own = inspect.signature(function, eval_str=True).parameters.values()
             return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
 
-        ENTRIES[name] = Entry(name, summary, _help(summary, more, example), function, parameters, uses_store, creates)
+        REGISTERED_COMMANDS[name] = CommandEntry(
+            name, summary, _help(summary, more, example), function, parameters, uses_store, creates
+        )
         return function
 
     return register
@@ -88,24 +90,26 @@ def verb_command(
     extra: Sequence[inspect.Parameter] = (),
     verb: str = "",
     summary: str = "",
-    settled: Sequence[str] = (),
+    preset: Sequence[str] = (),
     creates: bool = False,
 ) -> Callable[[Handler], Handler]:
     """A command for a verb, whose request gives the options; the function gets the checked request.
 
-    A command that is one way to use a verb of another name says which `verb`, and which parameters are `settled`.
+    A command that is one way to use a verb of another name says which `verb`, and which parameters are `preset`.
     """
     named = VERBS[verb or name.replace("-", "_").replace(" ", "_")]
     told = summary or named.summary
 
     def register(function: Handler) -> Handler:
-        ENTRIES[name] = _entry(name, named, told, _help(told, more, example), function, extra, settled, creates)
+        REGISTERED_COMMANDS[name] = _entry(
+            name, named, told, _help(told, more, example), function, extra, preset, creates
+        )
         return function
 
     return register
 
 
-def plain_command(verb: Verb) -> Entry:
+def derived_command(verb: Verb) -> CommandEntry:
     """The command of a verb that has none of its own: it shows the result as it is."""
 
     def handle(session: Session, request: Request[Any]) -> None:
@@ -124,31 +128,31 @@ def _entry(
     help: str,
     function: Handler,
     extra: Sequence[inspect.Parameter] = (),
-    settled: Sequence[str] = (),
+    preset: Sequence[str] = (),
     creates: bool = False,
-) -> Entry:
+) -> CommandEntry:
     def handle(session: Session, **values: Any) -> Status:
         extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
-        typed = arguments_of(verb.request, {**dict.fromkeys(settled), **values})
+        typed = arguments_of(verb.request, {**dict.fromkeys(preset), **values})
         return function(session, check(verb.request, typed), **extras)
 
     def parameters() -> list[inspect.Parameter]:
-        return [*(one for one in parameters_of(verb.request) if one.name not in settled), *extra]
+        return [*(one for one in parameters_of(verb.request) if one.name not in preset), *extra]
 
-    return Entry(name, summary, help, handle, parameters, creates=creates)
+    return CommandEntry(name, summary, help, handle, parameters, creates=creates)
 
 
 def _in_session(function: Handler, parameters: Sequence[inspect.Parameter], creates: bool) -> Handler:
     def run(context: typer.Context, as_json: bool, path: str | None = None, **values: Any) -> Status:
         root = context.find_root().obj
-        assert isinstance(root, Root)
+        assert isinstance(root, RootOptions)
         session = Session(path or root.path, as_json or root.as_json, creates)
         try:
             status = function(session, **values)
-            session.leave_index()
+            session.save_index_if_missing()
             return status
         except BrokenPipeError:
-            reader_gone()
+            discard_output()
             return 0
         finally:
             session.close()

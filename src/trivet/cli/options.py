@@ -1,22 +1,28 @@
 """From the contract to the command line: each field of a request becomes an argument or an option.
 
 Names, help, defaults, bounds and choices all come from the request's JSON Schema, so nothing here can drift from it.
+
+What the shell offers while an id is typed: those that start so, each with its first words.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
 
-from trivet.cli.completion import completer
 from trivet.contract import Parameters, json_schema
 from trivet.contract.fields import IdOf, id_fields
+from trivet.errors import TrivetError
+
+if TYPE_CHECKING:
+    from trivet import Trivet
+
 
 # What people type often gets a shorter spelling beside the contract's name.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -27,9 +33,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "expanded_keywords": ("--keyword", "-k"),
 }
 # What may be left out, and still has its place on the command line rather than a name.
-PLACED = ("text",)
+POSITIONAL_FIELDS = ("text",)
 # Fields that hold prose: `-` reads them from standard input.
-PROSE = ("content", "query")
+LONG_TEXT_FIELDS = ("content", "query")
 
 _TYPES: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
@@ -76,7 +82,7 @@ def fields_of(request: type[Parameters]) -> tuple[Field, ...]:
 
 def parameters_of(request: type[Parameters]) -> Iterator[inspect.Parameter]:
     for field in fields_of(request):
-        info = _argument(field) if field.required or field.name in PLACED else _option(field)
+        info = _argument(field) if field.required or field.name in POSITIONAL_FIELDS else _option(field)
         default = inspect.Parameter.empty if field.required else _shown_default(field)
         yield keyword(field.name, Annotated[field.kind if field.required else field.kind | None, info], default)
 
@@ -87,7 +93,7 @@ def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) 
 
 def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as arguments of a request: what was left out stays out, an empty text clears."""
-    from trivet.cli.standard_input import read_if_dash
+    from trivet.cli.file_io import read_if_dash
 
     given: dict[str, Any] = {}
     for field in fields_of(request):
@@ -99,12 +105,12 @@ def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[s
         elif value == "" and field.nullable:
             given[field.name] = None
         else:
-            given[field.name] = read_if_dash(value) if field.name in PROSE else value
+            given[field.name] = read_if_dash(value) if field.name in LONG_TEXT_FIELDS else value
     return given
 
 
 def _argument(field: Field) -> Any:
-    help = field.help + (" `-` reads standard input." if field.name in PROSE else "")
+    help = field.help + (" `-` reads standard input." if field.name in LONG_TEXT_FIELDS else "")
     return typer.Argument(
         help=help, metavar=field.name.upper(), show_default=False, autocompletion=completer(field.id_of)
     )
@@ -112,7 +118,7 @@ def _argument(field: Field) -> Any:
 
 def _option(field: Field) -> Any:
     return typer.Option(
-        *_spellings(field),
+        *_option_names(field),
         help=f"{field.help} Repeatable." if field.repeatable else field.help,
         metavar=None if field.kind is bool else _metavar(field),
         min=field.schema.get("minimum"),
@@ -122,7 +128,7 @@ def _option(field: Field) -> Any:
     )
 
 
-def _spellings(field: Field) -> tuple[str, ...]:
+def _option_names(field: Field) -> tuple[str, ...]:
     name = f"--{field.name.replace('_', '-')}"
     if field.kind is bool and field.default is not False:
         return (f"{name}/--no-{name[2:]}",)
@@ -155,3 +161,52 @@ def _type_of(schema: Mapping[str, Any]) -> Any:
 def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     return options[0] if options else schema
+
+
+# The newest of them are looked through: what one has in mind is seldom older, and the shell waits.
+MAX_SCANNED = 1_000
+MAX_OFFERED = 50
+
+Completer = Callable[[typer.Context, str], list[tuple[str, str]]]
+
+
+def completer(kind: IdOf | None) -> Completer | None:
+    """For an argument or an option that holds an id."""
+    if kind is None:
+        return None
+
+    def offered(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+        return matching_ids(kind, context, incomplete)
+
+    return offered
+
+
+def matching_ids(kind: IdOf, context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    from trivet.cli.session import Session
+
+    path = context.params.get("path") or context.find_root().params.get("path")
+    session = Session(path, as_json=False)
+    try:
+        known = _memories(session.memory) if kind == "memory" else _proposals(session.memory)
+        return [one for one in known if one[0].startswith(incomplete.lower())][:MAX_OFFERED]
+    except TrivetError:  # the shell shows nothing but offers; the command itself will tell what is wrong
+        return []
+    finally:
+        session.close()
+
+
+def _memories(memory: Trivet) -> Iterator[tuple[str, str]]:
+    """In any state: to restore is done to what was forgotten."""
+    page = memory.list(limit=MAX_SCANNED, state=("active", "superseded", "archived", "deleted"))
+    return ((one.id, _words(one.title or one.content)) for one in page.memories)
+
+
+def _proposals(memory: Trivet) -> Iterator[tuple[str, str]]:
+    page = memory.inbox_list(limit=MAX_SCANNED)
+    return ((one.id, _words(one.content)) for one in page.proposals)
+
+
+def _words(text: str) -> str:
+    from trivet.cli.views.memories import preview
+
+    return preview(text, 60)

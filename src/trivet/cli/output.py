@@ -65,7 +65,7 @@ def write_text(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def reader_gone() -> None:
+def discard_output() -> None:
     """Whoever read our output has had enough (`| head`). Python must not try to flush the rest at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

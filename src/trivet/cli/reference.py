@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from trivet.cli.app import root_command
-from trivet.cli.failure import INTERRUPTED, STATUSES, STOPPED
+from trivet.cli.stderr import INTERRUPTED, STATUSES, STOPPED
 from trivet.errors import TrivetError
 
 WIDTH = 100

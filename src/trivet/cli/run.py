@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import typer
 
 from trivet.cli.app import root_command
-from trivet.cli.failure import INTERRUPTED, STOPPED, report_error, report_usage
-from trivet.cli.output import reader_gone
+from trivet.cli.output import discard_output
+from trivet.cli.stderr import INTERRUPTED, STOPPED, report_error, report_usage
 from trivet.errors import TrivetError
 
 
@@ -25,7 +25,7 @@ def run(arguments: Sequence[str] | None) -> int:
     except TrivetError as error:
         return report_error(error, as_json)
     except BrokenPipeError:
-        reader_gone()
+        discard_output()
         return 0
     except typer.Abort:
         return STOPPED

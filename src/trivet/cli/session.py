@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from trivet import Trivet, load_settings
-from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
+from trivet.cli.stderr import warn
 from trivet.errors import InvalidInput, TrivetError
-from trivet.settings.address import is_file, without_password
+from trivet.settings.locations import is_file, without_password
 
 logger = logging.getLogger("trivet.cli")
 
@@ -28,7 +28,7 @@ class Session:
 
     @cached_property
     def memory(self) -> Trivet:
-        from trivet.serve.resident.connect import open_memory
+        from trivet.serve.resident.client import open_memory
 
         return open_memory(self.path, create=self.creates, model_soon=self.model_soon, background=False)
 
@@ -49,40 +49,40 @@ class Session:
         else:
             write_lines(lines())
 
-    def embed_waiting(self) -> None:
+    def embed_pending(self) -> None:
         """Does the reading and embedding that a write left behind, unless it would mean waiting for a server.
 
         A server that holds the store does it by itself.
         The answer is out and the memory is safe already: whatever goes wrong here is a warning.
         """
-        from trivet.serve.resident.connect import is_warm
+        from trivet.serve.resident.client import is_warm
 
         if self.memory.server:
             return
         try:
             if is_warm(self.memory):
                 self.memory.drain()
-                _tell_trouble(self.memory.stats().last_error)
+                _warn_background_failure(self.memory.stats().last_error)
                 return
-            from trivet.cli.progress import LateProgress
-            from trivet.memory.maintenance import read_now
+            from trivet.cli.stderr import DelayedProgress
+            from trivet.memory.admin.maintenance import read_now
 
             engine = self.memory.engine
             if not engine.embedding.local:
                 read_now(engine)
                 return
-            with LateProgress("embedding", lambda done: done + self.memory.stats().not_embedded) as progress:
+            with DelayedProgress("embedding", lambda done: done + self.memory.stats().not_embedded) as progress:
                 self.memory.drain(progress=progress)
         except TrivetError as error:
             _warn_not_embedded(str(error))
             return
-        _tell_trouble(engine.worker.last_error)
+        _warn_background_failure(engine.worker.last_error)
 
     def close(self) -> None:
         if "memory" in self.__dict__:
             self.memory.close()
 
-    def leave_index(self) -> None:
+    def save_index_if_missing(self) -> None:
         """Where this process had to load a large store from the database, the next one shall not have to."""
         if "memory" in self.__dict__ and self.memory.remote is None:
             try:
@@ -91,7 +91,7 @@ class Session:
                 logger.info("The index file could not be written: %s", error)
 
 
-def _tell_trouble(error: str | None) -> None:
+def _warn_background_failure(error: str | None) -> None:
     if error:
         _warn_not_embedded(error)
 

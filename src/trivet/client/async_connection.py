@@ -10,11 +10,15 @@ import httpx2
 from msgspec import UNSET
 
 from trivet.client import call
-from trivet.client.attempts import Attempts, broken_export, broken_import
-from trivet.client.call import Call, result_of
-from trivet.client.error_response import check_lines, checked
-from trivet.client.lines import Lines, chunks
-from trivet.client.options import closed, options, own_scope
+from trivet.client.call import Call, LineReader, encode_chunks, result_of
+from trivet.client.connection import client_options, closed, configured_scope
+from trivet.client.responses import (
+    Attempts,
+    check_export_response,
+    checked_body,
+    export_interrupted,
+    import_interrupted,
+)
 from trivet.contract import Remember, Request
 from trivet.settings import Settings
 from trivet.types import Imported, Progress, Remembered
@@ -25,15 +29,15 @@ T = TypeVar("T")
 class AsyncConnection:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._http = httpx2.AsyncClient(**options(settings))
+        self._http = httpx2.AsyncClient(**client_options(settings))
 
     async def perform(self, request: Request[T]) -> T:
         """Has the server perform a verb."""
-        answer: T = await self._ask(call.call_of(request, own_scope(self.settings)))
+        answer: T = await self._ask(call.call_of(request, configured_scope(self.settings)))
         return answer
 
     async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
-        stored: list[Remembered] = await self._ask(call.remember_many(memories, own_scope(self.settings)))
+        stored: list[Remembered] = await self._ask(call.remember_many(memories, configured_scope(self.settings)))
         return stored
 
     async def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
@@ -45,29 +49,29 @@ class AsyncConnection:
         sent = call.import_()
 
         async def body() -> AsyncIterator[bytes]:
-            for piece in chunks(lines, progress):
+            for piece in encode_chunks(lines, progress):
                 yield piece
 
         try:
             response = await self._http.request(sent.method, sent.path, content=body(), headers=sent.headers)
         except httpx2.RequestError as error:
-            raise broken_import(error, self.settings.path) from None
-        imported: Imported = result_of(sent, checked(response, self.settings))
+            raise import_interrupted(error, self.settings.path) from None
+        imported: Imported = result_of(sent, checked_body(response, self.settings))
         return imported
 
     async def export(self, include_sensitive: bool) -> AsyncIterator[str]:
         self._check_open()
-        sent, lines = call.export(include_sensitive), Lines()
+        sent, lines = call.export(include_sensitive), LineReader()
         try:
             async with self._http.stream(sent.method, sent.path, headers=sent.headers) as response:
                 if not response.is_success:
                     await response.aread()
-                check_lines(response, self.settings)
+                check_export_response(response, self.settings)
                 async for piece in response.aiter_bytes():
                     for line in lines.of(piece):
                         yield line
         except httpx2.RequestError as error:
-            raise broken_export(error, self.settings.path) from None
+            raise export_interrupted(error, self.settings.path) from None
         for line in lines.last():
             yield line
 
@@ -87,9 +91,9 @@ class AsyncConnection:
             try:
                 response = await self._http.request(call.method, call.path, content=call.body, headers=call.headers)
             except httpx2.RequestError as error:
-                await anyio.sleep(attempts.after_loss(error))
+                await anyio.sleep(attempts.after_connection_error(error))
                 continue
-            pause = attempts.after_answer(response.status_code, response.headers)
+            pause = attempts.after_response(response.status_code, response.headers)
             if pause is None:
-                return result_of(call, attempts.checked(response, self.settings))
+                return result_of(call, attempts.checked_body(response, self.settings))
             await anyio.sleep(pause)

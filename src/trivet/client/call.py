@@ -1,20 +1,23 @@
-"""From a request to an HTTP call: where it goes, what it carries, and what comes back."""
+"""From a request to an HTTP call: where it goes, what it carries, and what comes back.
+
+Lines of JSON on their way: an import as a body in pieces, an export as the lines in what arrives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import UNSET
 
+from trivet.common.ids import new_id
+from trivet.common.threads import prepared_type
 from trivet.contract import History, Remember, Request, Route, check, given, verb_of
 from trivet.contract.verb import Method
-from trivet.decoding import known_type
 from trivet.errors import InvalidInput, StoreError
-from trivet.ids import new_id
-from trivet.types import Imported, Remembered
+from trivet.types import Imported, Progress, Remembered
 
 BATCH = "/v1/memories/batch"
 EXPORT = "/v1/export"
@@ -59,17 +62,17 @@ def call_of(request: Request[Any], scope: str | None = None) -> Call:
     """`scope` is where a memory belongs that names none."""
     verb = verb_of(request)
     if not verb.routes:
-        raise not_over_http(verb.name, verb.instead)
+        raise unsupported_over_http(verb.name, verb.instead)
     if isinstance(request, Remember):
-        request = _named(request, scope)
-    once = new_id() if verb.acts_once else ""
+        request = _with_id(request, scope)
+    once = new_id() if verb.is_deduplicated else ""
     call = _to(verb.routes[0], given(request), verb.result, not verb.read_only, once)
     return msgspec.structs.replace(call, id=request.id or "") if isinstance(request, Remember) else call
 
 
 def remember_many(memories: Iterable[Mapping[str, Any] | Remember], scope: str | None) -> Call:
     requests = [one if isinstance(one, Remember) else check(Remember, one) for one in memories]
-    checked = [given(_named(request, scope)) for request in requests]
+    checked = [given(_with_id(request, scope)) for request in requests]
     body = msgspec.json.encode({"memories": checked})
     known: Any = UNSET if checked else []
     return Call(method="POST", path=BATCH, body=body, result=list[Remembered], writes=True, once=new_id(), known=known)
@@ -89,7 +92,7 @@ def import_() -> Call:
     return Call(method="POST", path=IMPORT, result=Imported, writes=True, carries=LINES)
 
 
-def not_over_http(name: str, instead: str = "") -> InvalidInput:
+def unsupported_over_http(name: str, instead: str = "") -> InvalidInput:
     """What a server cannot be asked, and what to do instead."""
     return InvalidInput(f"{name} is not to be had over HTTP. {instead or NOT_A_VERB.get(name, '')}".rstrip())
 
@@ -102,7 +105,7 @@ def result_of(call: Call, body: bytes) -> Any:
     if call.result is None and not body:
         return None
     try:
-        value = msgspec.json.decode(body, type=known_type(call.result))
+        value = msgspec.json.decode(body, type=prepared_type(call.result))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise StoreError(
             f"The server's answer cannot be read ({str(error).replace('`', '')}). "
@@ -122,17 +125,72 @@ def _to(route: Route, arguments: dict[str, Any], result: Any, writes: bool, once
 
 def _query(arguments: Mapping[str, Any]) -> str:
     pairs = [
-        (name, _spelt(value))
+        (name, _query_text(value))
         for name, values in arguments.items()
         for value in (values if isinstance(values, tuple) else (values,))
     ]
     return f"?{urlencode(pairs)}" if pairs else ""
 
 
-def _spelt(value: Any) -> str:
+def _query_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _named(request: Remember, scope: str | None) -> Remember:
+def _with_id(request: Remember, scope: str | None) -> Remember:
     """With the id made here, a write that is repeated can never become two memories."""
     return msgspec.structs.replace(request, id=request.id or new_id(), scope=request.scope or scope)
+
+
+# How an export begins and ends; those of format 1 had no last line.
+_HEADER = b'{"trivet_export":'
+_WITHOUT_LAST_LINE = b'{"trivet_export":1,'
+_LAST_LINE = b'{"trivet_export_end":'
+CHUNK_BYTES = 64 * 1024
+
+
+def encode_chunks(lines: Iterable[str], progress: Progress | None) -> Iterator[bytes]:
+    """Some lines at a time. A line break within a line of JSON means no more than a space.
+
+    What is no Unicode goes as it is: the server says of which line.
+    """
+    piece, count = bytearray(), 0
+    for line in lines:
+        piece += line.rstrip("\r\n").replace("\r", " ").replace("\n", " ").encode(errors="surrogatepass") + b"\n"
+        count += 1
+        if len(piece) >= CHUNK_BYTES:
+            yield bytes(piece)
+            _report(progress, count)
+            piece, count = bytearray(), 0
+    if piece:
+        yield bytes(piece)
+        _report(progress, count)
+
+
+class LineReader:
+    """Puts the lines of an export together from pieces.
+
+    Only a line feed ends one: texts hold other characters that look like it.
+    """
+
+    def __init__(self) -> None:
+        self._begun = b""
+        self._ends = False  # whether a last line is to come
+        self._latest = b""
+
+    def of(self, piece: bytes) -> list[str]:
+        *whole, self._begun = (self._begun + piece).split(b"\n")
+        for line in whole:
+            self._ends |= line.startswith(_HEADER) and not line.startswith(_WITHOUT_LAST_LINE)
+            self._latest = line
+        return [line.decode() for line in whole]
+
+    def last(self) -> list[str]:
+        """What came after the last line feed. A proxy may end a broken answer as if it were whole; the export tells."""
+        if self._ends and not (self._begun or self._latest).startswith(_LAST_LINE):
+            raise StoreError("The export came without its last line, so it is not whole. Begin it again.")
+        return [self._begun.decode()] if self._begun else []
+
+
+def _report(progress: Progress | None, count: int) -> None:
+    if progress is not None:
+        progress(count)

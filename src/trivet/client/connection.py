@@ -1,23 +1,114 @@
-"""A server that is asked and waited for. Threads may share one; its connections are kept and used again."""
+"""How both connections are set up, the waiting one and the asynchronous one.
+
+A server that is asked and waited for. Threads may share one; its connections are kept and used again.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 from msgspec import UNSET
 
 from trivet.client import call
-from trivet.client.attempts import Attempts, broken_export, broken_import
-from trivet.client.call import Call, result_of
-from trivet.client.error_response import check_lines, checked
-from trivet.client.lines import Lines, chunks
-from trivet.client.options import closed, options, own_scope
+from trivet.client.call import Call, LineReader, encode_chunks, result_of
+from trivet.client.responses import (
+    Attempts,
+    check_export_response,
+    checked_body,
+    export_interrupted,
+    import_interrupted,
+)
 from trivet.contract import Remember, Request
+from trivet.errors import InvalidInput, StoreError
 from trivet.settings import Settings
+from trivet.settings.locations import is_server
 from trivet.types import Imported, Progress, Remembered
+
+if TYPE_CHECKING:
+    import ssl
+
+
+CONNECT_SECONDS = 10.0
+# Shorter than the server's own thirty, so that we let go of a silent connection first.
+KEEPALIVE_SECONDS = 25.0
+
+
+def client_options(settings: Settings) -> dict[str, Any]:
+    """No proxy, password file or redirect of the environment's is used: the key goes where the settings say."""
+    address, key = checked_address(settings.path), checked_key(settings.key)
+    seconds = settings.answer_time_limit_ms / 1000
+    return {
+        "base_url": address,
+        "headers": _headers(key),
+        "timeout": httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
+        "limits": httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEEPALIVE_SECONDS),
+        "follow_redirects": False,
+        "trust_env": False,
+        "proxy": checked_proxy(settings.proxy),
+        "verify": _certificates(address, settings.proxy),
+    }
+
+
+def configured_scope(settings: Settings) -> str | None:
+    """The scope that this user has configured, if any; else the server's own applies."""
+    return None if settings.scope == Settings().scope else settings.scope
+
+
+def closed(address: str) -> StoreError:
+    return StoreError(f"The connection to {address} is closed. Open it again.")
+
+
+def _headers(key: str) -> dict[str, str]:
+    headers = {"Accept": "application/json, application/problem+json", "User-Agent": "trivet"}
+    return headers | ({"Authorization": f"Bearer {key}"} if key else {})
+
+
+def _certificates(address: str, proxy: str) -> ssl.SSLContext | bool:
+    """The system's certificates; reading them takes longer than a recall, and without TLS no server shows one."""
+    encrypted = any(one.lower().startswith("https://") for one in (address, proxy))
+    return httpx2.create_ssl_context() if encrypted else False
+
+
+def checked_address(text: str) -> str:
+    """The address without a final slash; it may have a path, for a server behind a proxy."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port  # a bad port is found when it is asked for
+    except ValueError:
+        host = None
+    if not host or not is_server(text) or not text.isprintable() or " " in text:
+        raise InvalidInput("The address of a server looks like https://memory.example.org or http://127.0.0.1:7373.")
+    if "@" in parts.netloc:
+        raise InvalidInput(
+            f"The address of {host} holds a user or a password, which end up in logs. Leave them out; "
+            "give the key as key=..., as TRIVET_KEY, or as the setting key."
+        )
+    if parts.query or parts.fragment:
+        raise InvalidInput(f"The address of {host} ends with a query (? or #). Give the address of the server alone.")
+    return text.rstrip("/")
+
+
+def checked_proxy(text: str) -> str | None:
+    """The address of a proxy, which may hold a password; the error does not show it."""
+    try:
+        host = urlsplit(text).hostname if is_server(text) and text.isprintable() else None
+    except ValueError:
+        host = None
+    if text and not host:
+        raise InvalidInput("proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none.")
+    return text or None
+
+
+def checked_key(key: str) -> str:
+    """The key as a header can carry it. The error does not show it."""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InvalidInput("The key holds characters that no key has. Copy it again, without spaces or line ends.")
+    return key
+
 
 T = TypeVar("T")
 
@@ -25,7 +116,7 @@ T = TypeVar("T")
 class Connection:
     def __init__(self, settings: Settings, wait: Callable[[float], object] = time.sleep) -> None:
         self.settings = settings
-        self._http = httpx2.Client(**options(settings))
+        self._http = httpx2.Client(**client_options(settings))
         self._wait = wait
 
     @property
@@ -34,11 +125,11 @@ class Connection:
 
     def perform(self, request: Request[T]) -> T:
         """Has the server perform a verb."""
-        answer: T = self._ask(call.call_of(request, own_scope(self.settings)))
+        answer: T = self._ask(call.call_of(request, configured_scope(self.settings)))
         return answer
 
     def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
-        stored: list[Remembered] = self._ask(call.remember_many(memories, own_scope(self.settings)))
+        stored: list[Remembered] = self._ask(call.remember_many(memories, configured_scope(self.settings)))
         return stored
 
     def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
@@ -54,7 +145,7 @@ class Connection:
         return imported
 
     def engine(self) -> NoReturn:
-        raise call.not_over_http("engine")
+        raise call.unsupported_over_http("engine")
 
     def close(self) -> None:
         self._http.close()
@@ -72,31 +163,31 @@ class Connection:
             try:
                 response = self._http.request(call.method, call.path, content=call.body, headers=call.headers)
             except httpx2.RequestError as error:
-                self._wait(attempts.after_loss(error))
+                self._wait(attempts.after_connection_error(error))
                 continue
-            pause = attempts.after_answer(response.status_code, response.headers)
+            pause = attempts.after_response(response.status_code, response.headers)
             if pause is None:
-                return result_of(call, attempts.checked(response, self.settings))
+                return result_of(call, attempts.checked_body(response, self.settings))
             self._wait(pause)
 
     def _carry(self, call: Call, lines: Iterable[str], progress: Progress | None) -> Any:
         """Sends lines as they are read. They are gone then, so there is one attempt."""
-        body = chunks(lines, progress)
+        body = encode_chunks(lines, progress)
         try:
             response = self._http.request(call.method, call.path, content=body, headers=call.headers)
         except httpx2.RequestError as error:
-            raise broken_import(error, self.settings.path) from None
-        return result_of(call, checked(response, self.settings))
+            raise import_interrupted(error, self.settings.path) from None
+        return result_of(call, checked_body(response, self.settings))
 
     def _receive(self, call: Call) -> Iterator[str]:
-        lines = Lines()
+        lines = LineReader()
         try:
             with self._http.stream(call.method, call.path, headers=call.headers) as response:
                 if not response.is_success:
                     response.read()
-                check_lines(response, self.settings)
+                check_export_response(response, self.settings)
                 for piece in response.iter_bytes():
                     yield from lines.of(piece)
         except httpx2.RequestError as error:
-            raise broken_export(error, self.settings.path) from None
+            raise export_interrupted(error, self.settings.path) from None
         yield from lines.last()

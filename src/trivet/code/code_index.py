@@ -11,29 +11,24 @@ from types import TracebackType
 
 import msgspec
 
-from trivet.code.answer import answered, place_of, symbol_hits
 from trivet.code.encoder import FOLDER, Encoder, bundled
-from trivet.code.filters import allowed
-from trivet.code.index.database import IndexFile
-from trivet.code.index.listing import merged
-from trivet.code.index.refresh import Progress, keyed, parse_missing
-from trivet.code.index.tidy import tidy
-from trivet.code.index.views import UNREADABLE, view_of_tree
-from trivet.code.questions import DEFAULT_LIMIT
+from trivet.code.hits import build_hits, find_place, symbol_hits
+from trivet.code.index.database import IndexFile, tidy
+from trivet.code.index.refresh import Progress, merge_listing, parse_missing, with_keys
+from trivet.code.index.snapshot import UNREADABLE, view_of_tree
 from trivet.code.recipe import DEFAULT, CodeRecipe, parse_code_recipe
 from trivet.code.search.query import read_query
-from trivet.code.search.rank import rank, vector_of
-from trivet.code.search.related import related
-from trivet.code.search.view import View
+from trivet.code.search.rank import rank, related, vector_of
+from trivet.code.search.view import View, allowed_chunks
 from trivet.code.tree import Listing, Root, find_root, index_path, list_tree, watch
-from trivet.code.types import CodeAnswer, CodeFilters, CodeHit, CodeStatus, Keyed, LeftOut
+from trivet.code.types import DEFAULT_LIMIT, CodeAnswer, CodeFilters, CodeHit, CodeStatus, KeyedFile, LeftOut
 from trivet.errors import Damaged, InvalidInput, StoreError
 
 logger = logging.getLogger("trivet.code")
 
-MOST_HITS = 1_000
+MAX_HITS = 1_000
 # Longer queries are cut: the words of a pasted log repeat themselves.
-LONGEST_QUERY = 20_000
+MAX_QUERY_CHARACTERS = 20_000
 
 
 class CodeIndex:
@@ -46,7 +41,7 @@ class CodeIndex:
         self._lock = threading.RLock()
         self._listing: Listing | None = None
         self._kept: Listing | None = None  # the listing that the file has
-        self._keys: list[Keyed] = []
+        self._keys: list[KeyedFile] = []
         self._parsed: frozenset[bytes] = frozenset()
         self._unread: frozenset[str] = frozenset()  # paths of the listing that are tried again by the next look
         self._view: View | None = None
@@ -94,7 +89,7 @@ class CodeIndex:
                 return self._refreshed(progress, only)
             except Damaged as error:
                 logger.warning("The code index %s is damaged (%s): it is made anew.", self.file, error.__cause__)
-                self._file.begin_anew()
+                self._file.recreate()
                 self._listing = self._kept = self._view = None
                 self._parsed = frozenset()
                 return self._refreshed(progress, ())
@@ -150,8 +145,8 @@ class CodeIndex:
         view = self._viewed()
         read = read_query(asked)
         vector = vector_of(self._encoder, asked) if self._encoder else None
-        ranked = rank(view, read, steps, vector, allowed(view, self.root, filters))
-        return self._answer(query, answered(self.root, view, read, ranked[:limit], budget))
+        ranked = rank(view, read, steps, vector, allowed_chunks(view, self.root, filters))
+        return self._answer(query, build_hits(self.root, view, read, ranked[:limit], budget))
 
     def symbol(self, name: str, limit: int = DEFAULT_LIMIT, budget: int | None = None) -> CodeAnswer:
         """Where a name is defined: `Class.method`, `method`, or as spoken."""
@@ -160,10 +155,10 @@ class CodeIndex:
     def related(self, place: str, limit: int = DEFAULT_LIMIT, budget: int | None = None) -> CodeAnswer:
         """Chunks that have to do with the one at `path:line`: of like meaning, that define what it uses, or use it."""
         view = self._viewed()
-        chunk = place_of(self.root, view, _checked(place, limit))
-        inside = allowed(view, self.root, CodeFilters())
+        chunk = find_place(self.root, view, _checked(place, limit))
+        inside = allowed_chunks(view, self.root, CodeFilters())
         found = [one for one in related(view, chunk) if inside is None or inside[one.chunk]]
-        return self._answer(place, answered(self.root, view, None, found[:limit], budget))
+        return self._answer(place, build_hits(self.root, view, None, found[:limit], budget))
 
     def paths(self) -> Iterator[str]:
         """The files that can be found, as the caller named the root."""
@@ -210,7 +205,7 @@ class CodeIndex:
             assert self._view is not None
             return self._view
 
-    def _show(self, listing: Listing, files: Sequence[Keyed]) -> None:
+    def _show(self, listing: Listing, files: Sequence[KeyedFile]) -> None:
         self._view, left_out = view_of_tree(self._file, self.root, files)
         self._unread = frozenset(one.path for one in left_out if one.reason == UNREADABLE)
         prefix = self.root.prefix
@@ -220,7 +215,7 @@ class CodeIndex:
             if one.path.startswith(prefix)
         )
 
-    def _keep(self, listing: Listing, files: Sequence[Keyed], began: float) -> None:
+    def _keep(self, listing: Listing, files: Sequence[KeyedFile], began: float) -> None:
         """For the next process. A watch leaves it to the next whole look: it would be written with every saved file."""
         if listing != self._kept:
             with self._file.writing():
@@ -228,18 +223,18 @@ class CodeIndex:
             tidy(self._file, [one.key for one in files])
             self._kept = listing
 
-    def _keyed(self, listing: Listing) -> list[Keyed]:
+    def _keyed(self, listing: Listing) -> list[KeyedFile]:
         """Keys are made anew only for files that are not those of the last look."""
         known = {one.file.path: one for one in self._keys}
         new = [file for file in listing.tree.files if file.path not in known or known[file.path].file != file]
-        known |= {one.file.path: one for one in keyed(new, self._encoder)}
+        known |= {one.file.path: one for one in with_keys(new, self._encoder)}
         self._keys = [known[file.path] for file in listing.tree.files]
         return self._keys
 
     def _listed(self, before: Listing | None, only: Collection[str]) -> Listing:
         if before is None or not only:
             return list_tree(self.root, before.stats if before else None)
-        return merged(before, list_tree(self.root, before.stats, only), only)
+        return merge_listing(before, list_tree(self.root, before.stats, only), only)
 
     def _known(self) -> Listing | None:
         if self._listing is None and (kept := self._file.tree(str(self.root.folder))):
@@ -258,6 +253,6 @@ def _bundled() -> Encoder | None:
 def _checked(query: str, limit: int) -> str:
     if not query.strip():
         raise InvalidInput("The query is empty. Say what you look for, or name a symbol.")
-    if not 1 <= limit <= MOST_HITS:
-        raise InvalidInput(f"limit must be from 1 to {MOST_HITS}, not {limit}.")
-    return query[:LONGEST_QUERY]
+    if not 1 <= limit <= MAX_HITS:
+        raise InvalidInput(f"limit must be from 1 to {MAX_HITS}, not {limit}.")
+    return query[:MAX_QUERY_CHARACTERS]

@@ -9,10 +9,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from trivet.bounded_cache import MIB, cached
-from trivet.code.search.definitions import DefinitionWeights
-from trivet.code.search.lexical import CodeBm25
-from trivet.code.search.paths import PathWeights
+from trivet.code.search.legs import CodeBm25, DefinitionWeights, PathWeights
+from trivet.common.bounded_cache import MIB, cached
 from trivet.errors import InvalidInput
 from trivet.search.fuse import Call, Fusion, Options, fusion_from, parse_fusion, parse_pipeline, print_pipeline
 

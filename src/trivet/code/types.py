@@ -1,11 +1,20 @@
-"""The values that code search passes on: definitions and chunks of a file, files of a tree, hits and answers."""
+"""The values that code search passes on: definitions and chunks of a file, files of a tree, hits and answers.
+
+What can be asked of a code index, as values: a question crosses to the resident process, and its answer back.
+
+The reason for a hit in plain words, for people and for agents.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
+
+if TYPE_CHECKING:
+    from trivet.code.code_index import CodeIndex
+
 
 # `export`: a name that a file passes on and another defines, as `pub use` and `export ... from` do.
 Kind = Literal[
@@ -64,7 +73,7 @@ class TreeFile(msgspec.Struct, frozen=True, gc=False):
     size: int
 
 
-class Keyed(NamedTuple):
+class KeyedFile(NamedTuple):
     """A file of the tree and the key of its facts."""
 
     file: TreeFile
@@ -126,3 +135,73 @@ class CodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     hits: tuple[CodeHit, ...]
     status: CodeStatus
+
+
+DEFAULT_LIMIT = 10
+# About a screen of code for each of the first hits: what a person looks through, or an agent can afford to read.
+DEFAULT_BUDGET = 1_500
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True, tag="search"):
+    query: str
+    limit: int = DEFAULT_LIMIT
+    filters: CodeFilters = CodeFilters()
+    recipe: str = "default"
+    budget: int | None = DEFAULT_BUDGET
+
+
+class Symbol(msgspec.Struct, frozen=True, kw_only=True, tag="symbol"):
+    name: str
+    limit: int = DEFAULT_LIMIT
+    budget: int | None = None
+
+
+class Related(msgspec.Struct, frozen=True, kw_only=True, tag="related"):
+    place: str
+    limit: int = DEFAULT_LIMIT
+    budget: int | None = None
+
+
+Question = Search | Symbol | Related
+
+
+def answer(index: CodeIndex, question: Question) -> CodeAnswer:
+    """What the index says as it stands; the caller has refreshed it."""
+    match question:
+        case Search():
+            return index.search(
+                question.query,
+                limit=question.limit,
+                filters=question.filters,
+                recipe=question.recipe,
+                budget=question.budget,
+            )
+        case Symbol():
+            return index.symbol(question.name, question.limit, question.budget)
+        case Related():
+            return index.related(question.place, question.limit, question.budget)
+
+
+# What a leg of the search, or of `related`, says in words.
+_LEGS = {"dense": "by meaning", "meaning": "by meaning", "paths": "path", "uses it": "uses it", "used by it": "is used"}
+_NAMED = {"exact": "named so", "spoken": "named so but for case and joiners"}
+_ROLES = {
+    "test": "a test",
+    "example": "an example",
+    "documentation": "documentation",
+    "vendored": "other people's code",
+    "configuration": "configuration",
+    "declaration": "a declaration",
+}
+
+
+def reason(hit: CodeHit) -> str:
+    """The strongest kind of evidence first: `defines parse_retry_after; words: retry, after; path`."""
+    why = hit.why
+    parts = [f"defines {why['defines']}"] if "defines" in why else []
+    parts += [_NAMED[str(why["name"])]] if why.get("name") in _NAMED else []
+    parts += [f"words: {', '.join(str(why['words']).split())}"] if "words" in why else []
+    parts += [told for leg, told in _LEGS.items() if leg in why]
+    if (role := why.get("role")) in _ROLES:
+        parts.append(_ROLES[str(role)] + (", so it comes later" if "demoted" in why else ""))
+    return "; ".join(dict.fromkeys(parts))

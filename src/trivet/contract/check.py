@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from trivet.contract.fields import MAX_CONTENT_BYTES, NO_LINE_BREAK, SHORTEST_ID
+from trivet.common.threads import prepared_type
+from trivet.contract.fields import MAX_CONTENT_BYTES, MIN_ID_PREFIX, NO_LINE_BREAK
 from trivet.contract.verb import Parameters
-from trivet.decoding import known_type
 from trivet.errors import InvalidInput
 
 R = TypeVar("R", bound=Parameters)
@@ -29,10 +29,10 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
             )
     try:
         value = msgspec.convert(
-            {name: _as_given(one) for name, one in arguments.items()}, known_type(request), strict=True
+            {name: _as_json_value(one) for name, one in arguments.items()}, prepared_type(request), strict=True
         )
     except msgspec.ValidationError as error:
-        raise InvalidInput(_teach(request, str(error))) from None
+        raise InvalidInput(_explain(request, str(error))) from None
     except UnicodeEncodeError:
         raise InvalidInput("The request is not valid Unicode (a lone surrogate). Decode it properly.") from None
     for field in request.__struct_fields__:
@@ -45,7 +45,7 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
     return value
 
 
-def _as_given(value: Any) -> Any:
+def _as_json_value(value: Any) -> Any:
     """A datetime or a date is taken for its ISO 8601, as every other surface writes it."""
     return value.isoformat() if isinstance(value, date) else value
 
@@ -79,7 +79,7 @@ def _check_text(field: str, text: str) -> None:
         raise InvalidInput("query: the text is empty. Say in a few words what to look for.")
 
 
-def _teach(request: type[Parameters], message: str) -> str:
+def _explain(request: type[Parameters], message: str) -> str:
     """msgspec says `Expected int >= 1 - at $.limit`; put the field first and add what the field is for."""
     problem, _, place = message.partition(" - at `$")
     field = place.rstrip("`").lstrip(".").split("[")[0]
@@ -88,18 +88,18 @@ def _teach(request: type[Parameters], message: str) -> str:
         close = difflib.get_close_matches(given, request.__struct_fields__, 1)
         hint = f"Did you mean {close[0]}?" if close else f"Known fields: {', '.join(request.__struct_fields__)}."
         return f"{problem.replace('Object', 'the request')}. {hint}"
-    return f"{field}: {_plainly(problem)}. {describe(request, field)}".rstrip()
+    return f"{field}: {_plain_problem(problem)}. {describe(request, field)}".rstrip()
 
 
-def _plainly(problem: str) -> str:
+def _plain_problem(problem: str) -> str:
     if "matching regex" in problem and "@" in problem:
         return "lower-case letters, digits and . _ @ - are expected, with a letter or a digit first"
     if "matching regex" in problem:
         return "letters, digits, dots, hyphens and underscores, joined by single slashes, are expected"
     if "of length >= 36" in problem or "of length <= 36" in problem:
         return "an id of 36 characters is expected, such as 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
-    if f"of length >= {SHORTEST_ID}" in problem:
-        return f"the first {SHORTEST_ID} characters of an id, or more of them, are expected, such as 0199c2f4"
+    if f"of length >= {MIN_ID_PREFIX}" in problem:
+        return f"the first {MIN_ID_PREFIX} characters of an id, or more of them, are expected, such as 0199c2f4"
     return problem.lower().replace("`", "")
 
 

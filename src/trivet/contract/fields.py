@@ -27,13 +27,13 @@ LARGEST_NUMBER = 2**31 - 1
 # What an id names; it stands beside the bounds of the parameter, as `extra`.
 IdOf = Literal["memory", "proposal"]
 # An id is accepted by its first characters from this many on; `memory/whole_ids.py` completes it.
-SHORTEST_ID = 4
+MIN_ID_PREFIX = 4
 ID_LENGTH = 36
 
 Id = Annotated[
     str,
     Meta(
-        min_length=SHORTEST_ID,
+        min_length=MIN_ID_PREFIX,
         max_length=ID_LENGTH,
         description="The id of a memory, or its first characters (at least 4).",
         extra={"id_of": "memory"},
@@ -87,7 +87,7 @@ Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or
 ProposalId = Annotated[
     str,
     Meta(
-        min_length=SHORTEST_ID,
+        min_length=MIN_ID_PREFIX,
         max_length=ID_LENGTH,
         description="The id of a proposal, or its first characters (at least 4).",
         extra={"id_of": "proposal"},
@@ -101,15 +101,15 @@ Action = Annotated[
     ProposalAction,
     Meta(description="What accepting it does: add a memory, update or supersede the one it concerns, or nothing."),
 ]
-Concerned = Annotated[Id, Meta(description="The memory that an update or a supersession concerns.")]
+ConcernedMemory = Annotated[Id, Meta(description="The memory that an update or a supersession concerns.")]
 Superseded = Annotated[
     tuple[Id, ...],
     Meta(max_length=20, description="Ids of memories that this one replaces; they are linked in the same step."),
 ]
 Reveal = Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")]
-HowMany = Annotated[int, Meta(ge=1, le=1000, description="How many to return.")]
-HowManyAtMost = Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")]
-Skipped = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")]
+PageSize = Annotated[int, Meta(ge=1, le=1000, description="How many to return.")]
+MaxCount = Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")]
+Offset = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")]
 OwnScope = Annotated[Scope | None, Meta(description="Where it belongs (user/project); the configured one if none.")]
 
 

@@ -63,14 +63,14 @@ class Tool(msgspec.Struct, frozen=True):
     """How an agent sees a verb over MCP. The guidance follows the verb's summary and says when to use it.
 
     An agent's model reads this in every conversation. So parameters that agents seldom need (`rare`) are folded into
-    one argument, and one that another tool tells of (`told_elsewhere`) is not explained again; `elsewhere` says where.
+    one argument, and one that another tool tells of (`described_elsewhere`) is not explained again; `elsewhere` says where.
     """
 
     name: str
     title: str
     guidance: str
     rare: frozenset[str] = frozenset()
-    told_elsewhere: frozenset[str] = frozenset()
+    described_elsewhere: frozenset[str] = frozenset()
     elsewhere: str = ""
     essential: bool = False  # the model has it in sight from the start, where a program shows it the others on demand
 
@@ -106,7 +106,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.etag and not self.read_only
 
     @property
-    def acts_once(self) -> bool:
+    def is_deduplicated(self) -> bool:
         """Whether a server keeps its answer, so that a write that is sent again acts once."""
         return not self.read_only and not self.secret_answer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from trivet.dates.cues import may_name_a_time
+from trivet.dates.spans import may_mention_time
 
 _about_past = re.compile(
     r"\b(?:at first|(?:in|at) the (?:beginning|start|outset)|to begin with|original(?:ly)?|initial(?:ly)?|former(?:ly)?"
@@ -44,12 +44,12 @@ def asks_about_past(query: str, now: datetime | None = None) -> bool:
     """
     if says_past(query):
         return True
-    if not (may_name_a_time(query) and _past_tense.search(query)):
+    if not (may_mention_time(query) and _past_tense.search(query)):
         return False
-    from trivet.dates.find import expressions_in  # takes milliseconds to load, and few queries need it
+    from trivet.dates.parse import find_time_expressions  # takes milliseconds to load, and few queries need it
 
     seen = now or datetime.now()
-    spans = [span for expression in expressions_in(query, seen) for span in expression.spans]
+    spans = [span for expression in find_time_expressions(query, seen) for span in expression.spans]
     today = seen.replace(hour=0, minute=0, second=0, microsecond=0)
     return any(span.end is not None and span.end <= today for span in spans)
 

@@ -1,11 +1,43 @@
-"""Spans of the calendar: how they are made, compared and written."""
+"""Whether a text can name a time at all: most do not, and are spared the grammar, which takes a while to load.
+
+Spans of the calendar: how they are made, compared and written.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
 import msgspec
+
+_year_or_quarter = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\b[qQ][1-4]\b")
+# Of which one is in each of those: to look for two characters takes a fraction of the time.
+_NUMBERED = ("19", "20", "q", "Q")
+# Small letters, and spaces for whatever else there is.
+_letters = bytes(byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256))
+_CUES = frozenset(
+    b"january february march april may june july august september october november december jan feb mar apr jun jul "
+    b"aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri "
+    b"spring summer autumn fall winter yesterday today tonight tomorrow recently lately day week weekend month quarter "
+    b"year morning afternoon evening night minutes hours days weeks months quarters years ago".split()
+)
+# Before an event: "before the launch".
+_RELATIONS = frozenset(b"before after since until during".split())
+
+
+def may_mention_time(text: str) -> bool:
+    numbered = any(sign in text for sign in _NUMBERED) and _year_or_quarter.search(text) is not None
+    return numbered or not _CUES.isdisjoint(_words(text))
+
+
+def may_mention_event(text: str) -> bool:
+    return not _RELATIONS.isdisjoint(_words(text))
+
+
+def _words(text: str) -> list[bytes]:
+    return text.encode(errors="replace").translate(_letters).split()
+
 
 DAY = timedelta(days=1)
 # By the clock of some zone, which is not named: what comes out of a file is held to that too.
@@ -29,7 +61,7 @@ class Span(NamedTuple):
 Spans = tuple[Span, ...]
 
 
-class Seen(NamedTuple):
+class ReferenceTime(NamedTuple):
     """From when an expression is looked at, and where it points by the words around it: -1 back, 1 ahead, 0 unsure.
 
     `year` is the one that the rest of the text names. Where it is unsure which day is meant, both count, or only the
@@ -68,7 +100,7 @@ def first_of(year: int, month: int) -> datetime:
     return datetime(year + years, index + 1, 1)
 
 
-def shifted(now: datetime, count: int, unit: str) -> datetime:
+def shift_time(now: datetime, count: int, unit: str) -> datetime:
     if unit in MONTHS_IN:
         first = first_of(now.year, now.month + count * MONTHS_IN[unit])
         last_day = (first_of(first.year, first.month + 1) - DAY).day
@@ -81,10 +113,10 @@ def in_year(span: Span, year: int) -> Span | None:
     if span.start is None or span.end is None:
         return None
     years = year - span.start.year
-    return Span(shifted(span.start, years, "year"), shifted(span.end, years, "year"))
+    return Span(shift_time(span.start, years, "year"), shift_time(span.end, years, "year"))
 
 
-def described(span: Span) -> str:
+def format_span(span: Span) -> str:
     """A span as a person writes it, such as "2-8 November 2026", "March 2026" or "from 9 November 2026"."""
     start, end = span
     if start is None or end is None:

@@ -25,7 +25,7 @@ LONGEST_LINE = 300
 FENCES = ("```", "~~~")
 
 
-def without_code(text: str) -> tuple[str, str]:
+def split_code(text: str) -> tuple[str, str]:
     """The prose of a text, and its code: what stands in fences, or all of it if it looks like code."""
     prose: list[str] = []
     code: list[str] = []

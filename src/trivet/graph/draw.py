@@ -9,14 +9,14 @@ from html import escape
 
 import msgspec
 
-from trivet.clock import stamp
+from trivet.common.clock import stamp
 from trivet.types import GraphEdge, GraphNode, Neighbourhood
 
 # Sizes in pixels: between rings, between two nodes of a ring, and for the labels at the border.
 RING = 240
-BETWEEN = 26
-BESIDE = 230
-ABOVE = 30
+NODE_SPACING = 26
+MARGIN_X = 230
+MARGIN_Y = 30
 LABEL_CHARACTERS = 32
 RADIUS = {"memory": 6, "concept": 8}
 
@@ -67,8 +67,8 @@ _STROKES = {"mention": "solid", "link": "bold", "statement": "dashed"}
 def svg(neighbourhood: Neighbourhood) -> str:
     """An SVG that loads nothing: no script, font or picture; light or dark as the reader's screen is."""
     places = _places(tree_of(neighbourhood), _ring(neighbourhood))
-    left, right = min(x for x, _ in places.values()) - BESIDE, max(x for x, _ in places.values()) + BESIDE
-    top, bottom = min(y for _, y in places.values()) - ABOVE, max(y for _, y in places.values()) + ABOVE
+    left, right = min(x for x, _ in places.values()) - MARGIN_X, max(x for x, _ in places.values()) + MARGIN_X
+    top, bottom = min(y for _, y in places.values()) - MARGIN_Y, max(y for _, y in places.values()) + MARGIN_Y
     width, height = right - left, bottom - top
     start = neighbourhood.nodes[0]
     rows = [
@@ -76,8 +76,8 @@ def svg(neighbourhood: Neighbourhood) -> str:
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" role="img">',
         f"<title>{xml_text(f'What lies around {start.label}')}</title>",
         f"<style>{STYLE}</style>",
-        *_lines(neighbourhood, places),
-        *(_dot(node, places[node.id], node is start) for node in neighbourhood.nodes),
+        *_edge_svg(neighbourhood, places),
+        *(_node_svg(node, places[node.id], node is start) for node in neighbourhood.nodes),
         "</svg>",
     ]
     return "\n".join(rows) + "\n"
@@ -88,7 +88,7 @@ def _ring(neighbourhood: Neighbourhood) -> float:
     full: dict[int, int] = {}
     for node in neighbourhood.nodes[1:]:
         full[node.distance] = full.get(node.distance, 0) + 1
-    return max([RING, *(count * BETWEEN / (2 * math.pi * distance) for distance, count in full.items())])
+    return max([RING, *(count * NODE_SPACING / (2 * math.pi * distance) for distance, count in full.items())])
 
 
 def _places(branch: Branch, ring: float) -> dict[str, Place]:
@@ -99,9 +99,9 @@ def _places(branch: Branch, ring: float) -> dict[str, Place]:
     def put(branch: Branch, begin: float, end: float) -> None:
         middle, away, width = (begin + end) / 2, ring * branch.node.distance, end - begin
         places[branch.node.id] = (away * math.cos(middle), away * math.sin(middle))
-        needed = sum(_need(child, deepest) for child in branch.children)
+        needed = sum(_angular_weight(child, deepest) for child in branch.children)
         for child in branch.children:
-            stop = begin + width * _need(child, deepest) / needed
+            stop = begin + width * _angular_weight(child, deepest) / needed
             put(child, begin, stop)
             begin = stop
 
@@ -113,12 +113,12 @@ def _deepest(branch: Branch) -> int:
     return max([branch.node.distance, *map(_deepest, branch.children)])
 
 
-def _need(branch: Branch, deepest: int) -> float:
+def _angular_weight(branch: Branch, deepest: int) -> float:
     """A slice is narrower near the middle, so a node there needs more of it."""
-    return max(sum(_need(child, deepest) for child in branch.children), deepest / branch.node.distance)
+    return max(sum(_angular_weight(child, deepest) for child in branch.children), deepest / branch.node.distance)
 
 
-def _lines(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[str]:
+def _edge_svg(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[str]:
     for edge in neighbourhood.edges:
         (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
         width = 2 if edge.kind != "mention" or edge.relation == "about" else 1
@@ -133,7 +133,7 @@ def _lines(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[s
             )
 
 
-def _dot(node: GraphNode, place: Place, is_start: bool) -> str:
+def _node_svg(node: GraphNode, place: Place, is_start: bool) -> str:
     x, y = place
     side = "end" if x < -1 else "start"
     beside = x - 12 if side == "end" else x + 12

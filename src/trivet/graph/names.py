@@ -11,7 +11,7 @@ import msgspec
 from trivet.analyse import STOP_WORDS
 
 # Words that belong to the sentence, also where they stand before a name with a capital.
-OPENERS = STOP_WORDS | frozenset(
+SENTENCE_OPENERS = STOP_WORDS | frozenset(
     """
     hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please maybe absolutely
     definitely exactly actually finally recently lately yesterday today tomorrow tonight let see ask tell meet
@@ -23,7 +23,7 @@ OPENERS = STOP_WORDS | frozenset(
     """.split()
 )
 # Words that are no names by themselves, capital or not: they begin sentences, lists and docstrings, or mean a time.
-NOT_NAMES = OPENERS | frozenset(
+NOT_NAMES = SENTENCE_OPENERS | frozenset(
     """
     great good nice cool awesome amazing look get got take make made use used using add added set run try keep check
     note notes todo fixme tip warning one two three four five six seven eight nine ten first second third last next new
@@ -74,7 +74,7 @@ def names_in(text: str) -> Iterator[Name]:
         kind, piece = match.lastgroup, match.group()
         if kind in ("word", "initial") and (piece[0].isupper() or (run and not pending and _is_number(piece))):
             if run and run[-1].endswith(".") and _opens(piece):  # "... in N.Y. The ...": a sentence ended there
-                yield from _finished(run, opens)
+                yield from _names_of_run(run, opens)
                 run, pending, at_start = [], [], True
             if not run:
                 opens = at_start
@@ -86,11 +86,11 @@ def names_in(text: str) -> Iterator[Name]:
             pending.append(piece)
             continue
         if run:
-            yield from _finished(run, opens and not _is_speaker_colon(text, match))
+            yield from _names_of_run(run, opens and not _is_speaker_colon(text, match))
             run, pending = [], []
         at_start = kind == "end" or (at_start and kind != "word")
     if run:
-        yield from _finished(run, opens)
+        yield from _names_of_run(run, opens)
 
 
 def _is_speaker_colon(text: str, match: re.Match[str]) -> bool:
@@ -112,7 +112,7 @@ def _is_number(piece: str) -> bool:
     return piece.isdigit() and len(piece) <= 3
 
 
-def _finished(run: list[str], opens: bool) -> Iterator[Name]:
+def _names_of_run(run: list[str], opens: bool) -> Iterator[Name]:
     joints = [place for place, word in enumerate(run) if _joins(word)]
     parts = [run[start:stop] for start, stop in zip([0, *[j + 1 for j in joints]], [*joints, len(run)], strict=True)]
     trimmed = [_trimmed(part) for part in parts]
@@ -143,7 +143,7 @@ def is_name(word: str) -> bool:
 
 
 def _opens(word: str) -> bool:
-    return word not in ACRONYMS and _plain(word) in OPENERS
+    return word not in ACRONYMS and _plain(word) in SENTENCE_OPENERS
 
 
 def _plain(word: str) -> str:

@@ -2,6 +2,11 @@
 
 Both directions are flat arrays of five bytes a mention. Later changes are kept beside them in small dictionaries that
 are looked at first, so a write costs its own mentions and never a rebuild.
+
+Which concepts are hubs among the memories a caller may see: the walk does not follow them.
+
+Counting the visible mentions of a concept that thousands mention costs more than the rest of the walk. So counts are
+kept, and made again only if the changes since could have brought one below the bound.
 """
 
 from __future__ import annotations
@@ -12,19 +17,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.common.bounded_cache import KIB, MIB, BoundedCache
+from trivet.types import Filter
+
 Keys = NDArray[np.int32]
 Roles = NDArray[np.uint8]
 Pair = tuple[Keys, Roles]
 
 # A table of all keys up to the highest is quicker than sorting as long as it has no more than so many for each key:
 # for a few hundred keys of a million memories it takes 600 microseconds, and to sort them 20.
-KEYS_A_TABLE = 40
+TABLE_SLOTS_PER_KEY = 40
 
 # With more changed nodes than this share of all, and than so many, a walk mostly meets changed ones, which takes twice
 # as long: then the arrays are made anew. Of so many edges that takes up to ten milliseconds.
-WORN_SHARE = 1 / 32
-WORN_LEAST = 50
-SETTLED_EDGES = 100_000
+COMPACT_SHARE = 1 / 32
+COMPACT_MIN_NODES = 50
+MAX_COMPACTED_EDGES = 100_000
 
 _NONE: Pair = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
@@ -101,7 +109,7 @@ class Adjacency:
             np.concatenate([base.roles, *(roles for _, roles in pairs)]),
         )
 
-    def settled(self) -> Edges:
+    def compacted(self) -> Edges:
         """Everything in flat arrays again."""
         size = max(self._size, max(self.changed, default=-1) + 1)
         every = self.gather(np.arange(size, dtype=np.int32))
@@ -185,14 +193,14 @@ class Network:
         return len(self.of_memory.changed) + len(self.of_concept.changed)
 
     @property
-    def is_worn(self) -> bool:
+    def needs_compaction(self) -> bool:
         """Whether so much has changed since the arrays were made that walks are slower for it."""
         nodes = len(self.of_memory.edges.starts) + len(self.of_concept.edges.starts)
-        return self.edges <= SETTLED_EDGES and self.changed > max(WORN_LEAST, WORN_SHARE * nodes)
+        return self.edges <= MAX_COMPACTED_EDGES and self.changed > max(COMPACT_MIN_NODES, COMPACT_SHARE * nodes)
 
-    def settled(self) -> Network:
+    def compacted(self) -> Network:
         """The same as if it had been built from what is there now. A walk under way keeps what it started with."""
-        return Network(self.of_memory.settled(), self.of_concept.settled(), self.links)
+        return Network(self.of_memory.compacted(), self.of_concept.compacted(), self.links)
 
     @property
     def bytes(self) -> int:
@@ -217,19 +225,19 @@ def _with(pair: Pair, memory: int, role: int | None) -> Pair:
     return np.insert(keys[kept], place, memory), np.insert(roles[kept], place, role)
 
 
-def distinct(keys: Keys) -> Keys:
+def unique_sorted(keys: Keys) -> Keys:
     """Each key once, rising. numpy's `unique` would load its module of masked arrays: tens of milliseconds."""
     rising = np.sort(keys)
     return rising[_firsts(rising)]
 
 
-def numbered(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+def unique_with_positions(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     """Each key once, rising, and at which place there each of these stands."""
     size = int(keys.max()) + 1 if len(keys) else 0
-    return _numbered_by_table(keys, size) if size <= KEYS_A_TABLE * len(keys) else _numbered_by_sorting(keys)
+    return _unique_by_table(keys, size) if size <= TABLE_SLOTS_PER_KEY * len(keys) else _unique_by_sorting(keys)
 
 
-def _numbered_by_table(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
+def _unique_by_table(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
     is_there = np.zeros(size, bool)
     is_there[keys] = True
     found = is_there.nonzero()[0]
@@ -238,7 +246,7 @@ def _numbered_by_table(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
     return found.astype(np.int32), places[keys]
 
 
-def _numbered_by_sorting(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+def _unique_by_sorting(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     order = keys.argsort()
     rising = keys[order]
     firsts = _firsts(rising)
@@ -254,10 +262,72 @@ def _firsts(rising: Keys) -> NDArray[np.bool_]:
     return firsts
 
 
-def visible_among(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
+def visible_mask(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
     """Which of these memories are visible. A memory newer than the mask is not."""
     inside = keys < len(visible)
     if inside.all():
         return visible[keys]
     shown: NDArray[np.bool_] = inside & visible[np.where(inside, keys, 0)]
     return shown
+
+
+# A concept that more visible memories mention passes on next to nothing to each (docs/decisions/0010).
+HUB_MENTIONS = 200
+# For the counts of one filter, some 500 hubs, and for those of all filters together, some 64 of the latest.
+COUNTS_BYTES = 128 * KIB
+FILTERS_BYTES = 8 * MIB
+
+
+class Hubs:
+    """The hubs for one filter. Kept from walk to walk, as long as the network is the same object."""
+
+    def __init__(self) -> None:
+        # Of a concept, the visible mentions, and the network's changes by then.
+        self._counted: BoundedCache[int, tuple[int, int]] = BoundedCache(COUNTS_BYTES)
+
+    def among(self, network: Network, visible: NDArray[np.bool_], concepts: Keys) -> NDArray[np.bool_]:
+        found = network.of_concept.counts(concepts) > HUB_MENTIONS
+        if found.any():
+            places = found.nonzero()[0]
+            large = concepts[places].tolist()
+            counts = {key: count for key in large if (count := self._still_known(network, key)) is not None}
+            counts |= self._count(network, visible, [key for key in dict.fromkeys(large) if key not in counts])
+            found[places] = [counts[key] > HUB_MENTIONS for key in large]
+        return found
+
+    def _still_known(self, network: Network, concept: int) -> int | None:
+        """The kept count if it still decides: each change since took away or added one mention at most."""
+        count, changes = self._counted.get(concept) or (0, -1)
+        return count if changes == network.changes or count - (network.changes - changes) > HUB_MENTIONS else None
+
+    def _count(self, network: Network, visible: NDArray[np.bool_], concepts: list[int]) -> dict[int, int]:
+        if not concepts:
+            return {}
+        mentioned = network.of_concept.gather(np.array(concepts, np.int32))
+        shown = visible_mask(visible, mentioned.keys)
+        counts = np.bincount(mentioned.origins[shown], minlength=len(concepts)).tolist()
+        for key, count in zip(concepts, counts, strict=True):
+            self._counted.put(key, (count, network.changes))
+        return dict(zip(concepts, counts, strict=True))
+
+
+class HubsByFilter:
+    """The hubs of each of the latest filters; dropped when the network is another one."""
+
+    def __init__(self) -> None:
+        self._network: Network | None = None
+        self._known = _no_hubs()
+
+    def of(self, network: Network, filter: Filter) -> Hubs:
+        if self._network is not network:
+            self._network, self._known = network, _no_hubs()
+        known = self._known
+        hubs = known.get(filter)
+        if hubs is None:
+            hubs = Hubs()
+            known.put(filter, hubs)
+        return hubs
+
+
+def _no_hubs() -> BoundedCache[Filter, Hubs]:
+    return BoundedCache(FILTERS_BYTES, lambda hubs: COUNTS_BYTES)  # counted as full, since they grow

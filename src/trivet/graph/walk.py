@@ -3,31 +3,44 @@
 Each round pushes the mass at memories through the concepts they mention on to other memories. A concept that few
 memories mention passes on much, a hub next to nothing; a memory whose concepts are all common keeps its mass. The
 result is the mass that arrived by walking, so a seed gains only where other seeds lead to it.
+
+How the walk reached a memory: a short path from the query over rare concepts, for people to read.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.bounded_cache import MIB, cached
-from trivet.graph.hubs import Hubs
-from trivet.graph.mentions import ROLES
-from trivet.graph.network import Keys, Neighbours, Network, Roles, numbered, visible_among
+from trivet.common.bounded_cache import MIB, cached
+from trivet.graph.concepts import ROLES
+from trivet.graph.network import (
+    Hubs,
+    Keys,
+    Neighbours,
+    Network,
+    Roles,
+    unique_sorted,
+    unique_with_positions,
+    visible_mask,
+)
 
 Mass = NDArray[np.float64]
 
 # Bounds on the work of a walk: rounds, memories pushed in each, the heaviest first, and the least share of the start
 # that is worth another push. Looser ones change nothing in the third decimal (docs/decisions/0010).
 ROUNDS = 2
-PUSHED_AT_ONCE = 50
-LEAST_SHARE = 1e-3
+MAX_PUSHED_MEMORIES = 50
+MIN_MASS_SHARE = 1e-3
 # Mentions that mass is passed on by in each, those of the rarest concepts first: short memories of any number have
 # fewer, and a text of thousands of words brings hundreds of concepts that many others mention (docs/decisions/0010).
-MENTIONS_AT_ONCE = 10_000
+MAX_MENTIONS_PER_ROUND = 10_000
 # A word counts as a name if it stands capitalised within sentences at least this share as often as at their start.
-SURE_PER_MAYBE = 0.2
+MIN_SURE_RATIO = 0.2
 # Weight of a link between two memories, beside their concepts: as of a concept that only the two mention.
 LINK_WEIGHT = 0.6
 
@@ -35,13 +48,13 @@ LINK_WEIGHT = 0.6
 POWERS_BYTES = MIB
 
 # Never divide by a concept that no visible memory holds.
-LEAST_PULL = 1e-9
+MIN_PULL = 1e-9
 
 _MAYBE = ROLES.index("maybe")
 _ABOUT = ROLES.index("about")
 
 
-class Walk(msgspec.Struct, frozen=True, kw_only=True):
+class WalkParameters(msgspec.Struct, frozen=True, kw_only=True):
     """The constants of the walk, chosen in docs/decisions/0010."""
 
     seeds: float = 10  # best hits to start from
@@ -55,7 +68,7 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
     even: float = 0.25  # a memory that mentions n concepts draws from each as n to the power of minus this
 
 
-class Spread(msgspec.Struct, frozen=True):
+class ConceptWeights(msgspec.Struct, frozen=True):
     """Of concepts: weights, numbers of visible memories that mention them, and each such memory's share."""
 
     weights: Mass
@@ -65,7 +78,7 @@ class Spread(msgspec.Struct, frozen=True):
     shares: Mass
 
 
-class Masses(msgspec.Struct, frozen=True):
+class NodeMasses(msgspec.Struct, frozen=True):
     """Memories, by ascending keys, and the mass at each."""
 
     keys: Keys
@@ -73,11 +86,16 @@ class Masses(msgspec.Struct, frozen=True):
 
 
 def walk(
-    network: Network, visible: NDArray[np.bool_], hits: Masses, concepts: Masses, how: Walk, hubs: Hubs | None = None
-) -> Masses:
+    network: Network,
+    visible: NDArray[np.bool_],
+    hits: NodeMasses,
+    concepts: NodeMasses,
+    how: WalkParameters,
+    hubs: Hubs | None = None,
+) -> NodeMasses:
     """The mass that arrives at the visible memories. `concepts` are concepts and the mass that starts at them."""
     hubs = hubs or Hubs()
-    least = LEAST_SHARE * float(hits.values.sum() + concepts.values.sum())
+    least = MIN_MASS_SHARE * float(hits.values.sum() + concepts.values.sum())
     reached = _from_concepts(network, visible, concepts, how)
     arrived = [reached]
     pushing = hits
@@ -85,29 +103,29 @@ def walk(
         passed_on, returned = _push(network, visible, pushing, how, hubs)
         arrived.append(passed_on)
         if number == 0:
-            arrived.append(Masses(pushing.keys, -returned))
+            arrived.append(NodeMasses(pushing.keys, -returned))
             passed_on = _added([reached, passed_on])
         pushing = _heaviest(passed_on, least)
     total = _added(arrived)
-    return Masses(total.keys, np.maximum(total.values, 0.0))
+    return NodeMasses(total.keys, np.maximum(total.values, 0.0))
 
 
-def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: Walk) -> Spread:
+def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: WalkParameters) -> ConceptWeights:
     """Weighs concepts by the visible memories alone: how many mention them, and how surely."""
     memories = _shown(visible, network.of_concept.gather(concepts))
     count = len(concepts)
     mentions = np.bincount(memories.origins, minlength=count)
     maybe = np.bincount(memories.origins[memories.roles == _MAYBE], minlength=count)
     sure = mentions - maybe
-    is_name = (sure > 0) & (sure > SURE_PER_MAYBE * maybe)
+    is_name = (sure > 0) & (sure > MIN_SURE_RATIO * maybe)
     weights = np.where(is_name, _powers(mentions, -how.rare), 0.0)
     pulls = _pulls(network, memories.keys, memories.roles, how)
-    pull = np.maximum(_sums(memories.origins, pulls, count), LEAST_PULL)
-    return Spread(weights, mentions, pull, memories, pulls / pull[memories.origins])
+    pull = np.maximum(_sums(memories.origins, pulls, count), MIN_PULL)
+    return ConceptWeights(weights, mentions, pull, memories, pulls / pull[memories.origins])
 
 
 def _shown(visible: NDArray[np.bool_], found: Neighbours) -> Neighbours:
-    shown = visible_among(visible, found.keys)
+    shown = visible_mask(visible, found.keys)
     return found if shown.all() else _some(found, shown.nonzero()[0])
 
 
@@ -115,7 +133,7 @@ def _some(found: Neighbours, places: NDArray[np.int64]) -> Neighbours:
     return Neighbours(found.origins[places], found.keys[places], found.roles[places])
 
 
-def _pulls(network: Network, memories: Keys, roles: Roles, how: Walk) -> Mass:
+def _pulls(network: Network, memories: Keys, roles: Roles, how: WalkParameters) -> Mass:
     """How strongly each memory draws from a concept: one that mentions much would else be reached by every walk."""
     pulls = np.where(roles == _ABOUT, how.about, 1.0)
     return pulls * _powers(network.of_memory.counts(memories), -how.even) if how.even else pulls
@@ -132,7 +150,9 @@ def _powers_up_to(bits: int, exponent: float) -> Mass:
     return table
 
 
-def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, hubs: Hubs) -> tuple[Masses, Mass]:
+def _push(
+    network: Network, visible: NDArray[np.bool_], at: NodeMasses, how: WalkParameters, hubs: Hubs
+) -> tuple[NodeMasses, Mass]:
     """The mass that memories pass on through concepts and links, and how much of it returns to each directly."""
     mentioned, concepts, place = _shared(network, visible, network.of_memory.gather(at.keys), hubs)
     spread = weigh_concepts(network, visible, concepts, how)
@@ -147,32 +167,32 @@ def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, h
     return _added([through_concepts, through_links]), _sums(mentioned.origins, how.onward * flow * own, count)
 
 
-def _from_concepts(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk) -> Masses:
+def _from_concepts(network: Network, visible: NDArray[np.bool_], at: NodeMasses, how: WalkParameters) -> NodeMasses:
     return _onward(weigh_concepts(network, visible, at.keys, how), how.onward * at.values)
 
 
-def _onward(spread: Spread, at_concepts: Mass) -> Masses:
+def _onward(spread: ConceptWeights, at_concepts: Mass) -> NodeMasses:
     return _masses(spread.memories.keys, at_concepts[spread.memories.origins] * spread.shares)
 
 
 def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tuple[NDArray[np.int64], Keys]:
     places, others = network.links_of(memories.tolist())
     linked = np.array(others, np.int32)
-    shown = visible_among(visible, linked).nonzero()[0]
+    shown = visible_mask(visible, linked).nonzero()[0]
     return np.array(places, np.int64)[shown], linked[shown]
 
 
-def _added(parts: list[Masses]) -> Masses:
+def _added(parts: list[NodeMasses]) -> NodeMasses:
     parts = [part for part in parts if len(part.keys)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
     return _masses(np.concatenate([part.keys for part in parts]), np.concatenate([part.values for part in parts]))
 
 
-def _masses(keys: Keys, values: Mass) -> Masses:
+def _masses(keys: Keys, values: Mass) -> NodeMasses:
     """One entry a key, in the order of keys, so that equal parts always add up to exactly the same sum."""
-    found, place = numbered(keys)
-    return Masses(found, _sums(place, values, len(found)))
+    found, place = unique_with_positions(keys)
+    return NodeMasses(found, _sums(place, values, len(found)))
 
 
 def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
@@ -184,7 +204,7 @@ def _shared(
     network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs
 ) -> tuple[Neighbours, Keys, NDArray[np.int64]]:
     """Of the concepts that are followed alone; each concept, and where those stand there."""
-    concepts, place = numbered(mentioned.keys)
+    concepts, place = unique_with_positions(mentioned.keys)
     followed = _followed(network, visible, concepts, hubs)
     kept = followed[place].nonzero()[0]
     return _some(mentioned, kept), concepts[followed], (followed.cumsum() - 1)[place[kept]]
@@ -194,16 +214,122 @@ def _followed(network: Network, visible: NDArray[np.bool_], concepts: Keys, hubs
     """Those that several memories mention and that are no hubs; of many, the rarest."""
     counts = network.of_concept.counts(concepts)
     followed: NDArray[np.bool_] = (counts > 1) & ~hubs.among(network, visible, concepts)
-    if counts[followed].sum() > MENTIONS_AT_ONCE:
+    if counts[followed].sum() > MAX_MENTIONS_PER_ROUND:
         places = followed.nonzero()[0]
         rarest = places[np.argsort(counts[places], kind="stable")]  # of equal counts those of lower keys
-        followed[rarest[counts[rarest].cumsum() > MENTIONS_AT_ONCE]] = False
+        followed[rarest[counts[rarest].cumsum() > MAX_MENTIONS_PER_ROUND]] = False
     return followed
 
 
-def _heaviest(reached: Masses, least: float) -> Masses:
+def _heaviest(reached: NodeMasses, least: float) -> NodeMasses:
     found = (reached.values > least).nonzero()[0]
-    if len(found) > PUSHED_AT_ONCE:
+    if len(found) > MAX_PUSHED_MEMORIES:
         # Stable, so that equal masses are taken by key and the same graph always gives the same walk.
-        found = np.sort(found[np.argsort(-reached.values[found], kind="stable")[:PUSHED_AT_ONCE]])
-    return Masses(reached.keys[found], reached.values[found])
+        found = np.sort(found[np.argsort(-reached.values[found], kind="stable")[:MAX_PUSHED_MEMORIES]])
+    return NodeMasses(reached.keys[found], reached.values[found])
+
+
+# A stop on a path, in order from the query: ("concept", key) or ("memory", key).
+Step = tuple[str, int]
+
+# A path over two concepts is searched among the rarest concepts only, and among few memories of each.
+MAX_CONCEPTS_TRIED = 8
+MAX_MEMORIES_TRIED = 20
+
+
+class Paths:
+    """Paths of one query: from its own concepts, and from the hits that the walk started at, best first."""
+
+    def __init__(
+        self,
+        network: Network,
+        visible: NDArray[np.bool_],
+        hits: Sequence[int],
+        concepts: Sequence[int],
+        ends: Sequence[int],
+        how: WalkParameters,
+        hubs: Hubs | None = None,
+    ) -> None:
+        self._network = network
+        self._visible = visible
+        self._hits = hits
+        self._named = set(concepts)
+        self._found: dict[int, tuple[Step, ...]] = {}
+        self._ends, self._how, self._hubs = ends, how, hubs or Hubs()
+
+    def to(self, memory: int) -> tuple[Step, ...]:
+        """The path from the query to just before the memory. Empty if none leads over at most two concepts."""
+        if named := self._named_in(memory):
+            return named
+        ring = self._concepts_of(memory)
+        for concept in ring:
+            if start := self._start(concept, (memory,)):
+                return start
+        if by_link := self._by_link(memory):
+            return by_link
+        for concept in ring[:MAX_CONCEPTS_TRIED]:
+            for between in self._memories_of(concept, memory)[:MAX_MEMORIES_TRIED]:
+                keys, _ = self._network.of_memory.of(between)
+                for further in keys.tolist():
+                    if further != concept and (start := self._start(further, (memory, between))):
+                        return (*start, ("memory", between), ("concept", concept))
+        return ()
+
+    def _by_link(self, memory: int) -> tuple[Step, ...]:
+        linked = self._network.links.get(memory, ())
+        hit = next((hit for hit in self._hits if hit in linked), None)
+        return () if hit is None else (*self._named_in(hit), ("memory", hit))
+
+    def _start(self, concept: int, but: Sequence[int]) -> tuple[Step, ...]:
+        """From the query to this concept, if the query names it or a hit other than `but` mentions it."""
+        if concept in self._named:
+            return (("concept", concept),)
+        hit = next((hit for hit in self._mentioned_by.get(concept, ()) if hit not in but), None)
+        if hit is None:
+            return ()
+        return (*self._named_in(hit), ("memory", hit), ("concept", concept))
+
+    def _named_in(self, memory: int) -> tuple[Step, ...]:
+        """The rarest of the query's concepts that a memory mentions; empty if it mentions none."""
+        if memory not in self._found:  # many paths lead over the same few hits
+            keys, _ = self._network.of_memory.of(memory)
+            named = [key for key in keys.tolist() if key in self._named]
+            self._found[memory] = (("concept", min(named, key=self._mentions)),) if named else ()
+        return self._found[memory]
+
+    def _mentions(self, concept: int) -> int:
+        return len(self._network.of_concept.of(concept)[0])
+
+    def _concepts_of(self, memory: int) -> list[int]:
+        """The concepts of a memory that the walk would follow, the rarest first."""
+        return sorted(self._followed(memory), key=lambda key: (-self._weights[key], key))
+
+    def _followed(self, memory: int) -> list[int]:
+        keys, _ = self._network.of_memory.of(memory)
+        return [key for key in keys.tolist() if key in self._weights]
+
+    def _memories_of(self, concept: int, but: int) -> list[int]:
+        keys, _ = self._network.of_concept.of(concept)
+        return [key for key in keys.tolist() if key != but and key < len(self._visible) and self._visible[key]]
+
+    @cached_property
+    def _mentioned_by(self) -> dict[int, list[int]]:
+        """The hits by each of their concepts, the best first."""
+        found: dict[int, list[int]] = {}
+        for hit in self._hits:
+            for concept in self._followed(hit):
+                found.setdefault(concept, []).append(hit)
+        return found
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        """Of the concepts that the walk would follow, for the memories whose path has to be searched: most mention
+        what the query names, and those of long ones are many."""
+        ends = [end for end in self._ends if not self._named_in(end)]
+        mentioned = self._network.of_memory.gather(np.array(sorted({*self._hits, *ends}), np.int32))
+        keys = unique_sorted(mentioned.keys)
+        others = self._network.of_concept.counts(keys) > 1
+        keys = keys[others & ~self._hubs.among(self._network, self._visible, keys)]
+        spread = weigh_concepts(self._network, self._visible, keys, self._how)
+        followed = np.flatnonzero((spread.weights > 0) & (spread.mentions > 1))
+        return dict(zip(keys[followed].tolist(), spread.weights[followed].tolist(), strict=True))

@@ -9,34 +9,31 @@ import msgspec
 
 from trivet.contract import Need
 from trivet.errors import Forbidden, InvalidInput, RerankerError
-from trivet.memory.background.usage_counter import UsageCounter
-from trivet.memory.background.worker import Worker
 from trivet.memory.open_store import open_store
+from trivet.memory.worker.worker import UsageCounter, Worker
 from trivet.models.embed.base import Embedder
 from trivet.models.embed.registry import DEFAULT, load
-from trivet.models.rerank.registry import Rerankers
-from trivet.models.rerank.spec import RerankSpec
+from trivet.models.rerank.registry import Rerankers, RerankSpec
+from trivet.search.concurrency import ParallelLegs, RecallLoad
 from trivet.search.embedding import Embedding
-from trivet.search.load import Load
-from trivet.search.parallel import ParallelLegs
 from trivet.search.recipe import Recipe, parse_recipe
-from trivet.search.systems.systems import Systems
-from trivet.secrets.keys import KeyRing, places_of
-from trivet.secrets.protect import Guard
+from trivet.search.systems.federation import Systems
+from trivet.secrets.guard import Guard
+from trivet.secrets.keys import KeyRing, key_stores
 from trivet.settings import Settings, config_path
-from trivet.settings.address import database_of, is_file
+from trivet.settings.locations import database_of, is_file
 from trivet.store.servers import DatabaseServer, open_server
 from trivet.types import LOCAL, Caller, Right
 
 if TYPE_CHECKING:
-    from trivet.memory.answer.expand import Rewriter
-    from trivet.memory.background.triples.reader import Triples
+    from trivet.memory.answer.rewriter import Rewriter
+    from trivet.memory.worker.triples import Triples
     from trivet.models.chat import Chat
     from trivet.store import Store
 
 
 # So many recalls ask a database server at once.
-TURNS_AT_A_SERVER = 4
+MAX_CONCURRENT_SERVER_RECALLS = 4
 
 HTTP_STATUS = re.compile(r"\(HTTP ([0-9]{3})\)")
 
@@ -49,7 +46,7 @@ class Shared(msgspec.Struct, frozen=True):
     rerankers: Rerankers
     systems: Systems
     legs: ParallelLegs
-    load: Load
+    load: RecallLoad
     server: DatabaseServer | None  # where one keeps the tenants
 
     @classmethod
@@ -57,10 +54,16 @@ class Shared(msgspec.Struct, frozen=True):
         """`processes`: so many share the machine's cores, this one among them."""
         kind = database_of(settings.path)
         server = open_server(settings, kind) if kind else None
-        legs = ParallelLegs(settings.recalls_at_once, _turns(settings))
+        legs = ParallelLegs(settings.recalls_at_once, _concurrency_limit(settings))
         systems = Systems(settings.federation)
         return cls(
-            load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, Load(processes), server
+            load(settings.embedder),
+            _earlier(settings),
+            _rerankers(settings),
+            systems,
+            legs,
+            RecallLoad(processes),
+            server,
         )
 
     def close(self) -> None:
@@ -70,7 +73,7 @@ class Shared(msgspec.Struct, frozen=True):
             self.server.close()
 
 
-_SPELLED_OUT: dict[Right, str] = {
+_RIGHT_DESCRIPTIONS: dict[Right, str] = {
     "read": "read",
     "write": "store or change memories",
     "share": "share",
@@ -85,7 +88,7 @@ def demand(caller: Caller, need: Need) -> None:
         raise Forbidden("Only the owner, who has the store, can do this, with the command line on the server.")
     if need not in caller.rights:
         raise Forbidden(
-            f"The key {caller.key} does not allow to {_SPELLED_OUT[need]}. Ask an admin for one with the right {need}."
+            f"The key {caller.key} does not allow to {_RIGHT_DESCRIPTIONS[need]}. Ask an admin for one with the right {need}."
         )
 
 
@@ -95,12 +98,12 @@ class Engine(msgspec.Struct, frozen=True):
     embedding: Embedding
     worker: Worker
     legs: ParallelLegs
-    load: Load
+    load: RecallLoad
     recipe: Recipe
     guard: Guard
     rerankers: Rerankers
     rewriter: Rewriter | None
-    tally: UsageCounter
+    usage_counter: UsageCounter
     systems: Systems
     shares_legs: bool = False
     follows: bool = False  # a laptop's store that follows a server: its owner is one user among others, offline too
@@ -134,7 +137,7 @@ class Engine(msgspec.Struct, frozen=True):
         if self.caller:
             return  # the engine that opened the store closes it
         self.worker.stop()
-        self.tally.write_down()
+        self.usage_counter.flush()
         if not self.shares_legs:
             self.systems.close()
             self.legs.stop()
@@ -153,16 +156,16 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     store = open_store(settings, shared.server if shared else None)
     follows = is_file(settings.path) and store.feed.is_laptop()
     if follows:
-        store.feed.hide_if_away(settings.sync_hide_days)
-        store = store.followed_by_owner()
+        store.feed.hide_shared_if_offline(settings.sync_hide_days)
+        store = store.as_follower()
     embedding = Embedding(store, settings.embedder, embedder, earlier)
     embedding.drop_unused()
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
-    tally = UsageCounter(store.usage, settings.usage_counts)
-    at_work = shared.load if shared else Load()
-    worker = Worker(store, embedding, _triples(settings, store, chat), tally, settings.changes, at_work)
-    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once, _turns(settings))
+    usage_counter = UsageCounter(store.usage, settings.usage_counts)
+    at_work = shared.load if shared else RecallLoad()
+    worker = Worker(store, embedding, _triples(settings, store, chat), usage_counter, settings.changes, at_work)
+    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once, _concurrency_limit(settings))
     return Engine(
         settings,
         store,
@@ -174,16 +177,16 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         _guard(settings, store),
         rerankers,
         rewriter,
-        tally,
+        usage_counter,
         systems,
         shares_legs=shared is not None,
         follows=follows,
     )
 
 
-def _turns(settings: Settings) -> int:
+def _concurrency_limit(settings: Settings) -> int:
     """A recall over a file computes; one over a database server mostly waits for it."""
-    return 1 if is_file(settings.path) else TURNS_AT_A_SERVER
+    return 1 if is_file(settings.path) else MAX_CONCURRENT_SERVER_RECALLS
 
 
 def _earlier(settings: Settings) -> tuple[Embedder, ...]:
@@ -201,7 +204,7 @@ def _rerankers(settings: Settings) -> Rerankers:
 def _rewriter(settings: Settings) -> Rewriter | None:
     if not settings.expand_llm:
         return None
-    from trivet.memory.answer.expand import Rewriter
+    from trivet.memory.answer.rewriter import Rewriter
 
     try:
         return Rewriter(settings.expand_llm, settings.expand_time_limit_ms)
@@ -213,7 +216,7 @@ def _guard(settings: Settings, store: Store) -> Guard:
     """The places of keys are looked for when one is needed: most stores never hold a secret."""
     folder = config_path().parent
     keys = KeyRing(
-        lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder), lambda: store.upkeep.identity()
+        lambda: key_stores(settings.secrets_vault, settings.secrets_keyring, folder), lambda: store.upkeep.identity()
     )
     return Guard(settings.secrets, keys)
 
@@ -221,7 +224,7 @@ def _guard(settings: Settings, store: Store) -> Guard:
 def _language_model(settings: Settings) -> Chat | None:
     if not settings.graph_llm:
         return None
-    from trivet.memory.background.triples.reader import LIMITS
+    from trivet.memory.worker.triples import LIMITS
     from trivet.models.chat import Chat
 
     try:
@@ -233,7 +236,7 @@ def _language_model(settings: Settings) -> Chat | None:
 def _triples(settings: Settings, store: Store, chat: Chat | None) -> Triples | None:
     if chat is None:
         return None
-    from trivet.memory.background.triples.reader import Triples
+    from trivet.memory.worker.triples import Triples
 
     # Names are compared by the bundled model whatever the embedder is: the thresholds were measured with it.
     names = load(DEFAULT)

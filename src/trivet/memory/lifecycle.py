@@ -1,28 +1,31 @@
-"""What happens to a memory after it is stored: forgotten, restored, linked, looked back on."""
+"""What happens to a memory after it is stored: forgotten, restored, linked, looked back on.
+
+Takes out secrets that were stored before there was a guard, or while it was off; from all revisions too.
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from datetime import datetime
 
 import msgspec
 
 from trivet import contract
-from trivet.clock import stamp
+from trivet.common.clock import stamp
+from trivet.common.ids import check_id
 from trivet.errors import Conflict, NotFound
-from trivet.ids import check_id
 from trivet.memory.engine import Engine
-from trivet.memory.join import join
-from trivet.memory.perform import note_reveal
-from trivet.memory.redact import redact_one
-from trivet.memory.remember import check_memory, rewrite
-from trivet.memory.whole_ids import with_whole_ids
-from trivet.secrets import masked
-from trivet.types import Link, Memory, Purged, Revision, Source
+from trivet.memory.perform import complete_ids, note_reveal
+from trivet.memory.remember import check_memory, document_of, join, rewrite
+from trivet.memory.sealed_secrets import write_with_current_key
+from trivet.secrets.masking import masked
+from trivet.store.records import Entry, PendingEdit
+from trivet.types import LOCAL, Link, Memory, Progress, Purged, Redacted, Revision, Source
 
 
 def forget(engine: Engine, request: contract.Forget) -> Memory:
-    memory = engine.store.memories.get_for(check_id(request.id), "forget")
+    memory = engine.store.memories.get_for_change(check_id(request.id), "forget")
     if memory.state == "deleted":
         return masked(memory)
     return masked(rewrite(engine, msgspec.structs.replace(memory, state="deleted"), "forget"))
@@ -30,7 +33,7 @@ def forget(engine: Engine, request: contract.Forget) -> Memory:
 
 def restore(engine: Engine, request: contract.Restore) -> Memory:
     """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
-    current = engine.store.memories.get_for(check_id(request.id), "restore")
+    current = engine.store.memories.get_for_change(check_id(request.id), "restore")
     restored = _restored(engine, current, request.revision)  # what is refused is refused before anything is written
     if engine.settings.secrets == "redact" and redact_one(engine, current):  # stored before the guard was there
         restored = _restored(engine, engine.store.memories.get(current.id), request.revision)
@@ -105,7 +108,7 @@ def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
 
 def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
     engine.demand("read")
-    request = with_whole_ids(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
+    request = complete_ids(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
     if reveal:
         note_reveal(engine, "diff", request.id)
     revisions = history(engine, request)
@@ -147,3 +150,47 @@ def _revision(revisions: tuple[Revision, ...], number: int) -> Revision:
             return revision
     known = ", ".join(str(revision.revision) for revision in revisions)
     raise NotFound(f"There is no revision {number} of this memory. There are: {known}.")
+
+
+def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
+    """Redacts every memory and its revisions. If it is interrupted, it can be run again."""
+    memories, secrets = 0, Counter[str]()
+    for memory in engine.store.memories.everything():
+        if engine.follows and memory.owner != LOCAL:
+            continue  # its owner's to redact; it comes redacted
+        try:
+            found = redact_one(engine, memory)
+        except NotFound:  # purged by another process meanwhile
+            continue
+        memories += bool(found)
+        secrets.update(found)
+        if progress is not None:
+            progress(1)
+    return Redacted(memories=memories, secrets=dict(secrets), pending=engine.store.upkeep.finish_erasing())
+
+
+def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
+    """Redacts a memory, its revisions and what lies beside these in place, and counts the sealed secrets by kind."""
+    beside = engine.store.branches.beside(memory)
+    revisions = engine.store.memories.revisions(memory.id)
+    history = (*revisions, *(_as_revision(one.memory) for one in beside))
+    protected = engine.guard.protect(
+        memory, memory.revision, lambda: engine.store.secrets.of(memory.id), history, refuse=False
+    )
+    if protected.memory == memory and protected.history == history:
+        return Counter()
+    past, said = protected.history[: len(revisions)], protected.history[len(revisions) :]
+    clean = tuple(_cleaned(one, now.memory) for one, now in zip(beside, said, strict=True))
+    entry = Entry(protected.memory, document_of(protected.memory), past, protected.secrets, clean)
+    write_with_current_key(engine, [entry], lambda entries: engine.store.memories.scrub(entries[0]))
+    engine.worker.wake()
+    return Counter(sealed.kind for sealed in protected.secrets)
+
+
+def _as_revision(memory: Memory) -> Revision:
+    return Revision(revision=memory.revision, changed_at=memory.updated_at, action="", memory=memory)
+
+
+def _cleaned(one: PendingEdit, memory: Memory) -> PendingEdit:
+    document = document_of(memory)
+    return msgspec.structs.replace(one, memory=memory, terms=" ".join((*document.content, *document.title)))

@@ -1,18 +1,23 @@
-"""Opens the store that the settings name: a file, or a tenant on a database server."""
+"""Opens the store that the settings name: a file, or a tenant on a database server.
+
+Tenants: their names, and where the store of each is.
+"""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.errors import InvalidInput
-from trivet.memory.tenants import check_tenant, tenant_file
 from trivet.settings import Settings
-from trivet.settings.address import database_of, is_unknown
+from trivet.settings.locations import database_of, is_server, is_unrecognized_address
 from trivet.store.servers import DatabaseServer, open_server
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from trivet.store import Store
+
 
 # What SQLite takes for a database without a file.
 IN_MEMORY = ":memory:"
@@ -20,7 +25,7 @@ IN_MEMORY = ":memory:"
 
 def open_store(settings: Settings, server: DatabaseServer | None = None) -> Store:
     """`server` is one that is open already, shared by many tenants; else the store opens one and closes it."""
-    if is_unknown(settings.path):
+    if is_unrecognized_address(settings.path):
         raise InvalidInput(
             "The path of the store looks like an address, and is neither postgresql://USER@HOST/DATABASE nor "
             "https://HOST. For a file of that name, write ./ before it."
@@ -36,3 +41,30 @@ def open_store(settings: Settings, server: DatabaseServer | None = None) -> Stor
     check_tenant(settings.tenant)
     opened = server or open_server(settings, kind)
     return opened.store(settings.tenant, closes_server=server is None)
+
+
+# It becomes a part of file names and of keys.
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
+
+
+def is_tenant(name: str) -> bool:
+    return _NAME.match(name) is not None
+
+
+def check_tenant(name: str) -> str:
+    if not is_tenant(name):
+        raise InvalidInput(
+            f"tenant: {name!r} cannot be one. A name has up to 63 lower-case letters, digits, hyphens and underscores, "
+            "and starts with a letter or a digit. Nothing was opened."
+        )
+    return name
+
+
+def tenant_file(settings: Settings) -> Path:
+    """The first tenant has the file that the settings name; each other one has a file of its own beside it."""
+    if is_server(settings.path):
+        raise InvalidInput(f"{settings.path} is a server, and this needs the store itself. Do it where the store is.")
+    first = Path(settings.path).expanduser()
+    if check_tenant(settings.tenant) == "default":
+        return first
+    return first.with_name(f"{first.stem}.tenants") / f"{settings.tenant}{first.suffix or '.db'}"

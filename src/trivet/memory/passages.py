@@ -1,4 +1,7 @@
-"""Passages of a long text: how it is cut for an embedder's window, and which of them stand for it in an answer."""
+"""Passages of a long text: how it is cut for an embedder's window, and which of them stand for it in an answer.
+
+A memory as it is embedded: in passages, each under the memory's title.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from trivet.analyse import Question
-from trivet.store.passage_terms import held, terms_of_passages
-from trivet.store.records import DescribedPassage, Model, Passage
+from trivet.store.records import EmbeddingJob, Model, Passage, PassageWithTerms
+from trivet.store.relational.index.lexical import count_held_terms, encode_passage_terms
 from trivet.types import Memory, Ranking
 
 if TYPE_CHECKING:
+    from trivet.models.embed.base import Embedder
     from trivet.store import Store
+
 
 # How a text is cut and put under its title before it is embedded. Vectors of another number are not interchangeable:
 # raise it with any change to `cut` or to what the worker embeds.
-PREPARATION = 1
+PASSAGE_VERSION = 1
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 # Share of a passage that the next one repeats, in whole sentences, so that no thought is cut in two.
-OVERLAP_SHARE = 0.15
+PASSAGE_OVERLAP = 0.15
 # A text this short is one passage for every embedder.
 ALWAYS_ONE_PASSAGE = 250
 # Where no embedder has cut the text, windows of so many estimated tokens are taken.
@@ -55,7 +62,7 @@ def _windows(sizes: Sequence[int], window: int) -> list[tuple[int, int]]:
         windows.append((first, last))
         if last == len(sizes):
             return windows
-        first = _step_back(sizes, first, last, int(window * OVERLAP_SHARE))
+        first = _step_back(sizes, first, last, int(window * PASSAGE_OVERLAP))
 
 
 def _step_back(sizes: Sequence[int], first: int, last: int, most: int) -> int:
@@ -72,7 +79,7 @@ def _spans_that_fit(text: str, count_tokens: CountTokens, window: int) -> list[t
     return [
         piece
         for span, size in zip(spans, sizes, strict=True)
-        for piece in (_halves(text, span, count_tokens, window) if size > window else [span])
+        for piece in (_split_in_half(text, span, count_tokens, window) if size > window else [span])
     ]
 
 
@@ -82,7 +89,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in pairwise(edges) if text[start:stop].strip()]
 
 
-def _halves(text: str, span: tuple[int, int], count_tokens: CountTokens, window: int) -> list[tuple[int, int]]:
+def _split_in_half(text: str, span: tuple[int, int], count_tokens: CountTokens, window: int) -> list[tuple[int, int]]:
     """A sentence longer than the window is halved, at a space where there is one, until its pieces fit."""
     start, stop = span
     if stop - start < 2 or count_tokens([text[start:stop]])[0] <= window:
@@ -90,7 +97,7 @@ def _halves(text: str, span: tuple[int, int], count_tokens: CountTokens, window:
     middle = (start + stop) // 2
     space = text.rfind(" ", start + 1, middle)
     at = space + 1 if space > start + (stop - start) // 4 else middle
-    return [piece for part in ((start, at), (at, stop)) for piece in _halves(text, part, count_tokens, window)]
+    return [piece for part in ((start, at), (at, stop)) for piece in _split_in_half(text, part, count_tokens, window)]
 
 
 def best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
@@ -102,7 +109,7 @@ def best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
     }
 
 
-def excerpts(
+def best_excerpts(
     store: Store,
     model: Model | None,
     memories: Sequence[Memory],
@@ -136,7 +143,7 @@ def _text(memory: Memory, passage: Passage) -> str:
 
 
 def _chosen(
-    content: str, described: Sequence[DescribedPassage], best: int | None, question: Question, most: int
+    content: str, described: Sequence[PassageWithTerms], best: int | None, question: Question, most: int
 ) -> list[Passage]:
     passages: Sequence[Passage] = described or cut(content, _estimated, WINDOW_TOKENS)
     if len(passages) == 1:
@@ -145,8 +152,8 @@ def _chosen(
     if len(first) < most:
         terms = [one.terms for one in described if one.terms is not None]
         if len(terms) < len(passages):  # of a version before, or not embedded
-            terms = terms_of_passages(content, passages)
-        holding = held(question.every_term, terms)
+            terms = encode_passage_terms(content, passages)
+        holding = count_held_terms(question.every_term, terms)
         first = list(dict.fromkeys([*first, *sorted(range(len(passages)), key=lambda at: -holding[at])]))[:most]
     return [passages[at] for at in first]
 
@@ -159,3 +166,23 @@ def estimate_tokens(text: str) -> int:
     """About what a language model counts: four Latin letters a token, one character of other scripts."""
     ascii_count = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-ascii_count // 4) + len(text) - ascii_count
+
+
+class JobPassages(msgspec.Struct, frozen=True):
+    """A job with the passages its memory is cut into."""
+
+    job: EmbeddingJob
+    passages: tuple[Passage, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is embedded: each passage under its memory's title."""
+        texts = (self.job.content[passage.start : passage.stop] for passage in self.passages)
+        return [f"{self.job.title}\n{text}" if self.job.title else text for text in texts]
+
+
+def split_job(job: EmbeddingJob, embedder: Embedder) -> JobPassages:
+    window = embedder.window
+    if job.title:
+        window = max(window // 2, window - embedder.count_tokens([job.title])[0])
+    return JobPassages(job, cut(job.content, embedder.count_tokens, window))

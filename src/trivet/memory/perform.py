@@ -1,12 +1,32 @@
-"""Performs a verb: the one place where rights are checked and ids completed, whatever surface the request came by."""
+"""Performs a verb: the one place where rights are checked and ids completed, whatever surface the request came by.
+
+Completes ids that a caller gave by their first characters, over what that caller may see.
+
+A write that is known by a key of its caller's, so that it acts once however often it is asked for.
+
+What is kept of it lies in the store and is sealed with a key made from two secrets of the caller's, neither of which is
+stored: an answer may quote memories, and must not outlive them in the clear when they are purged.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar
+import hmac
+import os
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from trivet.contract import Request, verb_of
+from trivet.contract.fields import ID_LENGTH, MIN_ID_PREFIX, IdOf, id_fields
+from trivet.errors import InvalidInput, NotFound, StoreError
 from trivet.memory.engine import Engine
-from trivet.memory.whole_ids import with_whole_ids
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 
 T = TypeVar("T")
 
@@ -15,7 +35,7 @@ def perform(engine: Engine, request: Request[T]) -> T:
     """The request was checked when it was made; the verb's body gets it with its ids completed."""
     verb = verb_of(request)
     engine.demand(verb.needs)
-    request = with_whole_ids(engine, request)
+    request = complete_ids(engine, request)
     if getattr(request, "reveal", False):
         note_reveal(engine, verb.name, getattr(request, "id", None))
     answer: T = verb.perform(engine, request)
@@ -27,3 +47,88 @@ def note_reveal(engine: Engine, verb: str, id: str | None) -> None:
     engine.demand("reveal")
     if engine.caller:
         engine.store.audit.note("reveal sensitive", id, verb)
+
+
+R = TypeVar("R", bound=Request[Any])
+
+# An error that lists more is not read.
+MAX_MATCHES_LISTED = 8
+_ID_PREFIX = re.compile(r"[0-9a-f-]+")
+
+
+def complete_ids(engine: Engine, request: R) -> R:
+    """The request with every shortened id completed. What names no memory is refused before the verb begins."""
+    whole: dict[str, Any] = {}
+    for field, kind in id_fields(type(request)).items():
+        given = getattr(request, field)
+        if isinstance(given, str) and len(given) < ID_LENGTH:
+            whole[field] = complete_id(engine, given, kind, field)
+        elif isinstance(given, tuple):
+            whole[field] = tuple(
+                one if len(one) >= ID_LENGTH else complete_id(engine, one, kind, field) for one in given
+            )
+    return msgspec.structs.replace(request, **whole) if whole else request
+
+
+def complete_id(engine: Engine, start: str, kind: IdOf, field: str) -> str:
+    """The one id that starts so; an error lists them if there are several."""
+    if not is_id_prefix(start):
+        raise InvalidInput(f"{field}: {start!r} is no id and no start of one. Ids look like 0199c2f4-7d1e-7a3b-….")
+    found = ids_with_prefix(engine, start, kind)
+    if not found:
+        raise NotFound(
+            f"There is no {kind} here whose id starts with {start}. `{_LISTING[kind]}` shows the ids there are."
+        )
+    if len(found) > 1:
+        listed = ", ".join(found[:MAX_MATCHES_LISTED]) + (" and more" if len(found) > MAX_MATCHES_LISTED else "")
+        raise InvalidInput(f"{field}: {start} is the start of several ids. Give more characters of one of: {listed}.")
+    return found[0]
+
+
+def is_id_prefix(text: str) -> bool:
+    return len(text.strip()) >= MIN_ID_PREFIX and _ID_PREFIX.fullmatch(text.strip().lower()) is not None
+
+
+def ids_with_prefix(engine: Engine, start: str, kind: IdOf) -> list[str]:
+    starting: Mapping[IdOf, Callable[[str, int], list[str]]] = {
+        "memory": engine.store.memories.ids_with_prefix,
+        "proposal": engine.store.inbox.ids_with_prefix,
+    }
+    return starting[kind](start.strip().lower(), MAX_MATCHES_LISTED + 1)
+
+
+_LISTING: Mapping[IdOf, str] = {"memory": "list", "proposal": "inbox"}
+
+
+NONCE_BYTES = 12
+
+
+class IdempotencyRecord:
+    def __init__(self, secret: bytes, key: str, asked: bytes) -> None:
+        self._root = hmac.digest(secret, b"trivet once " + key.encode(), "sha256")
+        self.name = self._made("name")
+        self.request = hmac.digest(self._root, asked, "sha256")
+
+    def id(self, number: int = 0) -> str:
+        """For a memory that was sent without one: should the same request ever act again, it makes the same memory."""
+        return str(uuid.UUID(bytes=self._made(f"id {number}")[:16], version=5))
+
+    def seal(self, answer: bytes) -> bytes:
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + self._cipher().encrypt(nonce, answer, self.name)
+
+    def open(self, sealed: bytes) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._cipher().decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], self.name)
+        except InvalidTag:
+            raise StoreError("The answer that was kept for this Idempotency-Key is damaged. Use a new key.") from None
+
+    def _cipher(self) -> AESGCM:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 55 ms, which a reader need not wait
+
+        return AESGCM(self._made("seal"))
+
+    def _made(self, purpose: str) -> bytes:
+        return hmac.digest(self._root, purpose.encode(), "sha256")

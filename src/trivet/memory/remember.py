@@ -1,42 +1,43 @@
 """The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
 
 Near-duplicates and what the new memory may update are told to the caller.
+
+Makes a link between two memories, for the verb `link` and for a memory that is stored with what it supersedes.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
-from trivet.analyse import analyse, language_and_terms, language_of_text, marks_of
-from trivet.clock import moment, now, time_given
+from trivet.analyse import analyse, language_and_terms, language_markers, language_of_text
+from trivet.common.clock import moment, now, parse_time_expression
+from trivet.common.ids import check_id, new_id
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput, StoreError
-from trivet.ids import check_id, new_id
-from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
-from trivet.memory.guesses import check_attempts, known_memory, may_reveal, note_attempt
-from trivet.memory.join import join
-from trivet.memory.likeness import REPORTED_FROM, Words, fingerprint, likeness_if, words_of
-from trivet.memory.sealing import add_entries, write_sealed
-from trivet.search.said import times_to_store
-from trivet.secrets import masked
+from trivet.memory.on_save import find_possible_updates, near_duplicates
+from trivet.memory.sealed_secrets import (
+    add_entries,
+    check_guess_limit,
+    may_reveal,
+    record_guess,
+    visible_memory,
+    write_with_current_key,
+)
+from trivet.memory.similarity import fingerprint
+from trivet.search.memory_times import encode_mentioned_times
+from trivet.secrets.masking import masked
 from trivet.store.records import Document, Entry
-from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
+from trivet.types import LOCAL, Link, LinkKind, Memory, Remembered, Revision, Sealed, Source
 
 T = TypeVar("T")
 logger = logging.getLogger("trivet.memory.remember")
-
-# How many memories that share part of the fingerprint are compared in full on each save.
-COMPARED = 20
-REPORTED = 5
-# New memories whose like are read together: a batch often shares them. Of the longest it is forty megabytes.
-LOOKED_UP = 64
 
 
 def remember(engine: Engine, request: Remember) -> Remembered:
@@ -45,7 +46,7 @@ def remember(engine: Engine, request: Remember) -> Remembered:
     try:
         if remembered.status == "unchanged":
             return remembered
-        updates = _if_it_can_be_told(lambda: possible_updates(engine, entry.memory, request.supersedes))
+        updates = _empty_if_store_fails(lambda: find_possible_updates(engine, entry.memory, request.supersedes))
         return msgspec.structs.replace(remembered, may_update=updates)
     finally:
         engine.worker.saved(len(entry.memory.content))  # last, so that both do not ask the embedder at the same time
@@ -69,7 +70,7 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
                     join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
     else:
         added = add_entries(engine, entries)
-    alike = _if_it_can_be_told(lambda: near_duplicates(engine, entries)) or ((),) * len(entries)
+    alike = _empty_if_store_fails(lambda: near_duplicates(engine, entries)) or ((),) * len(entries)
     return [
         (
             entry,
@@ -85,7 +86,7 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
     ]
 
 
-def _if_it_can_be_told(look: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+def _empty_if_store_fails(look: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
     """What is told beside the write. The memory is stored by now: to fail here would tell the caller that it is not."""
     try:
         return look()
@@ -95,7 +96,7 @@ def _if_it_can_be_told(look: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
 
 
 def edit(engine: Engine, request: Edit) -> Memory:
-    old = engine.store.memories.get_for(check_id(request.id), "edit")
+    old = engine.store.memories.get_for_change(check_id(request.id), "edit")
     if old.state == "deleted":
         raise Conflict(f"Memory {old.id} was forgotten. Restore it before you edit it.")
     if request.if_revision is not None and request.if_revision != old.revision:
@@ -129,9 +130,9 @@ def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
 
 def _note_wrong_guess(engine: Engine, memory: Memory) -> None:
     """One's own memory with other content is going to be refused, and that tells that a guess is wrong."""
-    held = known_memory(engine, memory.id)
+    held = visible_memory(engine, memory.id)
     if held is not None and held.owner == engine.viewer and held.content != memory.content:
-        note_attempt(engine, held)
+        record_guess(engine, held)
 
 
 def guard(
@@ -147,7 +148,7 @@ def guard(
     A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before;
     but not for a caller who does not own it, whom the answer would tell that a guess was right.
     """
-    held = None if fresh else known_memory(engine, memory.id)
+    held = None if fresh else visible_memory(engine, memory.id)
     is_others = held is not None and held.owner != engine.viewer
     protected = engine.guard.protect(
         memory,
@@ -157,9 +158,9 @@ def guard(
         recognise=not is_others,
     )
     if held is not None and protected.redacted:
-        check_attempts(engine, held)
+        check_guess_limit(engine, held)
         if is_others:
-            note_attempt(engine, held)
+            record_guess(engine, held)
     entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
     return entry, protected.redacted
 
@@ -179,7 +180,7 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     if protected.memory == unless:
         return protected.memory
     entry = Entry(protected.memory, document_of(protected.memory), (), protected.secrets)
-    written = write_sealed(engine, [entry], lambda entries: _replaced(engine, entries[0], action))
+    written = write_with_current_key(engine, [entry], lambda entries: _replaced(engine, entries[0], action))
     engine.worker.saved(len(written.content))
     return written
 
@@ -238,42 +239,12 @@ def document_of(memory: Memory) -> Document:
     return Document(
         content=content,
         title=analyse(memory.title or "", language),
-        keywords=(*keywords, *marks_of(language)),
+        keywords=(*keywords, *language_markers(language)),
         tags=tuple(term for tag in memory.tags for term in analyse(tag, language)),
         category=analyse(memory.category),
         fingerprint=fingerprint(memory.content),
-        times=times_to_store(memory),
+        times=encode_mentioned_times(memory),
     )
-
-
-def near_duplicates(engine: Engine, entries: Sequence[Entry]) -> tuple[tuple[Duplicate, ...], ...]:
-    """For each, other memories of its scope that use nearly the same words. Told to the caller; nothing is merged."""
-    return tuple(
-        found
-        for first in range(0, len(entries), LOOKED_UP)
-        for found in _near_duplicates(engine, entries[first : first + LOOKED_UP])
-    )
-
-
-def _near_duplicates(engine: Engine, entries: Sequence[Entry]) -> Iterator[tuple[Duplicate, ...]]:
-    similar = engine.store.lexical.similar
-    ids = [similar(one.memory.id, one.document.fingerprint, COMPARED, engine.viewer) for one in entries]
-    wanted = list(dict.fromkeys(id for some in ids for id in some))
-    others = engine.store.memories.get_many(wanted) if wanted else {}
-    words = {id: words_of(other.content) for id, other in others.items()}
-    for one, some in zip(entries, ids, strict=True):
-        yield _alike(one.memory, [(others[id], words[id]) for id in some if id in others])
-
-
-def _alike(memory: Memory, others: Sequence[tuple[Memory, Words]]) -> tuple[Duplicate, ...]:
-    words = words_of(memory.content) if others else Words()
-    similar = [
-        Duplicate(id=other.id, similarity=round(alike, 3), content=masked(other).content)
-        for other, its_words in others
-        if other.scope == memory.scope and (alike := likeness_if(words, its_words, REPORTED_FROM))
-    ]
-    similar.sort(key=lambda duplicate: (-duplicate.similarity, duplicate.id))
-    return tuple(similar[:REPORTED])
 
 
 def _with_changes(engine: Engine, old: Memory, request: Edit) -> Memory:
@@ -286,7 +257,7 @@ def _with_changes(engine: Engine, old: Memory, request: Edit) -> Memory:
     _check_state(old, given)
     for field in ("valid_from", "valid_to"):
         if given.get(field) is not None:
-            given[field] = moment(time_given(given[field], field))
+            given[field] = moment(parse_time_expression(given[field], field))
     for field in ("tags", "expanded_keywords"):
         if field in given:
             given[field] = tuple(dict.fromkeys(given[field]))
@@ -326,4 +297,17 @@ def _source(uri: str | None, start_line: int | None, end_line: int | None) -> So
 
 
 def _optional_time(text: str | None, field: str) -> datetime | None:
-    return None if text is None else moment(time_given(text, field))
+    return None if text is None else moment(parse_time_expression(text, field))
+
+
+def join(engine: Engine, source: str, kind: LinkKind, target: str) -> Link:
+    source, target = check_id(source, "source"), check_id(target, "target")
+    if source == target:
+        raise InvalidInput(f"A memory cannot be linked to itself ({source}).")
+    memories = engine.store.memories.get_many([source, target])
+    for id in (source, target):
+        if id in memories and memories[id].state == "deleted":
+            raise Conflict(f"Memory {id} was forgotten. Restore it before you link it.")
+    made = Link(kind=kind, source=source, target=target, created_at=moment(now()))
+    engine.store.links.add(made)
+    return made

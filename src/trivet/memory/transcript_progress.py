@@ -12,14 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.atomic_write import atomic_write
-from trivet.clock import now
-from trivet.decoding import known_type
-from trivet.private_folder import private_folder
+from trivet.common.clock import now
+from trivet.common.files import atomic_write, private_folder
+from trivet.common.threads import prepared_type
 from trivet.settings import data_folder
 
 # A conversation that was not continued for so long is taken to be over.
-KEPT_SECONDS = 90 * 24 * 3600.0
+MAX_PROGRESS_AGE_SECONDS = 90 * 24 * 3600.0
 PROBLEM = "problem.json"
 
 
@@ -45,7 +44,7 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
     """The progress in this transcript; at its beginning if the conversation is new or its file is damaged."""
     fresh = TranscriptProgress(store=store, session=session, path=str(path))
     try:
-        found = msgspec.json.decode(_file(store, session).read_bytes(), type=known_type(TranscriptProgress))
+        found = msgspec.json.decode(_file(store, session).read_bytes(), type=prepared_type(TranscriptProgress))
     except (OSError, msgspec.DecodeError):
         return fresh
     return found if found.path == str(path) else fresh
@@ -56,7 +55,7 @@ def save_progress(progress: TranscriptProgress) -> None:
     folder = private_folder(_folder())
     _write(_file(progress.store, progress.session), msgspec.json.encode(progress))
     for file in folder.glob("*.json"):
-        if file.name != PROBLEM and time.time() - _modified(file) > KEPT_SECONDS:
+        if file.name != PROBLEM and time.time() - _modified(file) > MAX_PROGRESS_AGE_SECONDS:
             file.unlink(missing_ok=True)
 
 
@@ -65,7 +64,7 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:
-            progress = msgspec.json.decode(file.read_bytes(), type=known_type(TranscriptProgress))
+            progress = msgspec.json.decode(file.read_bytes(), type=prepared_type(TranscriptProgress))
         except (OSError, msgspec.DecodeError):
             continue  # the file of a problem, or one that is being replaced
         if progress.store == store and progress.read_by_model < progress.read_by_rules:
@@ -84,7 +83,7 @@ def forget_problem() -> None:
 
 def last_problem() -> Problem | None:
     try:
-        return msgspec.json.decode((_folder() / PROBLEM).read_bytes(), type=known_type(Problem))
+        return msgspec.json.decode((_folder() / PROBLEM).read_bytes(), type=prepared_type(Problem))
     except (OSError, msgspec.DecodeError):
         return None
 

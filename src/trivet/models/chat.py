@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from trivet.decoding import known_type
+from trivet.common.threads import prepared_type
 from trivet.errors import EmbedderError, InvalidInput
 from trivet.models.embed.hosted import OPENAI_URL, key_from
-from trivet.models.embed.spec import Spec
+from trivet.models.embed.registry import Spec
 from trivet.models.http import Limits, post_json
 
 OPENAI_HOST = "api.openai.com"
@@ -24,11 +24,11 @@ OTHER_KEY = "TRIVET_LLM_API_KEY"
 # A local model sends nothing until its whole answer is made: half a billion parameters on one core took 140 s for a
 # batch of four short texts (docs/results/language_model.md).
 LIMITS = Limits(seconds=180.0, deadline=360.0, attempts=2, most_bytes=2**20)
-MOST_TOKENS = 2_000
+MAX_ANSWER_TOKENS = 2_000
 # After so many failed requests in a row the endpoint is taken to be down.
 PATIENCE = 3
 # Braces at which the JSON of an answer may begin: chatter before it seldom holds more.
-MOST_BEGINNINGS = 8
+MAX_JSON_STARTS = 8
 _brace = re.compile("{")
 _decoder = json.JSONDecoder()
 
@@ -50,7 +50,9 @@ class Chat:
         self._limits = limits
         self._wait = wait
 
-    def ask(self, instruction: str, content: Any, most_tokens: int = MOST_TOKENS, limits: Limits | None = None) -> Any:
+    def ask(
+        self, instruction: str, content: Any, most_tokens: int = MAX_ANSWER_TOKENS, limits: Limits | None = None
+    ) -> Any:
         """The JSON value in the model's answer. EmbedderError if none is to be had, BadAnswer if it is no JSON."""
         body = {
             "model": self.model,
@@ -74,7 +76,7 @@ class Chat:
 def convert(value: Any, kind: type[Any]) -> Any:
     """The value as what was asked for; a model that answers anything else has given a bad answer."""
     try:
-        return msgspec.convert(value, known_type(kind), strict=True)
+        return msgspec.convert(value, prepared_type(kind), strict=True)
     except msgspec.ValidationError:  # which may quote the answer
         raise BadAnswer("the answer has another shape than asked for") from None
 
@@ -106,7 +108,7 @@ def _text(answer: Any) -> tuple[str, bool]:
 
 def _value(text: str, cut_off: bool) -> Any:
     """The first JSON object in the answer: small models put it into a fence, or say something before or after it."""
-    for brace in islice(_brace.finditer(text), 1 if cut_off else MOST_BEGINNINGS):  # an inner object is no answer
+    for brace in islice(_brace.finditer(text), 1 if cut_off else MAX_JSON_STARTS):  # an inner object is no answer
         found = _closed(text[brace.start() :]) if cut_off else text[brace.start() :]
         try:
             return _decoder.raw_decode(found)[0]

@@ -58,10 +58,12 @@ TRIAL_LIMITS = Limits(seconds=5.0, deadline=5.0, attempts=1)
 class _Failure(Exception):
     """One attempt that failed: what to say, whether to try again, and how long the server asked us to wait."""
 
-    def __init__(self, reason: str, retryable: bool, asked_wait: float | None = None, fault: str | None = None) -> None:
+    def __init__(
+        self, reason: str, retryable: bool, retry_after: float | None = None, fault: str | None = None
+    ) -> None:
         super().__init__(reason)
         self.retryable = retryable
-        self.asked_wait = asked_wait
+        self.retry_after = retry_after
         self.fault = fault  # of the endpoint; None where it answered, and refused this request
 
 
@@ -185,8 +187,8 @@ def _cause(cause: object) -> str:
 
 def _pause(failure: _Failure, attempt: int, limits: Limits) -> float:
     """What the server asked for, else twice as long each time, spread so that clients do not return in step."""
-    if failure.asked_wait is not None:
-        return min(failure.asked_wait, limits.longest_wait)
+    if failure.retry_after is not None:
+        return min(failure.retry_after, limits.longest_wait)
     spread = random.uniform(0.5, 1.0)
     return min(spread * limits.first_wait * 2.0**attempt, limits.longest_wait)
 

@@ -1,7 +1,13 @@
-"""What embedders and rerankers over ONNX files share: tokenizer, session, inputs."""
+"""What embedders and rerankers over ONNX files share: tokenizer, session, inputs.
+
+How texts are cut into tokens for one embedder.
+"""
+
+from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from trivet.errors import EmbedderError
+from trivet.models.embed.base import clean
+from trivet.models.vocabulary import is_brief, tokenizer_of
 
 logger = logging.getLogger("trivet.models")
 
@@ -33,7 +41,7 @@ def open_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-class SharedWords:
+class SharedEmbeddings:
     """The table of words that several bundled models have in common, mapped from its file.
 
     `name` is what the models' files call it. Whoever opens a session with it must keep it for as long as the session:
@@ -52,7 +60,7 @@ class SharedWords:
         self.value = runtime.OrtValue.ortvalue_from_numpy(self._table)
 
 
-def open_session(model: Path, threads: int, without: Sequence[str] = (), words: SharedWords | None = None) -> Any:
+def open_session(model: Path, threads: int, without: Sequence[str] = (), words: SharedEmbeddings | None = None) -> Any:
     """`without` names optimisations of the runtime that would make this model slower.
 
     Where the model's tables can be mapped, they are: it opens in half the time, and processes share them.
@@ -66,7 +74,7 @@ def open_session(model: Path, threads: int, without: Sequence[str] = (), words: 
     return _session(model, threads, without, words)
 
 
-def _session(model: Path, threads: int, without: Sequence[str], words: SharedWords | None) -> Any:
+def _session(model: Path, threads: int, without: Sequence[str], words: SharedEmbeddings | None) -> Any:
     onnxruntime = _runtime()
     options = onnxruntime.SessionOptions()
     if words is not None:
@@ -104,3 +112,48 @@ def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np
     if unknown:
         raise EmbedderError(f"{model} wants the inputs {unknown}; a text embedder takes only {list(KNOWN_INPUTS)}")
     return inputs
+
+
+class Tokens:
+    """The first text is cut without opening the whole tokenizer, where that can be: many a process asks only once."""
+
+    def __init__(self, file: Path, most: int) -> None:
+        """`most` tokens are a text's at most, the special ones among them."""
+        self._file, self._most = file, most
+        self._opened: Any = None
+        self._opening = threading.Lock()
+        self._is_first = is_brief(file.parent)
+
+    def open(self) -> Any:
+        with self._opening:
+            if self._opened is None:
+                self._opened = open_tokenizer(self._file)
+            return self._opened
+
+    @property
+    def window(self) -> int:
+        return _window(self.open(), self._most)
+
+    def count(self, text: str) -> int:
+        return len(self.open().encode(clean(text), add_special_tokens=False).ids)
+
+    def ids(self, text: str) -> list[int]:
+        text = clean(text)
+        tokenizer = self._brief(text) or self.open()
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+        encoding.truncate(_window(tokenizer, self._most))
+        ids: list[int] = tokenizer.post_process(encoding).ids
+        return ids
+
+    def _brief(self, text: str) -> Any:
+        if self._opened is not None or not self._is_first:
+            return None
+        self._is_first = False
+        try:
+            return tokenizer_of(text, self._file.parent)
+        except Exception as error:  # the library raises bare Exception
+            raise EmbedderError(f"cannot read the tokenizer beside {self._file}: {error}") from error
+
+
+def _window(tokenizer: Any, most: int) -> int:
+    return most - int(tokenizer.num_special_tokens_to_add(False))

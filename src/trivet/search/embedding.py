@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.bounded_cache import MIB, BoundedCache
+from trivet.common.bounded_cache import MIB, BoundedCache
 from trivet.errors import EmbedderError
-from trivet.models.embed.background import DEVIATIONS, UNMEASURED, Background, background_of
-from trivet.models.embed.batching import batched, start_anew
-from trivet.models.embed.registry import DEFAULT, shipped, succeeds
-from trivet.models.embed.spec import without_address
+from trivet.models.embed.base import DEVIATIONS, UNMEASURED_BASELINE, SimilarityBaseline, similarity_baseline_of
+from trivet.models.embed.batching import batched, replace_hung_batch
+from trivet.models.embed.registry import DEFAULT, is_upgrade, shipped, without_address
 from trivet.store.records import Model
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from trivet.breaker import Breaker
+    from trivet.common.breaker import CircuitBreaker
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
@@ -35,7 +34,7 @@ DOCUMENTS_BYTES = 4 * MIB
 LONGEST_NAME = 200
 
 
-class _Begun:
+class _PendingVector:
     """A query's vector that is on its way."""
 
     def __init__(self, vector: Future[NDArray[np.float32]], within_ms: int) -> None:
@@ -65,7 +64,7 @@ class Embedding:
         self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = ((), ())  # as stored, and as they are told
         self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
         self._documents: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
-        self._begun: dict[tuple[str, str], _Begun] = {}
+        self._begun: dict[tuple[str, str], _PendingVector] = {}
         self._lock = threading.Lock()
 
     @property
@@ -102,7 +101,7 @@ class Embedding:
         serving = self.serving()
         if serving is None:
             self._enter()
-        elif succeeds(self._spec, serving.spec, serving.identity):
+        elif is_upgrade(self._spec, serving.spec, serving.identity):
             self._enter()
             self._leave(serving)
 
@@ -194,17 +193,17 @@ class Embedding:
         background = self.background(model)
         return background.mean - DEVIATIONS * background.deviation
 
-    def background_now(self) -> Background:
+    def background_now(self) -> SimilarityBaseline:
         """Of the vectors that answer now."""
         serving = self.serving()
-        return self.background(serving) if serving else UNMEASURED
+        return self.background(serving) if serving else UNMEASURED_BASELINE
 
-    def background(self, model: Model) -> Background:
+    def background(self, model: Model) -> SimilarityBaseline:
         """How near unrelated texts are to the model. One whom nobody here can ask is not searched by either."""
         try:
-            return background_of(self.embedder_of(model))
+            return similarity_baseline_of(self.embedder_of(model))
         except EmbedderError:  # the dense leg says so
-            return UNMEASURED
+            return UNMEASURED_BASELINE
 
     def resting(self, text: str) -> str | None:
         """Why no vector of this query can be had now; None if it can, or is known already."""
@@ -220,12 +219,12 @@ class Embedding:
         breaker = self._breaker(serving) if serving else None
         if serving and breaker:
             breaker.late()
-            start_anew(self.embedder_of(serving))
+            replace_hung_batch(self.embedder_of(serving))
 
-    def _breaker(self, model: Model) -> Breaker | None:
+    def _breaker(self, model: Model) -> CircuitBreaker | None:
         """Of the endpoint that makes a model's vectors; None where that is no endpoint, or cannot be loaded."""
         try:
-            found: Breaker | None = getattr(self.embedder_of(model), "breaker", None)
+            found: CircuitBreaker | None = getattr(self.embedder_of(model), "breaker", None)
         except EmbedderError:  # the leg meets it too, and tells it
             return None
         return found
@@ -238,7 +237,7 @@ class Embedding:
         is made for nothing.
         """
         serving = next((model for model in self._shown[1] or self.models() if model.serving), None)
-        if serving is None or serving.identity != self.identity or self._on_its_way(serving, text):
+        if serving is None or serving.identity != self.identity or self._is_pending(serving, text):
             return
         try:
             vector = batched(self.embedder_of(serving)).begin(text)
@@ -246,7 +245,7 @@ class Embedding:
             return
         if vector is not None:
             name = (serving.identity, text)
-            self._begun[name] = _Begun(vector, within_ms)
+            self._begun[name] = _PendingVector(vector, within_ms)
             vector.add_done_callback(lambda made: self._arrived(name, made))
 
     def _arrived(self, name: tuple[str, str], made: Future[NDArray[np.float32]]) -> None:
@@ -254,12 +253,12 @@ class Embedding:
             self._queries.put(name, made.result())
         self._begun.pop(name, None)  # whoever has not asked yet and finds no vector makes it, and hears what is wrong
 
-    def at_hand(self, text: str) -> bool:
+    def is_available(self, text: str) -> bool:
         """Whether the query's vector is known or on its way, so that whoever asks for it need not be left behind."""
         serving = self.serving()
-        return serving is not None and self._on_its_way(serving, text)
+        return serving is not None and self._is_pending(serving, text)
 
-    def _on_its_way(self, model: Model, text: str) -> bool:
+    def _is_pending(self, model: Model, text: str) -> bool:
         name = (model.identity, text)
         return name in self._begun or self._queries.get(name) is not None
 
@@ -281,7 +280,7 @@ class Embedding:
         `keep` where others are going to want them.
         """
         embedder = self.embedder_of(model)
-        known = {text: vector for text in texts if (vector := self._made_lately(model, embedder, text)) is not None}
+        known = {text: vector for text in texts if (vector := self._cached_document(model, embedder, text)) is not None}
         missing = [text for text in texts if text not in known]
         if not known and not keep:
             return embedder.embed_documents(missing)
@@ -294,7 +293,7 @@ class Embedding:
 
         return stack([known[text] for text in texts])
 
-    def _made_lately(self, model: Model, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
+    def _cached_document(self, model: Model, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
         name = (model.identity, text)
         vector = self._documents.get(name)
         if vector is None and getattr(embedder, "queries_as_documents", False):

@@ -11,14 +11,14 @@ from typing import Literal
 
 import msgspec
 
-from trivet.bounded_cache import MIB, cached
+from trivet.common.bounded_cache import MIB, cached
 from trivet.errors import InvalidInput
-from trivet.graph.walk import Walk
-from trivet.models.rerank.spec import DEEPEST as DEEPEST_RERANK
-from trivet.models.rerank.spec import OFF
+from trivet.graph.walk import WalkParameters
+from trivet.models.rerank.registry import DEEPEST as DEEPEST_RERANK
+from trivet.models.rerank.registry import OFF
 from trivet.search.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
 from trivet.search.legs.registry import leg_names
-from trivet.search.rerank.step import MODELS, Rerank
+from trivet.search.rerank import MODELS, Rerank
 from trivet.store.records import Bm25
 
 Match = Literal["any", "all-then-any"]
@@ -40,7 +40,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     match: Match = "all-then-any"
     bm25: Bm25 = Bm25(k1=0.9, b=0.4, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
     chance: float = 0.35
-    walk: Walk = Walk()
+    walk: WalkParameters = WalkParameters()
     bonus: float = 0.05
     prior: float = 0.3
     time: float = 0.9
@@ -65,7 +65,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _options(constants: Bm25 | Walk) -> Options:
+def _options(constants: Bm25 | WalkParameters) -> Options:
     return Options({field: float(getattr(constants, field)) for field in constants.__struct_fields__})
 
 
@@ -145,7 +145,7 @@ def _bm25(call: Call) -> Bm25:
     return msgspec.structs.replace(DEFAULT.bm25, **values)
 
 
-def _walk(call: Call) -> Walk:
+def _walk(call: Call) -> WalkParameters:
     values = _constants(call, DEFAULT.walk, "walk(seeds=5, onward=0.6)", 100)
     for name in ("hits", "onward"):
         if values.get(name, 0) > 1:
@@ -179,7 +179,7 @@ def _top(call: Call) -> int | None:
     return int(top)
 
 
-def _constants(call: Call, defaults: Bm25 | Walk, example: str, most: float) -> dict[str, float]:
+def _constants(call: Call, defaults: Bm25 | WalkParameters, example: str, most: float) -> dict[str, float]:
     known = defaults.__struct_fields__
     if call.arguments or any(key not in known for key in call.options):
         raise InvalidInput(f"{call.name} takes named numbers out of {', '.join(known)}, such as {example}.")

@@ -18,17 +18,17 @@ Format = Literal["json", "jsonl", "rg", "lines"]
 
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
 # Names that a trace or the grammar of fusions uses already.
-TAKEN = frozenset(("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm"))
+RESERVED_NAMES = frozenset(("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm"))
 QUERY, WORDS, FETCH_K = "{query}", "{words}", "{fetch_k}"
 PLACEHOLDERS = (QUERY, WORDS, FETCH_K)
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh"))
 # Shells that run all their arguments as one script, unless -file names one.
-WHOLE_LINE = frozenset(("cmd", "powershell", "pwsh"))
-_RUNS = re.compile(r"-[abd-zA-Z]*c[a-zA-Z]*|--command.*")
-_HAS_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
+SINGLE_SCRIPT_SHELLS = frozenset(("cmd", "powershell", "pwsh"))
+_COMMAND_OPTION = re.compile(r"-[abd-zA-Z]*c[a-zA-Z]*|--command.*")
+_OPTION_WITH_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
 
 
-class OtherSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exactly one of `command`, `http`, `trivet` and `mcp` says how to ask it. Paths into JSON have dots."""
 
     command: tuple[str, ...] = ()
@@ -70,9 +70,9 @@ class OtherSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return next(kind for kind in kinds if getattr(self, kind))
 
 
-def check_systems(systems: Mapping[str, OtherSystem], legs: Iterable[str] = ()) -> None:
+def check_systems(systems: Mapping[str, ExternalSystem], legs: Iterable[str] = ()) -> None:
     """Refuses what cannot be asked. `legs` are names that are taken besides: those of legs that were added later."""
-    taken = TAKEN.union(legs)
+    taken = RESERVED_NAMES.union(legs)
     for name, system in systems.items():
         try:
             _check(name, system, taken)
@@ -80,7 +80,7 @@ def check_systems(systems: Mapping[str, OtherSystem], legs: Iterable[str] = ()) 
             raise InvalidInput(f"The setting federation.{name}: {error}") from None
 
 
-def _check(name: str, system: OtherSystem, taken: frozenset[str]) -> None:
+def _check(name: str, system: ExternalSystem, taken: frozenset[str]) -> None:
     if not NAME.fullmatch(name) or name in taken:
         raise InvalidInput(
             f"the name {name!r} cannot be that of a system: use a-z, 0-9, '_' and '-', beginning with a letter, and "
@@ -104,32 +104,32 @@ def _check_program(command: tuple[str, ...]) -> None:
         return
     if any(mark in command[0] for mark in PLACEHOLDERS):
         raise InvalidInput("the program itself cannot be taken from the query.")
-    if any(mark in part for part in _scripts(command) for mark in PLACEHOLDERS):
+    if any(mark in part for part in _shell_script_arguments(command) for mark in PLACEHOLDERS):
         raise InvalidInput(
             "the query would be run as a part of the shell's script. Give it as an argument instead: "
             '["sh", "-c", \'grep -rn -e "$1" notes\', "sh", "{words}"].'
         )
-    if _reads_its_script(command):
+    if _reads_script_from_stdin(command):
         raise InvalidInput("a shell without a script would run the query, which stands on its standard input.")
 
 
-def _reads_its_script(command: tuple[str, ...]) -> bool:
+def _reads_script_from_stdin(command: tuple[str, ...]) -> bool:
     name = PurePath(command[0]).name.lower().removesuffix(".exe")
-    return name in SHELLS and all(part.startswith("-") and not _RUNS.fullmatch(part) for part in command[1:])
+    return name in SHELLS and all(part.startswith("-") and not _COMMAND_OPTION.fullmatch(part) for part in command[1:])
 
 
-def _scripts(command: tuple[str, ...]) -> tuple[str, ...]:
+def _shell_script_arguments(command: tuple[str, ...]) -> tuple[str, ...]:
     """The arguments that a shell would run, also a shell started by another program such as `env` or `nice`."""
     names = [PurePath(part).name.lower().removesuffix(".exe") for part in command]
     shell = next((place for place, name in enumerate(names) if name in SHELLS), len(command))
     rest = command[shell + 1 :]
-    if rest and names[shell] in WHOLE_LINE:
+    if rest and names[shell] in SINGLE_SCRIPT_SHELLS:
         return rest[: next((place for place, part in enumerate(rest) if part.lower() == "-file"), len(rest))]
-    option = next((place for place, part in enumerate(rest) if _RUNS.fullmatch(part)), len(rest))
+    option = next((place for place, part in enumerate(rest) if _COMMAND_OPTION.fullmatch(part)), len(rest))
     # Options may stand between -c and the script, and some of them have a value.
     script = next((place for place in range(option + 1, len(rest)) if _is_script(rest, place)), len(rest))
     return rest[option : script + 1]
 
 
 def _is_script(rest: tuple[str, ...], place: int) -> bool:
-    return not rest[place].startswith(("-", "+")) and not _HAS_VALUE.fullmatch(rest[place - 1])
+    return not rest[place].startswith(("-", "+")) and not _OPTION_WITH_VALUE.fullmatch(rest[place - 1])

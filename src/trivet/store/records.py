@@ -11,7 +11,7 @@ import msgspec
 from trivet.types import Key, LinkKind, Memory, Revision, Role, Sealed, Usefulness
 
 # What made the derived data of a store; another version of it makes them anew.
-Maker = Literal["analyser", "extraction", "changes"]
+VersionedComponent = Literal["analyser", "extraction", "changes"]
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Document(msgspec.Struct, frozen=True):
         return len(self.content) + len(self.title)
 
     @property
-    def in_row(self) -> dict[str, Any]:
+    def row_values(self) -> dict[str, Any]:
         """What stands in the memory's own row."""
         return {"length": self.length, "times": self.times}
 
@@ -54,7 +54,7 @@ class Dated(Protocol):
     def valid_to(self) -> datetime | None: ...
 
 
-class DatedRow(msgspec.Struct, frozen=True):
+class MemoryDates(msgspec.Struct, frozen=True):
     """Of a memory, without its text. `times` are those that the text names, as they are stored (search/said.py)."""
 
     created_at: datetime
@@ -63,7 +63,7 @@ class DatedRow(msgspec.Struct, frozen=True):
     times: str | None
 
 
-class Beside(msgspec.Struct, frozen=True):
+class PendingEdit(msgspec.Struct, frozen=True):
     """The memory as an edit beside its history says it, by the edit's name; `terms` are what a branch is found by."""
 
     kind: Literal["branch", "parked", "carried"]
@@ -79,10 +79,10 @@ class Entry(msgspec.Struct, frozen=True):
     document: Document
     history: tuple[Revision, ...] = ()
     secrets: tuple[Sealed, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[PendingEdit, ...] = ()
 
 
-class Uncompared(NamedTuple):
+class PendingComparison(NamedTuple):
     """A memory that is not yet compared with its neighbours."""
 
     key: int
@@ -99,7 +99,7 @@ class LikelyUpdate(NamedTuple):
     contested: bool = False
 
 
-class KnownKey(NamedTuple):
+class StoredKey(NamedTuple):
     """A key as the store knows it, and the role of its user."""
 
     key: Key
@@ -107,7 +107,7 @@ class KnownKey(NamedTuple):
     role: Role
 
 
-class KnownVault(msgspec.Struct, frozen=True):
+class VaultRecord(msgspec.Struct, frozen=True):
     """A folder whose files were ingested, and how: `options` are the ingester's own."""
 
     name: str
@@ -115,7 +115,7 @@ class KnownVault(msgspec.Struct, frozen=True):
     options: str
 
 
-class KnownFile(msgspec.Struct, frozen=True):
+class VaultFile(msgspec.Struct, frozen=True):
     """A file as it was when it was read, and what read it."""
 
     path: str
@@ -124,7 +124,7 @@ class KnownFile(msgspec.Struct, frozen=True):
     reader: str
 
 
-class KnownPart(msgspec.Struct, frozen=True):
+class VaultPart(msgspec.Struct, frozen=True):
     """Which memory is which part of a file. `content` and `said` are digests: of the text, and of all it said."""
 
     id: str
@@ -135,7 +135,7 @@ class KnownPart(msgspec.Struct, frozen=True):
     about: str
 
 
-class KnownLink(msgspec.Struct, frozen=True):
+class VaultLink(msgspec.Struct, frozen=True):
     """A link that was made because a file says so."""
 
     source: str
@@ -143,7 +143,7 @@ class KnownLink(msgspec.Struct, frozen=True):
     target: str
 
 
-class Judged(msgspec.Struct, frozen=True):
+class FeedbackEntry(msgspec.Struct, frozen=True):
     """What a caller said of a memory that came for a query."""
 
     id: str
@@ -152,14 +152,14 @@ class Judged(msgspec.Struct, frozen=True):
     at: str
 
 
-class Added(msgspec.Struct, frozen=True):
+class AddResult(msgspec.Struct, frozen=True):
     """`unchanged` when the same id and content were there already, at that revision."""
 
     status: Literal["stored", "unchanged"]
     revision: int
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a request that was sent before; None while it is being worked on.
 
     `acted`: it was not there before, and this call has made it.
@@ -194,13 +194,13 @@ class Passage(msgspec.Struct, frozen=True):
     stop: int
 
 
-class DescribedPassage(Passage, frozen=True):
+class PassageWithTerms(Passage, frozen=True):
     """With its terms (`passage_terms.py`): None if stored before they were, empty if its memory has no other."""
 
     terms: str | None
 
 
-class Job(msgspec.Struct, frozen=True):
+class EmbeddingJob(msgspec.Struct, frozen=True):
     """A memory waiting to be embedded by a model."""
 
     key: int
@@ -211,7 +211,7 @@ class Job(msgspec.Struct, frozen=True):
     content: str
 
 
-class Reading(msgspec.Struct, frozen=True):
+class ExtractionJob(msgspec.Struct, frozen=True):
     """A memory waiting to be read for its concepts."""
 
     key: int
@@ -223,7 +223,7 @@ class Reading(msgspec.Struct, frozen=True):
     since: str  # when what it says began to hold, as far as we know
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedConcept(msgspec.Struct, frozen=True):
     """A concept that a query names: how many visible memories mention it, and what the walk would give it."""
 
     concept: int
@@ -232,7 +232,7 @@ class Named(msgspec.Struct, frozen=True):
     weight: float
 
 
-class Seeds(msgspec.Struct, frozen=True):
+class WalkSeeds(msgspec.Struct, frozen=True):
     """Where a walk starts: memories by id and concepts by key, each with its share of the start."""
 
     memories: Mapping[str, float]
@@ -257,7 +257,7 @@ class Backlog(msgspec.Struct, frozen=True):
     last_error: str | None
 
 
-class Sourced(msgspec.Struct, frozen=True, kw_only=True):
+class SourcedMemory(msgspec.Struct, frozen=True, kw_only=True):
     """A memory by where it came from. `shown`: the filter it was asked with lets it through."""
 
     id: str

@@ -10,13 +10,13 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.settings import Settings
-from trivet.settings.address import DatabaseKind
+from trivet.settings.locations import DatabaseKind
 
 if TYPE_CHECKING:
     from trivet.store import Store
 
 
-class Standing(msgspec.Struct, frozen=True):
+class TenantState(msgspec.Struct, frozen=True):
     """How a tenant stands in a database. `cell` and `address` are those of the other one that its move concerns."""
 
     standing: Literal["home", "frozen", "moved", "arriving"]
@@ -33,11 +33,11 @@ class _Move(msgspec.Struct, frozen=True):
     address: str
 
 
-def standing_of(standing: Literal["home", "frozen", "moved", "arriving"], move: str | None) -> Standing:
+def decode_tenant_state(standing: Literal["home", "frozen", "moved", "arriving"], move: str | None) -> TenantState:
     if not move:
-        return Standing(standing)
+        return TenantState(standing)
     told = msgspec.json.decode(move, type=_Move)
-    return Standing(standing, told.id, told.cell, told.address)
+    return TenantState(standing, told.id, told.cell, told.address)
 
 
 class DatabaseServer(Protocol):
@@ -63,7 +63,7 @@ class DatabaseServer(Protocol):
     def address(self) -> str:
         """Where it is, without the password, with the port."""
 
-    def standing(self, tenant: str) -> Standing | None:
+    def standing(self, tenant: str) -> TenantState | None:
         """Whether it is at home here; None where there is no such tenant."""
 
     def listed(self, tenant: str) -> tuple[str, str] | None:

@@ -21,7 +21,7 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 # Not part of what a memory says: each machine writes these itself.
 LOCAL_FIELDS = frozenset({"id", "owner", "revision", "updated_at"})
 # What a reader with the right to write may not change, since it decides who sees a memory and whether it is found.
-OWNERS_FIELDS = frozenset({"tags", "scope", "sensitive", "state", "valid_from", "valid_to"})
+OWNER_ONLY_FIELDS = frozenset({"tags", "scope", "sensitive", "state", "valid_from", "valid_to"})
 KNOWN_FIELDS = frozenset(field.name for field in FIELDS) - LOCAL_FIELDS
 
 

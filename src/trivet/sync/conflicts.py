@@ -1,6 +1,8 @@
 """Edits that clashed and lie beside a memory: what each says, and which of them the memory is to say.
 
 They are on the server and on every laptop that holds the memory, and are decided at any of them.
+
+What a server refused to take from a laptop: kept with its words until the user lets go of it.
 """
 
 from __future__ import annotations
@@ -10,22 +12,24 @@ from typing import Any
 
 import msgspec
 
-from trivet.contract import SyncConflicts, SyncResolve
+from trivet.common.ids import check_id
+from trivet.contract import SyncConflicts, SyncDrop, SyncRefused, SyncResolve
 from trivet.errors import InvalidInput, NotFound
-from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import difference
 from trivet.memory.remember import document_of, rewrite
-from trivet.secrets import MASK, masked
-from trivet.store.relational.audit import note_write
-from trivet.store.relational.bundles import SETTLED, memory_of, name_revisions, read_bundles
-from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.derived import clear_derived, write_derived
-from trivet.store.sync_records import KNOWN_FIELDS, OWNERS_FIELDS, Bundle, Rev, changes_between
-from trivet.sync.outbox import Detail, enqueue
-from trivet.sync.preparing import prepare
-from trivet.sync.state import load
-from trivet.types import EditConflict, Memory
+from trivet.secrets.masking import MASK, masked
+from trivet.settings.locations import is_file
+from trivet.store.relational.database import Row, WriteTransaction
+from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.memory_rows import clear_derived, write_derived
+from trivet.store.relational.tables.sync_bundles import SETTLED, memory_at_revision, name_revisions, read_bundles
+from trivet.store.sync_records import KNOWN_FIELDS, OWNER_ONLY_FIELDS, Bundle, Rev, changes_between
+from trivet.sync.laptop_state import Detail, enqueue, load
+from trivet.sync.messages import Op
+from trivet.sync.outgoing import enqueue_changes
+from trivet.sync.replica import WRITTEN_WHILE_SENSITIVE
+from trivet.types import LOCAL, EditConflict, Memory, RefusedOperation
 
 HEAD = "head"
 NAME_CHARACTERS = 120
@@ -36,12 +40,12 @@ def conflicts(engine: Engine, request: SyncConflicts) -> tuple[EditConflict, ...
     id = engine.store.memories.get(check_id(request.id)).id if request.id is not None else None
     beside = engine.store.branches.clashing(id, request.limit)
     heads = engine.store.memories.get_many(list({id for id, _ in beside}))
-    return tuple(_told(engine, heads[id], rev, request.reveal) for id, rev in beside if id in heads)
+    return tuple(_edit_conflict(engine, heads[id], rev, request.reveal) for id, rev in beside if id in heads)
 
 
-def _told(engine: Engine, memory: Memory, rev: Rev, reveal: bool) -> EditConflict:
+def _edit_conflict(engine: Engine, memory: Memory, rev: Rev, reveal: bool) -> EditConflict:
     """Where the memory or the edit is sensitive, both are masked alike."""
-    edited = memory_of(memory.id, memory.owner, rev)
+    edited = memory_at_revision(memory.id, memory.owner, rev)
     names = [name for name in sorted(KNOWN_FIELDS) if getattr(edited, name) != getattr(memory, name)]
     sensitive = memory.sensitive or edited.sensitive
     head, branch = (
@@ -72,17 +76,19 @@ def resolve(engine: Engine, request: SyncResolve) -> Memory:
     """The memory as it is, one of its branches, or another text; its conflicts are settled by that."""
     id = check_id(request.id)
     with engine.store.feed.transaction() as connection:
-        old = engine.store.memories.get_for(id, "edit")
+        old = engine.store.memories.get_for_change(id, "edit")
         key = int(connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()["key"])
         bundle = _prepared(connection, key)
         if not bundle.waiting:
             raise NotFound(f"Memory {id} has no conflict to resolve. `trivet sync conflicts` lists those that have.")
-        chosen = _chosen(bundle, request)
+        chosen = _chosen_fields(bundle, request)
         if chosen is not None:
-            new = memory_of(id, old.owner, msgspec.structs.replace(bundle.head, fields=chosen, number=old.revision))
+            new = memory_at_revision(
+                id, old.owner, msgspec.structs.replace(bundle.head, fields=chosen, number=old.revision)
+            )
             rewrite(engine, msgspec.structs.replace(new, updated_at=old.updated_at, state=old.state), "resolve", old)
-        _settle(engine, connection, key, bundle)
-        _tell(engine, connection, key, bundle)
+        _settle_branches(engine, connection, key, bundle)
+        _propagate(engine, connection, key, bundle)
         return masked(engine.store.memories.get(id))
 
 
@@ -90,13 +96,13 @@ def _prepared(connection: WriteTransaction, key: int) -> Bundle:
     """Every revision has its name; on a laptop, what was written before has its place in the outbox too."""
     laptop = load(connection)
     if laptop is not None:
-        prepare(connection, laptop, laptop.place.sensitive)
+        enqueue_changes(connection, laptop, laptop.place.sensitive)
     else:
         name_revisions(connection, [key])
     return read_bundles(connection, [key])[key]
 
 
-def _chosen(bundle: Bundle, request: SyncResolve) -> dict[str, Any] | None:
+def _chosen_fields(bundle: Bundle, request: SyncResolve) -> dict[str, Any] | None:
     """What the memory is to say; None where it stays as it is."""
     if request.content is not None:
         return {**bundle.head.fields, "content": request.content}
@@ -119,10 +125,10 @@ def _changed(bundle: Bundle, branch: Rev) -> Mapping[str, Any]:
     base = bundle.revs.get(branch.base)
     if base is not None:
         return changes_between(base.fields, branch.fields)
-    return {name: value for name, value in branch.fields.items() if name not in OWNERS_FIELDS}
+    return {name: value for name, value in branch.fields.items() if name not in OWNER_ONLY_FIELDS}
 
 
-def _settle(engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle) -> None:
+def _settle_branches(engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle) -> None:
     for rev in bundle.waiting:
         values = {"waiting": SETTLED, "key": key, "rev": rev}
         connection.execute(connection.sql("sync")["settle_branch"], values)
@@ -131,12 +137,58 @@ def _settle(engine: Engine, connection: WriteTransaction, key: int, bundle: Bund
     write_derived(connection, key, memory, document_of(memory))
 
 
-def _tell(engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle) -> None:
+def _propagate(engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle) -> None:
     """A laptop tells its server at the next exchange; a server tells the laptops that follow it."""
     laptop = load(connection)
     if laptop is not None:
-        prepare(connection, laptop, laptop.place.sensitive)
+        enqueue_changes(connection, laptop, laptop.place.sensitive)
         enqueue(connection, "resolve", bundle.id, key, Detail(revs=bundle.waiting))
     else:
         connection.note_change(key)
-        note_write(connection, engine.viewer, "sync resolve", [bundle.id])
+        record_write(connection, engine.viewer, "sync resolve", [bundle.id])
+
+
+# Those of a memory's fields that hold words of its own.
+_TEXT_FIELDS = ("content", "title", "expanded_keywords", "source")
+
+
+def refused(engine: Engine, request: SyncRefused) -> tuple[RefusedOperation, ...]:
+    """Also of a store that has left its server. Words that are or were sensitive are masked."""
+    if not is_owner(engine):
+        return ()
+    connection = engine.store.feed.database.read()
+    rows = connection.execute(connection.sql("replica")["parked"]).fetchall()
+    memories = engine.store.memories.get_many(list({row["id"] for row in rows}))
+    return tuple(_refused_operation(row, memories.get(row["id"]), request.reveal) for row in rows)
+
+
+def _refused_operation(row: Row, memory: Memory | None, reveal: bool) -> RefusedOperation:
+    op = msgspec.json.decode(row["body"], type=Op)
+    said: Mapping[str, Any] = op.fields or {one.query or "it was": one.verdict for one in op.feedback}
+    sensitive = said.get("sensitive") or row["reason"] == WRITTEN_WHILE_SENSITIVE or (memory and memory.sensitive)
+    hides = bool(sensitive) and not reveal
+    if hides:
+        said = {name: MASK if name in _TEXT_FIELDS and value else value for name, value in said.items()}
+    return RefusedOperation(
+        op=row["op"],
+        kind=row["kind"],
+        id=row["id"],
+        name=name_of(masked(memory, reveal, LOCAL)) if memory else None,
+        at=row["at"],
+        reason=row["reason"],
+        said=said,
+        masked=hides,
+    )
+
+
+def drop_refused(engine: Engine, request: SyncDrop) -> None:
+    """The user has seen it and lets go of it."""
+    with engine.store.feed.transaction() as connection:
+        values = {"op": request.op}
+        if not is_owner(engine) or not connection.execute(connection.sql("replica")["unpark"], values).rowcount:
+            raise NotFound(f"No operation {request.op} was refused. `trivet sync refused` lists those that were.")
+
+
+def is_owner(engine: Engine) -> bool:
+    """Of a store that can follow a server, which is a file: other users of it follow nobody."""
+    return is_file(engine.settings.path) and engine.viewer in (None, LOCAL)

@@ -15,27 +15,27 @@ from typing import Any
 
 import msgspec
 
-from trivet.secrets.placeholder import Name, filled, names_in
-from trivet.store.sync_records import OWNERS_FIELDS, Bundle, Fields, Rev, ShareRecord, changes_between
+from trivet.secrets.masking import Name, fill_placeholders, placeholder_names
+from trivet.store.sync_records import OWNER_ONLY_FIELDS, Bundle, Fields, Rev, ShareRecord, changes_between
 from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place, Result
 
 Decision = tuple[Result, Bundle]
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_MARKS: Mapping[str, str] = MappingProxyType({})
 # When a memory was made is not what it says.
-_WHEN = "created_at"
+_CREATED_AT = "created_at"
 # The version of ids that were made from names, such as a vault's files.
-_FROM_NAMES = 5
+_NAME_BASED_VERSION = 5
 
 
-def other_id(id: str, user: str) -> str:
+def reassigned_id(id: str, user: str) -> str:
     """What a user's memory is called where its id is somebody else's, or was made from what others may have too."""
     return str(uuid.uuid5(uuid.UUID(id), user))
 
 
-def is_made_of_a_name(id: str) -> bool:
+def is_name_based_id(id: str) -> bool:
     """Another user may have made the same."""
-    return uuid.UUID(id).version == _FROM_NAMES
+    return uuid.UUID(id).version == _NAME_BASED_VERSION
 
 
 # ---- what a server decides
@@ -48,12 +48,12 @@ def create(held: Bundle | None, op: Op, user: str) -> Decision:
         return "applied", Bundle(id=op.id, owner=user, trunk=(msgspec.structs.replace(rev, number=1),))
     if rev.rev in held.revs:
         return "already", held
-    same = any(says_the_same(one.fields, rev.fields) for one in held.trunk)
+    same = any(has_same_content(one.fields, rev.fields) for one in held.trunk)
     return "branched", branched(held, rev, waits=not same)
 
 
-def says_the_same(one: Fields, other: Fields) -> bool:
-    return {**one, _WHEN: None} == {**other, _WHEN: None}
+def has_same_content(one: Fields, other: Fields) -> bool:
+    return {**one, _CREATED_AT: None} == {**other, _CREATED_AT: None}
 
 
 def edit(held: Bundle, op: Op, user: str) -> Decision:
@@ -68,7 +68,7 @@ def edit(held: Bundle, op: Op, user: str) -> Decision:
     return "branched", branched(held, _rev_of(op, user, whole), waits=True)
 
 
-def clashes(head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, str] = NOTHING) -> bool:
+def clashes(head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, str] = NO_MARKS) -> bool:
     """Whether somebody else changed what this edit changes, to something else; or may have, if that is unknown.
 
     `was` are marks of what the writer saw. They count before the base, which a server that was put back may have put
@@ -77,13 +77,13 @@ def clashes(head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, 
 
     def changed(name: str) -> bool:
         if name in was:
-            return mark(head.get(name)) != was[name]
+            return value_mark(head.get(name)) != was[name]
         return base is None or head.get(name) != base.get(name)
 
     return any(changed(name) and head.get(name) != value for name, value in patch.items())
 
 
-def mark(value: object) -> str:
+def value_mark(value: object) -> str:
     """Short, and tells nothing of the text."""
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()
 
@@ -100,7 +100,7 @@ def refusal(held: Bundle | None, op: Op, user: str, access: str | None) -> str |
         return f"It belongs to {held.owner}, who alone can do this."
     if op.kind in ("edit", "resolve") and access == "read":
         return f"It belongs to {held.owner} and is shared with you for reading."
-    if op.kind == "edit" and held.owner != user and OWNERS_FIELDS & op.fields.keys():
+    if op.kind == "edit" and held.owner != user and OWNER_ONLY_FIELDS & op.fields.keys():
         return f"Its owner {held.owner} alone can change the tags, scope, sensitivity, state or times of a memory."
     return None
 
@@ -120,7 +120,7 @@ def scrub(held: Bundle, op: Op) -> Decision:
     return "applied", msgspec.structs.replace(held, trunk=trunk, branches=branches)
 
 
-def without_secrets_of(held: Bundle, op: Op) -> Bundle:
+def redacted_like(held: Bundle, op: Op) -> Bundle:
     """The memory after its owner has said a revision that is here already, by now with secrets taken out of it.
 
     Whoever joins again, or redacts what still waits to be sent, says it so. They go out of every revision that has them
@@ -149,20 +149,20 @@ def redacted(bundle: Bundle) -> tuple[str, ...]:
 
 def is_redacted(clean: Fields, raw: Fields, values: Mapping[Name, str]) -> bool:
     """Whether these are the same words, but for secrets with these values that were taken out of the first."""
-    return _filled_in(clean, values) == _filled_in(raw, values) and _placeholders(clean) > _placeholders(raw)
+    return _with_values(clean, values) == _with_values(raw, values) and _placeholders(clean) > _placeholders(raw)
 
 
 def _placeholders(fields: Fields) -> int:
-    return len(names_in(msgspec.json.encode(fields).decode()))
+    return len(placeholder_names(msgspec.json.encode(fields).decode()))
 
 
-def _filled_in(fields: Any, values: Mapping[Name, str]) -> Any:
+def _with_values(fields: Any, values: Mapping[Name, str]) -> Any:
     if isinstance(fields, str):
-        return filled(fields, values)
+        return fill_placeholders(fields, values)
     if isinstance(fields, Mapping):
-        return {name: _filled_in(value, values) for name, value in fields.items()}
+        return {name: _with_values(value, values) for name, value in fields.items()}
     if isinstance(fields, list | tuple):
-        return [_filled_in(value, values) for value in fields]
+        return [_with_values(value, values) for value in fields]
     return fields
 
 
@@ -188,16 +188,20 @@ def heal(
     if held.owner != brought.owner or not (own or shared):
         return None
     if not own:
-        return "applied", _own_words(held, brought, user)
+        return "applied", _own_revisions(held, brought, user)
     shares = held.shares
     if brought.seq > healed:
-        forward = _begins(brought.trunk, held.trunk)
-        shares = _brought_back(held.shares, brought.shares, taken) if forward else _less(held.shares, brought.shares)
+        forward = _is_prefix(brought.trunk, held.trunk)
+        shares = (
+            _restored_shares(held.shares, brought.shares, taken)
+            if forward
+            else _still_shared(held.shares, brought.shares)
+        )
     shares = tuple(one for one in shares if one.grantee not in ended)
-    return "applied", msgspec.structs.replace(_grown(held, brought), shares=shares)
+    return "applied", msgspec.structs.replace(_with_missing_revisions(held, brought), shares=shares)
 
 
-def _own_words(held: Bundle, brought: Bundle, user: str) -> Bundle:
+def _own_revisions(held: Bundle, brought: Bundle, user: str) -> Bundle:
     """One who may write brings back what they wrote themselves, as the edits that these were.
 
     What an edit was made from may have another name since, if the server was put back before: then it is what it
@@ -207,12 +211,12 @@ def _own_words(held: Bundle, brought: Bundle, user: str) -> Bundle:
         if rev.author == user:
             base = brought.revs.get(rev.base or "", before)
             patch = changes_between(base.fields, rev.fields)
-            allowed = {name: value for name, value in patch.items() if name not in OWNERS_FIELDS}
+            allowed = {name: value for name, value in patch.items() if name not in OWNER_ONLY_FIELDS}
             held = replayed(held, rev, base, allowed)
     return _with_branches(held, [rev for rev in brought.branches if rev.author == user], brought.waiting)
 
 
-def _grown(held: Bundle, brought: Bundle) -> Bundle:
+def _with_missing_revisions(held: Bundle, brought: Bundle) -> Bundle:
     """With all that it lacks of a history, each revision as the edit that it was."""
     before: Rev | None = None
     for rev in brought.trunk:
@@ -238,15 +242,15 @@ def replayed(held: Bundle, rev: Rev, base: Rev | None, patch: Fields) -> Bundle:
     return branched(held, rev, waits=True)
 
 
-def _begins(whole: Sequence[Rev], start: Sequence[Rev]) -> bool:
+def _is_prefix(whole: Sequence[Rev], start: Sequence[Rev]) -> bool:
     return [one.rev for one in whole[: len(start)]] == [one.rev for one in start]
 
 
-def _less(held: Sequence[ShareRecord], brought: Sequence[ShareRecord]) -> tuple[ShareRecord, ...]:
+def _still_shared(held: Sequence[ShareRecord], brought: Sequence[ShareRecord]) -> tuple[ShareRecord, ...]:
     return tuple(share for share in held if share in brought)
 
 
-def _brought_back(
+def _restored_shares(
     held: Sequence[ShareRecord], brought: Sequence[ShareRecord], taken: Set[str]
 ) -> tuple[ShareRecord, ...]:
     """As they are brought; but whoever lost one since may do no more than they may now."""
@@ -282,7 +286,7 @@ def _rev_of(op: Op, user: str, fields: Fields) -> Rev:
 # ---- what a laptop decides
 
 
-def counts(standing: Place, asked: Place, answer: Answer) -> bool:
+def answer_counts(standing: Place, asked: Place, answer: Answer) -> bool:
     """An answer counts only if the laptop still stands exactly where it asked.
 
     Else another process, or an answer that came sooner, has gone on meanwhile; or the server was put back in between,
@@ -295,12 +299,12 @@ def counts(standing: Place, asked: Place, answer: Answer) -> bool:
     return standing.epoch is None or answer.place.epoch == standing.epoch
 
 
-def is_news(epoch: str | None, seq: int, bundle: Bundle) -> bool:
+def is_newer(epoch: str | None, seq: int, bundle: Bundle) -> bool:
     """Whether a bundle is later than what is known. Numbers of two epochs do not compare: the present one counts."""
     return bundle.epoch != epoch or bundle.seq > seq
 
 
-def outside(epoch: str | None) -> str:
+def outside_epoch(epoch: str | None) -> str:
     """Noted for the epoch of a copy that is outside of the laptop's scopes and stays until what waits is sent.
 
     The server has it, so a full pull leaves it alone. But no number came with that, and the one that is known may be of
@@ -309,14 +313,14 @@ def outside(epoch: str | None) -> str:
     return f"outside {epoch or ''}"
 
 
-def moved_on(standing: Place, answer: Acks | Page) -> Place:
+def advanced_place(standing: Place, answer: Acks | Page) -> Place:
     """Acks tell how far the server is, and only a page how far the laptop has read."""
     seq = answer.place.seq if isinstance(answer, Page) else standing.seq
     told = answer.place
     return msgspec.structs.replace(standing, epoch=told.epoch, seq=seq, top=told.top, mark=told.mark)
 
 
-def gone_on(standing: Place, epoch: str, full: bool) -> Place:
+def continued_place(standing: Place, epoch: str, full: bool) -> Place:
     """In another epoch of a server that has all that the laptop saw. A full pull compares by epoch: it begins again."""
     return msgspec.structs.replace(standing, epoch=epoch, seq=0 if full else standing.seq)
 
@@ -326,7 +330,7 @@ def in_scopes(scope: str, scopes: Sequence[str]) -> bool:
     return not scopes or any(scope == one or scope.startswith(f"{one}/") for one in scopes)
 
 
-def stacked(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tuple[Rev, ...]:
+def with_pending_edits(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tuple[Rev, ...]:
     """What the server said, then one's own edits on top, each saying what it changes and no more."""
     revs = list(trunk)
     for rev, patch in pending:
@@ -337,7 +341,7 @@ def stacked(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tupl
     return tuple(revs)
 
 
-def carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundle:
+def merge_carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundle:
     """What must be brought back to a server that was put back: the history of older epochs too, until it has it.
 
     While the old `waits` to be brought, so do its shares, by the rule of `heal`: what was pulled since is the backup's.
@@ -345,7 +349,7 @@ def carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundle:
     if old is None:
         return new
     if waits:
-        shares = old.shares if _begins(old.trunk, new.trunk) else _less(new.shares, old.shares)
+        shares = old.shares if _is_prefix(old.trunk, new.trunk) else _still_shared(new.shares, old.shares)
         new = msgspec.structs.replace(new, shares=shares, seq=max(old.seq, new.seq))
     longer, other = (new, old) if old.head.rev in new.revs else (old, new)
     known = longer.revs
@@ -359,7 +363,7 @@ def is_confirmed(brought: Bundle, bundle: Bundle) -> bool:
     return brought.revs.keys() <= bundle.revs.keys()
 
 
-def must_heal(bundle: Bundle, user: str) -> bool:
+def may_heal(bundle: Bundle, user: str) -> bool:
     """Owners and authors bring back what a server may lack; a reader's copy heals nothing."""
     return bundle.owner == user or any(rev.author == user for rev in bundle.revs.values())
 
@@ -377,7 +381,7 @@ def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
     return [(rev, changes_between(before[rev.rev].fields if rev.rev in before else {}, rev.fields)) for rev in own]
 
 
-def missed(place: Place, horizon: int) -> bool:
+def missed_notices(place: Place, horizon: int) -> bool:
     """Whether notices that a laptop has not read are forgotten: those up to the `horizon`.
 
     One that reads everything needs none of those from before it began; it has seen the server's numbers since.
@@ -385,7 +389,7 @@ def missed(place: Place, horizon: int) -> bool:
     return 0 < place.seq < horizon and not (place.full and place.top >= horizon)
 
 
-def buckets(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
+def head_digests(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
     """A digest of the heads in each of 256 buckets, by the hash of the id: where two stores differ is soon found."""
     listed: dict[str, list[str]] = {}
     for id, rev in heads:

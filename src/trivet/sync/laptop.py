@@ -1,26 +1,35 @@
-"""The laptop's side of sync: takes in an answer of the server, in one transaction with the place it then stands at."""
+"""The laptop's side of sync: takes in an answer of the server, in one transaction with the place it then stands at.
+
+A store begins to follow a server, or stops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from trivet.clock import now
-from trivet.elapsed import look
+from trivet.common.clock import now, read_clock
+from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
-from trivet.store.relational.bundles import read_bundles
+from trivet.settings.locations import is_file
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.feed import last_change
-from trivet.store.sync_records import Bundle
+from trivet.store.relational.tables.sync_bundles import read_bundles
+from trivet.store.relational.tables.sync_feed import SYNC, last_change
+from trivet.store.sync_records import Bundle, Rev, changes_between
 from trivet.sync import core
-from trivet.sync.healing import Healing
+from trivet.sync.core import is_name_based_id, reassigned_id
+from trivet.sync.laptop_state import LaptopState, Pending, load, local_owner, pending_of, save
 from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
-from trivet.sync.outbox import Pending, pending_of
-from trivet.sync.preparing import digest_of_known, prepare, without_unsent
-from trivet.sync.sending import outgoing
-from trivet.sync.sensitivity import agreed
-from trivet.sync.state import LaptopState, load, owner_here, save
+from trivet.sync.outgoing import (
+    digest_of_known,
+    enqueue_changes,
+    next_ops,
+    set_sensitive_allowed,
+    without_unsent_branches,
+)
+from trivet.sync.replica_changes import ReplicaHealing, ReplicaRemoval, rename
 from trivet.types import LOCAL
 
 Asked = tuple[Place, Sequence[Op]]
@@ -37,15 +46,15 @@ class Laptop:
         """Where the laptop stands, and the operations to send; without any it is time to pull."""
         with self._database.transaction() as connection:
             state = self._prepared(connection)
-            return state.standing, outgoing(connection, state, most)
+            return state.standing, next_ops(connection, state, most)
 
     def receive(self, asked: Place, answer: Answer) -> bool:
         """Takes in an answer; False if it came too late to count."""
         with self._database.transaction() as connection:
             state = self._prepared(connection)
-            if not core.counts(state.standing, asked, answer):
+            if not core.answer_counts(state.standing, asked, answer):
                 return False
-            took = _Taking(self.engine, connection, state)
+            took = _AnswerApplier(self.engine, connection, state)
             if isinstance(answer, OtherEpoch):
                 state = took.epoch(answer)
             elif isinstance(answer, Acks):
@@ -62,11 +71,11 @@ class Laptop:
     def _prepared(self, connection: WriteTransaction) -> LaptopState:
         state = load(connection)
         assert state is not None, "only a store that joined is asked"
-        state = agreed(connection, state, state.place.sensitive and self.engine.settings.sync_sensitive)
-        return prepare(connection, state, state.place.sensitive)
+        state = set_sensitive_allowed(connection, state, state.place.sensitive and self.engine.settings.sync_sensitive)
+        return enqueue_changes(connection, state, state.place.sensitive)
 
 
-class _Taking(Healing):
+class _AnswerApplier(ReplicaHealing):
     """One answer, within its transaction."""
 
     def in_contact(self, state: LaptopState) -> LaptopState:
@@ -74,29 +83,29 @@ class _Taking(Healing):
             show_others(self._connection)
         # What is written here is no news to send.
         last = last_change(self._connection)
-        return msgspec.structs.replace(state, contact=now(), hidden=False, away=0.0, looked=look(), change=last)
+        return msgspec.structs.replace(state, contact=now(), hidden=False, away=0.0, looked=read_clock(), change=last)
 
     def acks(self, answer: Acks) -> LaptopState:
         for ack in answer.acks:
             self._ack(ack)
         if answer.tags is not None:
             self._set_tag_shares(answer.tags)
-        return msgspec.structs.replace(self._state, place=core.moved_on(self._state.place, answer))
+        return msgspec.structs.replace(self._state, place=core.advanced_place(self._state.place, answer))
 
     def page(self, answer: Page) -> LaptopState:
         ids = [item.id for item in answer.items if isinstance(item, Bundle)]
-        self._fresh = set(ids) - self._heard_of(ids)
+        self._fresh = set(ids) - self._known_ids(ids)
         for item in answer.items:
             self.take(item)
         if answer.tags is not None:
             self._set_tag_shares(answer.tags)
-        place = core.moved_on(self._state.place, answer)
+        place = core.advanced_place(self._state.place, answer)
         if self._state.full and not answer.more:
             self._finish_full_pull(place.epoch or "")
             return msgspec.structs.replace(self._state, place=place, full=False)
         return msgspec.structs.replace(self._state, place=place)
 
-    def _heard_of(self, ids: Sequence[str]) -> set[str]:
+    def _known_ids(self, ids: Sequence[str]) -> set[str]:
         listed = {"ids": msgspec.json.encode(ids).decode()}
         return {row[0] for row in self._connection.execute(self._sql["heard_of"], listed).fetchall()}
 
@@ -110,7 +119,7 @@ class _Taking(Healing):
             mine = msgspec.structs.replace(mine, id=ack.id)
         if mine.kind == "purge" and ack.id != mine.id:  # ours had got another id; the one we knew is somebody else's
             self._connection.execute(self._sql["unbury"], {"id": mine.id})
-            self._bury(ack.id, self._user, mine.rev)
+            self._record_purge(ack.id, self._user, mine.rev)
         if ack.result == "refused":
             self._park(mine, ack.reason)
             if mine.kind == "feedback":
@@ -118,7 +127,7 @@ class _Taking(Healing):
                     self._connection.execute(self._sql[name], {"key": mine.memory})
         self._connection.execute(self._sql["dequeue"], {"op": ack.op})
         if ack.result != "refused" and isinstance(ack.item, Withheld):
-            self._lies_beside_there(mine)
+            self._mark_branch_sent(mine)
         if ack.item is not None:
             self.take(ack.item)
         elif self._replica(mine.id) is not None:
@@ -126,14 +135,14 @@ class _Taking(Healing):
         if mine.kind == "heal" and isinstance(ack.item, Bundle):
             self._confirm(ack.item)
 
-    def _lies_beside_there(self, mine: Pending) -> None:
+    def _mark_branch_sent(self, mine: Pending) -> None:
         """What lay beside here alone. Of a sensitive memory the server does not tell that it has it now."""
         replica = self._replica(mine.id)
         if replica is None or mine.kind != "create":
             return
         key = replica["memory"]
         self._connection.execute(self._sql["beside_there"], {"key": key, "rev": mine.rev})
-        bundle = without_unsent(self._connection, key, read_bundles(self._connection, [key])[key])
+        bundle = without_unsent_branches(self._connection, key, read_bundles(self._connection, [key])[key])
         digest = digest_of_known(bundle, replica["revision"])
         self._connection.execute(self._sql["set_digest"], {"id": mine.id, "digest": digest})
 
@@ -141,14 +150,14 @@ class _Taking(Healing):
         if isinstance(item, Bundle):
             self._take_bundle(item)
         elif isinstance(item, Purged):
-            self._bury(item.id, item.owner, item.first_rev)
+            self._record_purge(item.id, item.owner, item.first_rev)
         elif isinstance(item, Gone):
             replica = self._replica(item.id)
             if replica is not None and replica["access"] != "own":
                 self._remove(item.id, "It is not shared with you any longer.")
         elif isinstance(item, Outside):
             for id in item.ids:
-                self._let_go(id, item.redacted)
+                self._drop_out_of_scope(id, item.redacted)
         else:
             self._withhold(item)
 
@@ -158,31 +167,125 @@ class _Taking(Healing):
         else:
             self._take_known(bundle)
         if not core.in_scopes(bundle.head.fields.get("scope", ""), self._state.place.scopes):
-            self._let_go(bundle.id)
+            self._drop_out_of_scope(bundle.id)
 
     def _take_known(self, bundle: Bundle) -> None:
         """One that this laptop may have heard of, or has something under its id."""
-        if self._is_buried(bundle.id):
+        if self._is_purged(bundle.id):
             return
         if bundle.owner != self._user and self._is_ours(bundle.id):
-            self._rename(bundle.id, core.other_id(bundle.id, self._user))  # ours steps aside at once
-        elif self._is_of_another_than(bundle):
+            self._rename(bundle.id, core.reassigned_id(bundle.id, self._user))  # ours steps aside at once
+        elif self._has_other_owner(bundle):
             self._remove(bundle.id, "The server that has been put back has somebody else's memory under its id.")
         replica = self._replica(bundle.id)
         known = (replica["epoch"], replica["seq"]) if replica is not None else None
         # The same number is the same state, and tells anew what an operation that was refused had hidden.
-        if known is None or known == (bundle.epoch, bundle.seq) or core.is_news(*known, bundle):
+        if known is None or known == (bundle.epoch, bundle.seq) or core.is_newer(*known, bundle):
             self._write(bundle)
         else:
             self._settle(bundle.id)
 
-    def _is_of_another_than(self, bundle: Bundle) -> bool:
+    def _has_other_owner(self, bundle: Bundle) -> bool:
         """What somebody shared in an earlier life of the server may have had the id that is given to another's now."""
         row = self._row(bundle.id)
-        return row is not None and row["owner"] not in (LOCAL, owner_here(self._state, bundle.owner))
+        return row is not None and row["owner"] not in (LOCAL, local_owner(self._state, bundle.owner))
 
 
 def show_others(connection: WriteTransaction) -> None:
     connection.execute(connection.sql("replica")["show_others"], {"at": now()})
     for row in connection.execute(connection.sql("replica")["others"]).fetchall():
         connection.note_change(row[0])
+
+
+def join(
+    engine: Engine, url: str, user: str, sensitive: bool = False, scopes: Sequence[str] | None = None
+) -> LaptopState:
+    """Everything that is here becomes the user's, and is sent at the next exchange. Nothing is lost if it fails.
+
+    With `scopes` the store then holds what is in these. A store that joined before holds others from now on; none
+    named, it holds everything again.
+    """
+    if not is_file(engine.settings.path):
+        raise InvalidInput("Only a store in a file can follow a server. Give its path with --path.")
+    with engine.store.feed.transaction() as connection:
+        known = load(connection)
+        if known is not None and (known.url, known.user) != (url, user):
+            raise Conflict(f"This store follows {known.url} as {known.user} already. Run `trivet sync leave` first.")
+        if known is not None:
+            return known if scopes is None else _changed_scopes(connection, known, scopes)
+        if engine.store.feed.state(connection) is not None:
+            raise Conflict("Laptops follow this store, so it cannot follow another one.")
+        _rename_name_based_ids(engine, connection, user)
+        place = Place(sensitive=sensitive, scopes=tuple(sorted(set(scopes or ()))))
+        state = LaptopState(url=url, user=user, place=place, full=True)
+        save(connection, state)
+    return state
+
+
+def _changed_scopes(connection: WriteTransaction, known: LaptopState, scopes: Sequence[str]) -> LaptopState:
+    """Everything is read again: what is outside is told, and what was outside comes."""
+    wanted = tuple(sorted(set(scopes)))
+    if wanted == known.place.scopes:
+        return known
+    connection.execute(connection.sql("replica")["doubt_all"])
+    place = msgspec.structs.replace(known.place, scopes=wanted, seq=0)
+    state = msgspec.structs.replace(known, place=place, full=True)
+    save(connection, state)
+    return state
+
+
+def _rename_name_based_ids(engine: Engine, connection: WriteTransaction, user: str) -> None:
+    for (id,) in connection.execute(connection.sql("replica")["ids"]).fetchall():
+        row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        if row["owner"] == LOCAL and is_name_based_id(id):
+            rename(engine, connection, id, reassigned_id(id, user))
+
+
+class _Leaving(ReplicaRemoval):
+    def remove_shared_copies(self) -> None:
+        for row in self._connection.execute(self._sql["all"]).fetchall():
+            if row["access"] != "own":
+                self._remove(row["id"], self._reason)
+
+    def keep_branches(self) -> None:
+        """Another server would not be sent it, and tells the memory without it."""
+        for row in self._connection.execute(self._sql["beside"]).fetchall():
+            key, rev = row["memory"], row["rev"]
+            bundle = read_bundles(self._connection, [key])[key]
+            self._keep(bundle, bundle.revs[rev])
+        for row in self._connection.execute(self._sql["all_carried"]).fetchall():
+            self._keep_carried(read_bundles(self._connection, [row["memory"]]), row)
+
+    def _keep_carried(self, held: Mapping[int, Bundle], row: Any) -> None:
+        """Of what a server that was put back has still to be brought, all that the history here does not have."""
+        carried = msgspec.json.decode(row["bundle"], type=Bundle)
+        known = held[row["memory"]].revs if row["memory"] in held else {}
+        for rev in carried.revs.values():
+            if rev.rev not in known:
+                self._keep(carried, rev)
+
+    def _keep(self, bundle: Bundle, rev: Rev) -> None:
+        before = bundle.revs.get(rev.base or "")
+        fields = changes_between(before.fields if before else {}, rev.fields)
+        self._park_op(Op(op=rev.rev, kind="edit", id=bundle.id, rev=rev.rev, fields=fields), self._reason)
+
+    @property
+    def _reason(self) -> str:
+        return f"This store no longer follows {self._state.url}."
+
+
+def leave(engine: Engine) -> None:
+    """The store follows nobody any more. What it holds stays, others' memories go; what waited for these is kept."""
+    with engine.store.feed.transaction() as connection:
+        sql, state = connection.sql("replica"), load(connection)
+        if state is not None:
+            leaving = _Leaving(engine, connection, enqueue_changes(connection, state, state.place.sensitive))
+            leaving.remove_shared_copies()
+            leaving.keep_branches()
+        connection.execute("DELETE FROM meta WHERE name = :name", {"name": SYNC})
+        connection.execute(sql["untold"])
+        connection.execute(sql["forget_purges"])
+        connection.execute(sql["purge_again"])
+        connection.execute(sql["forget_waiting"])
+        for table in ("replica", "replica_link", "replica_share", "carried"):
+            connection.execute(f"DELETE FROM {table}")

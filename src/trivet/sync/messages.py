@@ -1,4 +1,7 @@
-"""What a laptop and its server say to each other. A newer side may add fields; an older one leaves them alone."""
+"""What a laptop and its server say to each other. A newer side may add fields; an older one leaves them alone.
+
+What both sides demand of what they are told before any of it is written: the other may be broken, or a stranger.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ from typing import Literal, get_args
 
 import msgspec
 
-from trivet.store.sync_records import Bundle, FeedbackRecord, Fields, LinkRecord, Number, ShareRecord
+from trivet.common.clock import parse_time
+from trivet.common.ids import check_id
+from trivet.errors import InvalidInput
+from trivet.store.sync_records import KNOWN_FIELDS, Bundle, FeedbackRecord, Fields, LinkRecord, Number, ShareRecord
 
 # The protocols that this Trivet speaks.
 OLDEST_PROTOCOL = 1
@@ -175,7 +181,7 @@ class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
     sum: str
 
 
-class VectorsTold(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
+class VectorsSummary(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
     """The last line. `identity` is empty where the server has another model, or prepares texts otherwise."""
 
     identity: str
@@ -192,3 +198,69 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     protocol: Number
     place: Place
     limit: Number = 500
+
+
+MAX_INTEGER = 2**63 - 1
+# What a revision may say in fields that this Trivet does not know: as much as in the one that it knows best.
+MAX_UNKNOWN_BYTES = 32 * 2**10
+
+
+def check_op(op: Op) -> None:
+    """What a server demands of an operation: a laptop may be broken too, or somebody who has a key."""
+    lacks = next((name for name in _NEEDS.get(op.kind, ()) if getattr(op, name) is None), None)
+    if lacks:
+        raise InvalidInput(f"{op.kind}: it lacks its {lacks}.")
+    if op.kind in ("create", "edit") or op.rev is not None:
+        _check_rev(op.rev or "", op.fields)
+    if op.link is not None and op.link.created_at:
+        parse_time(op.link.created_at, "created_at")
+    if op.bundle is not None:
+        wrong = "that is another than it names" if op.bundle.id != op.id else bundle_fault(op.bundle)
+        if wrong:
+            raise InvalidInput(f"{op.kind}: it brings a memory {wrong}.")
+        for one in op.bundle.revs.values():
+            _check_rev(one.rev, one.fields)
+
+
+_NEEDS = {
+    **dict.fromkeys(("create", "edit"), ("rev",)),
+    **dict.fromkeys(("share", "unshare", "share_tag", "unshare_tag"), ("share",)),
+    **dict.fromkeys(("link", "unlink"), ("link",)),
+    "heal": ("bundle",),
+}
+
+
+def _check_rev(rev: str, fields: Fields) -> None:
+    check_id(rev, "rev")
+    if not is_storable(fields):
+        raise InvalidInput("A revision says a number that no store can keep.")
+    unknown = {name: value for name, value in fields.items() if name not in KNOWN_FIELDS}
+    if len(msgspec.json.encode(unknown)) > MAX_UNKNOWN_BYTES:
+        raise InvalidInput("A revision says more in fields of another Trivet than this server keeps.")
+
+
+def is_storable(fields: Fields) -> bool:
+    """Whether all its numbers are of 64 bits, and those that stand in columns too."""
+    source = fields.get("source")
+    lines = source.values() if isinstance(source, dict) else ()
+    if any(isinstance(line, int) and not 0 <= line <= MAX_INTEGER for line in lines):
+        return False
+    try:
+        msgspec.json.encode(fields)
+    except (OverflowError, ValueError):
+        return False
+    return True
+
+
+def bundle_fault(bundle: Bundle) -> str | None:
+    """What is wrong with a history, or None."""
+    if [one.number for one in bundle.trunk] != list(range(1, len(bundle.trunk) + 1)) or not bundle.trunk:
+        return "without a history from its first revision on"
+    if any(one.number for one in bundle.branches):
+        return "with a branch that stands in its history"
+    names = [one.rev for one in (*bundle.trunk, *bundle.branches)]
+    if len(set(names)) != len(names):
+        return "with a revision twice"
+    if not all(map(is_storable, (one.fields for one in (*bundle.trunk, *bundle.branches)))):
+        return "with a number that no store can keep"
+    return None if set(bundle.waiting) <= set(names) else "with a conflict that it does not have"

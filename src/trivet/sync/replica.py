@@ -9,35 +9,42 @@ from typing import Any
 
 import msgspec
 
-from trivet.clock import now
+from trivet.common.clock import now
 from trivet.memory.engine import Engine
-from trivet.memory.redact import redact_one
+from trivet.memory.lifecycle import redact_one
 from trivet.memory.remember import document_of
-from trivet.secrets.seal import unseal
-from trivet.store.relational.bundles import put_bundle, read_bundles
+from trivet.secrets.guard import unseal
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.memories import restate
+from trivet.store.relational.tables.memory_rows import update_superseded_state
+from trivet.store.relational.tables.sync_bundles import put_bundle, read_bundles
 from trivet.store.sync_records import Access, Bundle, LinkRecord, Rev, ShareRecord, changes_between
 from trivet.sync import core
-from trivet.sync.messages import Op
-from trivet.sync.outbox import (
+from trivet.sync.laptop_state import (
     Detail,
     Ends,
+    LaptopState,
     Pending,
     Shares,
     enqueue,
+    local_owner,
     pending,
     with_pending_links,
     with_pending_shares,
 )
-from trivet.sync.preparing import digest_of_known, prepare_feedback, prepare_memories
-from trivet.sync.sending import said, told, unsent
-from trivet.sync.state import LaptopState, owner_here
+from trivet.sync.messages import Op
+from trivet.sync.outgoing import (
+    digest_of_known,
+    prepare_feedback,
+    prepare_memories,
+    revision_of,
+    server_bundle,
+    unsent_edits,
+)
 from trivet.types import LOCAL, Permission
 
 WRITTEN_WHILE_SENSITIVE = "It was written while the memory was sensitive, and stays on this machine."
-UNKNOWN_THERE = "The server has another memory under its id, and does not know this one."
-LAY_BESIDE = "It lay beside the memory where somebody had settled a clash, and this server does not know it."
+UNKNOWN_ON_SERVER = "The server has another memory under its id, and does not know this one."
+UNKNOWN_BRANCH = "It lay beside the memory where somebody had settled a clash, and this server does not know it."
 
 
 class Replica:
@@ -53,10 +60,10 @@ class Replica:
 
     def _settle(self, id: str) -> None:
         """What the server last told, with the edits that still wait on top."""
-        if not self._stays_here(id):
-            self._write(told(self._connection, self._state, self._replica(id)))
+        if not self._is_withheld(id):
+            self._write(server_bundle(self._connection, self._state, self._replica(id)))
 
-    def _stays_here(self, id: str) -> bool:
+    def _is_withheld(self, id: str) -> bool:
         """Sensitive, so that the server was never told what it says now."""
         row = self._row(id)
         return row is not None and row["owner"] == LOCAL and bool(row["sensitive"]) and not self._state.place.sensitive
@@ -66,25 +73,25 @@ class Replica:
         fresh = bundle.id in self._fresh
         waiting = [] if fresh else self._pending(bundle.id)
         differing = {} if fresh else self._differing(bundle)
-        taken_out = self._taken_out(bundle, differing)
-        bundle = self._as_redacted(bundle, waiting, taken_out)
+        taken_out = self._redacted_here(bundle, differing)
+        bundle = self._with_redactions(bundle, waiting, taken_out)
         rewritten = bool(differing.keys() - taken_out.keys())
         known = bundle.revs
         moved = {rev.rev for rev, _ in more}
-        before = unsent(self._connection, self._state, bundle.id, moved) if waiting else []
+        before = unsent_edits(self._connection, self._state, bundle.id, moved) if waiting else []
         edits = [one for one in (*before, *more) if one[0].rev not in known]
-        created = [said(self._connection, one) for one in waiting if one.kind == "create"]
+        created = [revision_of(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
         beside = tuple(msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known)
         local = msgspec.structs.replace(
             bundle,
-            trunk=core.stacked(bundle.trunk, edits),
+            trunk=core.with_pending_edits(bundle.trunk, edits),
             branches=(*bundle.branches, *beside),
             waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
         )
         if not fresh:
-            self._park_untold(local)
-        owner = owner_here(self._state, bundle.owner)
+            self._park_unsent(local)
+        owner = local_owner(self._state, bundle.owner)
         with self._engine.store.feed.erasing() if rewritten else nullcontext():
             key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in beside}, fresh)
         self._connection.execute(
@@ -111,7 +118,7 @@ class Replica:
         if rewritten and bundle.access == "own":
             self._redact_beside(bundle.id)
 
-    def _as_redacted(self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]) -> Bundle:
+    def _with_redactions(self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]) -> Bundle:
         """While a redaction waits to be sent, what it rewrote stays so, whatever the server still says."""
         row = self._row(bundle.id)
         revs = {rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs} | taken_out.keys()
@@ -129,16 +136,16 @@ class Replica:
         row, replica = self._row(bundle.id), self._replica(bundle.id)
         if row is None or (replica and digest_of_known(bundle, replica["revision"]) == replica["digest"]):
             return {}
-        told, key = bundle.revs, int(row["key"])
+        server_bundle, key = bundle.revs, int(row["key"])
         return {
             rev.rev: rev
             for rev in read_bundles(self._connection, [key])[key].revs.values()
-            if rev.rev in told
-            and rev.fields != told[rev.rev].fields
+            if rev.rev in server_bundle
+            and rev.fields != server_bundle[rev.rev].fields
             and (replica is None or rev.number <= replica["revision"])
         }
 
-    def _taken_out(self, bundle: Bundle, differing: Mapping[str, Rev]) -> dict[str, Rev]:
+    def _redacted_here(self, bundle: Bundle, differing: Mapping[str, Rev]) -> dict[str, Rev]:
         """Those out of which the owner took secrets on this very laptop, which has their values.
 
         Where it did so while it followed nobody, and where the server was put back to before it.
@@ -147,8 +154,10 @@ class Replica:
             return {}
         keys, sealed = self._engine.guard.keys, self._engine.store.secrets.of(bundle.id)
         values = {(one.kind, one.number): unseal(keys, bundle.id, one) for one in sealed}
-        told = bundle.revs
-        return {id: rev for id, rev in differing.items() if core.is_redacted(rev.fields, told[id].fields, values)}
+        server_bundle = bundle.revs
+        return {
+            id: rev for id, rev in differing.items() if core.is_redacted(rev.fields, server_bundle[id].fields, values)
+        }
 
     def _redact_beside(self, id: str) -> None:
         """What waits to be brought back or was refused may say the secret too."""
@@ -158,7 +167,7 @@ class Replica:
             assert key is not None, "just read"
             prepare_memories(self._connection, [key], self._user, self._state.place.sensitive)
 
-    def _park_untold(self, local: Bundle, here: str | None = None) -> None:
+    def _park_unsent(self, local: Bundle, here: str | None = None) -> None:
         """Words that the server does not know, that do not wait to be sent, and that would go: `local` stays.
 
         The memory may be `here` under another id, which it has had so far.
@@ -170,29 +179,29 @@ class Replica:
         row, replica = self._row(id), self._replica(id)
         if row is None or row["owner"] != LOCAL or (replica is not None and row["revision"] <= replica["revision"]):
             return
-        known, told = local.revs, replica["revision"] if replica is not None else 0
+        known, server_revision = local.revs, replica["revision"] if replica is not None else 0
         bundle = read_bundles(self._connection, [int(row["key"])])[int(row["key"])]
         for last, rev in pairwise((None, *bundle.trunk)):
             assert rev is not None, "only the first has none before it"
             sensitive = bool(rev.fields.get("sensitive"))
-            if rev.number <= told and not sensitive:
+            if rev.number <= server_revision and not sensitive:
                 continue
             if rev.rev in known and (not sensitive or known[rev.rev].fields == rev.fields):
                 continue
-            self._park_lost(local, last, rev, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_THERE)
+            self._park_lost(local, last, rev, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_ON_SERVER)
         if replica is None:  # it followed another server, or this one in another life
             for rev in bundle.branches:
                 if rev.rev not in known:
-                    self._park_lost(local, bundle.revs.get(rev.base or ""), rev, LAY_BESIDE)
+                    self._park_lost(local, bundle.revs.get(rev.base or ""), rev, UNKNOWN_BRANCH)
 
     def _park_lost(self, local: Bundle, last: Rev | None, rev: Rev, reason: str) -> None:
         """What a revision says otherwise than the one before it and than the memory says now."""
         patch = changes_between(last.fields if last else {}, rev.fields)
         lost = {name: value for name, value in patch.items() if local.head.fields.get(name) != value}
         if lost.keys() - {"sensitive"}:
-            self._put_parked(Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost), reason)
+            self._park_op(Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost), reason)
 
-    def _put_parked(self, op: Op, reason: str) -> None:
+    def _park_op(self, op: Op, reason: str) -> None:
         values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}
         self._connection.execute(self._sql["park"], {**values, "body": msgspec.json.encode(op).decode()})
 
@@ -204,26 +213,33 @@ class Replica:
         prepare_feedback(self._connection, [key], self._state.place.sensitive)
 
     def _set_shares(
-        self, key: int, id: str, told: Sequence[ShareRecord], waiting: Sequence[Pending], access: Access = "own"
+        self,
+        key: int,
+        id: str,
+        server_bundle: Sequence[ShareRecord],
+        waiting: Sequence[Pending],
+        access: Access = "own",
     ) -> None:
         """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
-        ended = self._ended_shares(id, told, waiting)
+        ended = self._ended_shares(id, server_bundle, waiting)
         self._connection.execute(self._sql["delete_shares"], {"id": id})
-        for grantee, permission in [*ended, *((one.grantee, one.permission) for one in told)]:
+        for grantee, permission in [*ended, *((one.grantee, one.permission) for one in server_bundle)]:
             values = {"id": id, "tag": "", "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
-        known: Shares = {("", one.grantee): one.permission for one in told}
+        known: Shares = {("", one.grantee): one.permission for one in server_bundle}
         wanted = {grantee: permission for (_, grantee), permission in with_pending_shares(known, waiting).items()}
         if access != "own":
             wanted = {} if self._state.hidden else {LOCAL: access}
         self._share_with(key, wanted)
 
-    def _ended_shares(self, id: str, told: Sequence[ShareRecord], waiting: Sequence[Pending]) -> list[tuple[str, str]]:
+    def _ended_shares(
+        self, id: str, server_bundle: Sequence[ShareRecord], waiting: Sequence[Pending]
+    ) -> list[tuple[str, str]]:
         """Those that are no longer told, unless they wait to be brought back to a server that was put back."""
         known = self._connection.execute(self._sql["ended_shares"], {"id": id}).fetchall()
         if not any(one.kind == "heal" for one in waiting):
             known += self._connection.execute(self._sql["shares"], {"id": id}).fetchall()
-        grantees = {one.grantee for one in told}
+        grantees = {one.grantee for one in server_bundle}
         return [(row["grantee"], "ended") for row in known if row["grantee"] not in grantees]
 
     def _share_with(self, key: int, wanted: Mapping[str, Permission]) -> None:
@@ -240,16 +256,16 @@ class Replica:
             self._connection.note_change(key)
 
     def _set_tag_shares(self, tags: Sequence[ShareRecord]) -> None:
-        told: Shares = {(one.tag, one.grantee): one.permission for one in tags}
-        wanted = with_pending_shares(told, self._pending(""))
+        server_bundle: Shares = {(one.tag, one.grantee): one.permission for one in tags}
+        wanted = with_pending_shares(server_bundle, self._pending(""))
         known = self._connection.execute(self._sql["shares"], {"id": ""}).fetchall()
         known += self._connection.execute(self._sql["ended_shares"], {"id": ""}).fetchall()
-        ended = {(row["tag"], row["grantee"]) for row in known} - told.keys()
+        ended = {(row["tag"], row["grantee"]) for row in known} - server_bundle.keys()
         rows = self._connection.execute(self._sql["own_tag_shares"]).fetchall()
         for tag, grantee in {(row["tag"], row["grantee"]) for row in rows} - wanted.keys():
             self._connection.execute(self._sql["delete_tag_share"], {"tag": tag, "grantee": grantee})
         self._connection.execute(self._sql["delete_shares"], {"id": ""})
-        for (tag, grantee), permission in told.items():
+        for (tag, grantee), permission in server_bundle.items():
             values = {"id": "", "tag": tag, "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
         for tag, grantee in sorted(ended):
@@ -261,22 +277,22 @@ class Replica:
 
     def _set_links(self, key: int, id: str, links: Sequence[LinkRecord], waiting: Sequence[Pending]) -> None:
         """The server's complete set and what waits to be sent, between memories that are here."""
-        told = {one.ends: one for one in links}
+        server_bundle = {one.ends: one for one in links}
         held = {one.ends: one for one in read_bundles(self._connection, [key])[key].links}
-        ids = {id} | {end for ends in (*told, *held) for end in (ends[0], ends[2])}
+        ids = {id} | {end for ends in (*server_bundle, *held) for end in (ends[0], ends[2])}
         queued = [one for end in sorted(ids) for one in (waiting if end == id else self._pending(end))]
-        wanted = {ends for ends in with_pending_links(told.keys(), queued) if id in (ends[0], ends[2])}
+        wanted = {ends for ends in with_pending_links(server_bundle.keys(), queued) if id in (ends[0], ends[2])}
         self._connection.execute(self._sql["delete_links"], {"id": id})
-        for ends in told:
+        for ends in server_bundle:
             if self._is_here(ends):
                 values = dict(zip(("source", "kind", "target"), ends, strict=True))
                 self._connection.execute(self._sql["put_link"], values)
         for ends in held.keys() - wanted:
-            if self._takes_part(ends[0]) and self._takes_part(ends[2]):
+            if self._is_synced(ends[0]) and self._is_synced(ends[2]):
                 self._unlink(ends)
         for ends in wanted - held.keys():
             if self._is_here(ends):
-                self._link(ends, told[ends].created_at if ends in told else "")
+                self._link(ends, server_bundle[ends].created_at if ends in server_bundle else "")
 
     def _link(self, ends: Ends, at: str) -> None:
         source, target = self._key(ends[0]), self._key(ends[2])
@@ -293,13 +309,13 @@ class Replica:
     def _after_link(self, source: int | None, target: int | None) -> None:
         for key in (source, target):
             if key is not None:
-                restate(self._connection, key)
+                update_superseded_state(self._connection, key)
                 self._connection.note_change(key)
 
     def _is_here(self, ends: Ends) -> bool:
         return self._key(ends[0]) is not None and self._key(ends[2]) is not None
 
-    def _takes_part(self, id: str) -> bool:
+    def _is_synced(self, id: str) -> bool:
         return self._replica(id) is not None
 
     def _replica(self, id: str) -> Any:
@@ -319,5 +335,5 @@ class Replica:
     def _pending(self, id: str) -> list[Pending]:
         return pending(self._connection, id)
 
-    def _is_buried(self, id: str) -> bool:
+    def _is_purged(self, id: str) -> bool:
         return self._connection.execute(self._connection.sql("sync")["tombstone"], {"id": id}).fetchone() is not None

@@ -14,12 +14,12 @@ import msgspec
 from trivet.errors import StoreError
 from trivet.memory.engine import Engine
 from trivet.memory_fields import as_json
-from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import Connection, WriteTransaction
-from trivet.store.relational.feed import Event, ServerState
+from trivet.store.relational.tables.sync_bundles import read_bundles
+from trivet.store.relational.tables.sync_feed import FeedEvent, ServerState
 from trivet.store.sync_records import ShareRecord
 from trivet.sync import core
-from trivet.sync.applying import Applying, Outcome, SoFar
+from trivet.sync.apply_ops import OpApplier, Outcome, PushProgress
 from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
 
 # A request must be answered before the server's limit; the first numbering of a large store goes on with the next.
@@ -29,47 +29,47 @@ NUMBERING = "The server is still numbering its memories for the first laptop. It
 
 def push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
     """All in one transaction; where the store refuses that, each in its own, so that one cannot hold up the others."""
-    engine = _taking(engine, place)
+    engine = _with_sensitive_setting(engine, place)
     try:
-        return _push(engine, place, ops, SoFar())
+        return _push(engine, place, ops, PushProgress())
     except StoreError:
         if len(ops) == 1:
             raise
     acks: list[Ack] = []
-    so_far = SoFar()
+    progress = PushProgress()
     tags: tuple[ShareRecord, ...] | None = None
     for op in ops:
-        trial = so_far.copied()  # what is rolled back gave no id
+        trial = progress.copied()  # what is rolled back gave no id
         try:
             answer = _push(engine, place, [op], trial)
         except StoreError as error:
-            so_far.waiting.add(op.id)
+            progress.waiting.add(op.id)
             acks.append(Ack(op=op.op, result="later", id=op.id, reason=str(error)))
             continue
         if not isinstance(answer, Acks):
             return answer
-        so_far = trial
+        progress = trial
         acks += answer.acks
         place, tags = answer.place, answer.tags or tags
     return Acks(place=place, acks=tuple(acks), tags=tags)
 
 
-def _push(engine: Engine, place: Place, ops: Sequence[Op], so_far: SoFar) -> Answer:
+def _push(engine: Engine, place: Place, ops: Sequence[Op], progress: PushProgress) -> Answer:
     feed = engine.store.feed
     if _catch_up(engine).unfinished:
         acks = tuple(Ack(op=op.op, result="later", id=op.id, reason=NUMBERING) for op in ops)
         return Acks(place=place, acks=acks)
     with feed.transaction() as connection:
-        state = _standing(engine, connection, place)
+        state = _check_epoch(engine, connection, place)
         if isinstance(state, OtherEpoch):
             return state
-        pushed = Applying(engine, connection, so_far)
+        pushed = OpApplier(engine, connection, progress)
         outcomes = [pushed.take(op) for op in ops]
         tagged = any(op.kind in ("share_tag", "unshare_tag") for op in ops)
         state = feed.number(connection, marks=tagged)
         for id, seq in pushed.healed.items():
             connection.execute(connection.sql("sync")["set_healed"], {"id": id, "seq": seq})
-        if place.epoch is not None and core.missed(place, state.horizon):
+        if place.epoch is not None and core.missed_notices(place, state.horizon):
             # Else it would hear how far the server is, and take itself for one that has read what is forgotten. What it
             # sent is done; it sends that again, and hears so.
             return OtherEpoch(epoch=state.epoch, again=True)
@@ -90,13 +90,13 @@ def _catch_up(engine: Engine) -> ServerState:
             return state
 
 
-def caught_up(engine: Engine) -> ServerState:
+def numbered_state(engine: Engine) -> ServerState:
     """The server's numbers, after what is to be numbered was."""
     state = engine.store.feed.state()
     return _catch_up(engine) if state is None or engine.store.feed.is_behind(state) else state
 
 
-def _taking(engine: Engine, place: Place) -> Engine:
+def _with_sensitive_setting(engine: Engine, place: Place) -> Engine:
     """Sensitive memories travel only where both sides allow it."""
     allowed = engine.settings.sync_sensitive and place.sensitive
     return msgspec.structs.replace(engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed))
@@ -109,14 +109,14 @@ def digests(engine: Engine, scopes: Sequence[str] = ()) -> dict[str, str]:
         _catch_up(engine)
     with feed.snapshot() as connection:
         rows = connection.execute(connection.sql("sync")["heads"], {"viewer": engine.viewer}).fetchall()
-    return core.buckets((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
+    return core.head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
 
 
 def place_of(state: ServerState, seq: int | None = None) -> Place:
     return Place(epoch=state.epoch, seq=state.seq if seq is None else seq, top=state.top, mark=state.mark)
 
 
-def _standing(engine: Engine, connection: WriteTransaction, place: Place) -> ServerState | OtherEpoch:
+def _check_epoch(engine: Engine, connection: WriteTransaction, place: Place) -> ServerState | OtherEpoch:
     """The server's numbers, if the laptop's are of the same life. A mark that is not ours: we were put back.
 
     Whoever knows a mark of ours saw nothing that we lack, in whatever epoch that was. So a laptop that claims a mark
@@ -137,7 +137,7 @@ def _standing(engine: Engine, connection: WriteTransaction, place: Place) -> Ser
 def _ack(engine: Engine, connection: Connection, state: ServerState, op: Op, outcome: Outcome) -> Ack:
     """Whatever became of the operation, its memory is told as it stands now."""
     result, id, reason = outcome
-    item = present(engine, connection, state, id) if id else None
+    item = current_item(engine, connection, state, id) if id else None
     if result not in ("refused", "later") and op.kind != "purge":
         result = "purged" if isinstance(item, Purged) else "gone" if isinstance(item, Gone) else result
     if result == "refused" and isinstance(item, Gone):
@@ -145,7 +145,7 @@ def _ack(engine: Engine, connection: Connection, state: ServerState, op: Op, out
     return Ack(op=op.op, result=result, id=id or op.id, item=item, reason=reason)
 
 
-def present(engine: Engine, connection: Connection, state: ServerState, id: str) -> Item:
+def current_item(engine: Engine, connection: Connection, state: ServerState, id: str) -> Item:
     whom = {"id": id, "viewer": engine.viewer}
     buried = connection.execute(connection.sql("sync")["tombstone_for"], whom).fetchone()
     if buried is not None:
@@ -182,38 +182,38 @@ def _items(engine: Engine, connection: Connection, state: ServerState, keys: Seq
 
 def pull(engine: Engine, place: Place, limit: int) -> Page | OtherEpoch:
     """What changed since, for this user, as it stands now."""
-    engine = _taking(engine, place)
+    engine = _with_sensitive_setting(engine, place)
     feed = engine.store.feed
     state = feed.state()
-    if feed.is_behind(state) or _is_elsewhere(engine, state, place):
+    if feed.is_behind(state) or _is_at_other_epoch(engine, state, place):
         if _catch_up(engine).unfinished:  # nothing is told before all is numbered; the laptop asks again
             return Page(start=place.seq, place=place, more=True, items=())
         with feed.transaction() as connection:
-            standing = _standing(engine, connection, place)
+            standing = _check_epoch(engine, connection, place)
         if isinstance(standing, OtherEpoch):
             return standing
     with feed.snapshot() as connection:
         state = feed.state(connection)
         assert state is not None, "numbered above"
-        if place.epoch is not None and core.missed(place, state.horizon):
+        if place.epoch is not None and core.missed_notices(place, state.horizon):
             return OtherEpoch(epoch=state.epoch, again=True)
         user = engine.viewer
         assert user is not None, "a laptop comes with a key"
         events, more = feed.events(connection, user, place.seq, limit)
-        items = _told(engine, connection, state, place, events)
+        items = _items_of_events(engine, connection, state, place, events)
         tags = None if more else feed.tag_shares(connection, user)
     last = events[-1].seq if more else state.seq
     return Page(start=place.seq, place=place_of(state, last), more=more, items=items, tags=tags)
 
 
-def _is_elsewhere(engine: Engine, state: ServerState | None, place: Place) -> bool:
+def _is_at_other_epoch(engine: Engine, state: ServerState | None, place: Place) -> bool:
     if state is None or place.epoch is None:
         return state is None
     return place.epoch != state.epoch or (place.top > 0 and (place.top, place.mark) != (state.top, state.mark))
 
 
-def _told(
-    engine: Engine, connection: Connection, state: ServerState, place: Place, events: Sequence[Event]
+def _items_of_events(
+    engine: Engine, connection: Connection, state: ServerState, place: Place, events: Sequence[FeedEvent]
 ) -> tuple[Item, ...]:
     outside = {event.key for event in events if event.key and not core.in_scopes(event.scope, place.scopes)}
     items = _items(engine, connection, state, [event.key for event in events if event.key and event.key not in outside])
@@ -226,7 +226,7 @@ def _told(
             told.append(items[event.key])
         elif event.purged is not None:
             told.append(Purged(id=event.id, owner=event.purged, seq=event.seq, first_rev=event.first_rev))
-        elif isinstance(present(engine, connection, state, event.id), Gone | Purged):
+        elif isinstance(current_item(engine, connection, state, event.id), Gone | Purged):
             told.append(Gone(id=event.id, seq=event.seq))
     return tuple(told)
 

@@ -14,37 +14,36 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trivet.errors import EmbedderError
-from trivet.memory.background.cut import Cut
 from trivet.memory.engine import Engine
-from trivet.memory.passages import PREPARATION
+from trivet.memory.passages import PASSAGE_VERSION, JobPassages
 from trivet.models.embed.base import checked
-from trivet.store.records import Job, Model, Passage
-from trivet.store.relational.feed import last_change
-from trivet.sync.messages import Embedded, VectorsRequest, VectorsTold
-from trivet.sync.state import load, save
+from trivet.store.records import EmbeddingJob, Model, Passage
+from trivet.store.relational.tables.sync_feed import last_change
+from trivet.sync.laptop_state import load, save
+from trivet.sync.messages import Embedded, VectorsRequest, VectorsSummary
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 # A request for the vectors of so many memories: about half a megabyte.
-AT_ONCE = 500
+MEMORIES_PER_REQUEST = 500
 # A unit vector in half precision is one to a thousandth.
-LONGER_OR_SHORTER = 0.01
+UNIT_LENGTH_TOLERANCE = 0.01
 # How near the laptop's own vector of one text must be to what came for it: half precision leaves more than .999.
-LEAST_LIKENESS = 0.98
+MIN_SIMILARITY = 0.98
 
-Done = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
+EmbeddedJob = tuple[EmbeddingJob, Sequence[Passage], "NDArray[np.float32]"]
 
 
 # ---- the server's side
 
 
-def told_vectors(engine: Engine, request: VectorsRequest) -> tuple[list[Embedded], VectorsTold]:
+def stored_vectors(engine: Engine, request: VectorsRequest) -> tuple[list[Embedded], VectorsSummary]:
     """Of those memories that the user may read and that are embedded, as each is at this moment."""
     model = _model_of(engine, request.identity)
-    if model is None or request.preparation != PREPARATION:
-        return [], VectorsTold(identity="", count=0)
+    if model is None or request.preparation != PASSAGE_VERSION:
+        return [], VectorsSummary(identity="", count=0)
     heads = _heads(engine, request.ids)
     spans = engine.store.vectors.spans(model, list(heads))
     rows = dict(_rows(engine, model, {key: id for id, (key, _) in heads.items()}))
@@ -54,7 +53,7 @@ def told_vectors(engine: Engine, request: VectorsRequest) -> tuple[list[Embedded
         for id, vectors in rows.items()
         if still.get(id) == heads[id] and len(spans.get(id, ())) == len(vectors)
     ]
-    return told, VectorsTold(identity=model.identity, count=len(told))
+    return told, VectorsSummary(identity=model.identity, count=len(told))
 
 
 def _model_of(engine: Engine, identity: str) -> Model | None:
@@ -89,18 +88,18 @@ def _sum(identity: str, id: str, rev: str, vectors: bytes) -> str:
 # ---- the laptop's side
 
 
-class Taken(msgspec.Struct, frozen=True):
+class VectorsTaken(msgspec.Struct, frozen=True):
     """How many memories need not be embedded here, and why the vectors of others were refused."""
 
     taken: int = 0
     refused: int = 0
     reason: str | None = None
 
-    def __add__(self, other: Taken) -> Taken:
-        return Taken(self.taken + other.taken, self.refused + other.refused, self.reason or other.reason)
+    def __add__(self, other: VectorsTaken) -> VectorsTaken:
+        return VectorsTaken(self.taken + other.taken, self.refused + other.refused, self.reason or other.reason)
 
 
-class Wanted:
+class MissingVectors:
     """What waits on a laptop to be embedded. Each memory is asked for once an exchange."""
 
     def __init__(self, engine: Engine) -> None:
@@ -113,13 +112,13 @@ class Wanted:
         if model is None:
             return None, {}
         connection = self._engine.store.feed.database.read()
-        values = {"model": model.model, "after": self._after, "limit": AT_ONCE}
+        values = {"model": model.model, "after": self._after, "limit": MEMORIES_PER_REQUEST}
         rows = connection.execute(connection.sql("replica")["without_vectors"], values).fetchall()
         if not rows:
             return None, {}
         self._after = rows[-1]["memory"]
         waiting = {row["id"]: row for row in rows}
-        return VectorsRequest(identity=model.identity, preparation=PREPARATION, ids=tuple(waiting)), waiting
+        return VectorsRequest(identity=model.identity, preparation=PASSAGE_VERSION, ids=tuple(waiting)), waiting
 
     def _model(self) -> Model | None:
         """The laptop's own. A store that was just made takes the configured one now, so that jobs wait for it."""
@@ -133,35 +132,35 @@ class Wanted:
                 return None
         return _model_of(self._engine, embedding.identity)
 
-    def take(self, told: Sequence[Embedded], waiting: dict[str, Any]) -> Taken:
+    def take(self, told: Sequence[Embedded], waiting: dict[str, Any]) -> VectorsTaken:
         """Stores what is right. What is not waits to be embedded here, as if nothing had come."""
         model = self._model()
         if model is None:
-            return Taken()
-        right: list[Done] = []
+            return VectorsTaken()
+        right: list[EmbeddedJob] = []
         reason = None
         for one in told:
             try:
                 right.append(_checked(model, one, waiting.get(one.id)))
             except EmbedderError as error:
                 reason = reason or str(error)
-        if right and not self._is_like_ours(model, right):
-            return Taken(
+        if right and not self._matches_local_model(model, right):
+            return VectorsTaken(
                 0, len(told), "the server's vectors are not like those that this machine makes of the same text"
             )
         self._store(right)
-        return Taken(len(right), len(told) - len(right), reason)
+        return VectorsTaken(len(right), len(told) - len(right), reason)
 
-    def _is_like_ours(self, model: Model, right: Sequence[Done]) -> bool:
+    def _matches_local_model(self, model: Model, right: Sequence[EmbeddedJob]) -> bool:
         """Whether the shortest text has here the vector that came for it; a hosted model is not asked for that."""
         embedder = self._engine.embedding.embedder_of(model)
         if not embedder.local:
             return True
         job, passages, vectors = min(right, key=lambda one: len(one[0].content))
-        ours = embedder.embed_documents(Cut(job, tuple(passages)).texts[:1])[0]
-        return bool(float(ours @ vectors[0]) >= LEAST_LIKENESS)
+        ours = embedder.embed_documents(JobPassages(job, tuple(passages)).texts[:1])[0]
+        return bool(float(ours @ vectors[0]) >= MIN_SIMILARITY)
 
-    def _store(self, right: Sequence[Done]) -> None:
+    def _store(self, right: Sequence[EmbeddedJob]) -> None:
         """Vectors are no news to send: the record of changes is read on from after them."""
         with self._engine.store.feed.transaction() as connection:
             state, before = load(connection), last_change(connection)
@@ -170,7 +169,7 @@ class Wanted:
                 save(connection, msgspec.structs.replace(state, change=last_change(connection)))
 
 
-def _checked(model: Model, told: Embedded, row: Any) -> Done:
+def _checked(model: Model, told: Embedded, row: Any) -> EmbeddedJob:
     """What came, if it is of the text that is here and of the length that the model makes."""
     import numpy as np
 
@@ -187,7 +186,7 @@ def _checked(model: Model, told: Embedded, row: Any) -> Done:
         raise EmbedderError(f"the vectors of {told.id} are of passages that its text does not have")
     matrix = np.frombuffer(told.vectors, "<f2").reshape(len(told.spans), -1).astype(np.float32)
     vectors = checked(matrix, len(told.spans), model.dimension, "the server")
-    if float(np.abs(np.linalg.norm(matrix, axis=1) - 1).max()) > LONGER_OR_SHORTER:
+    if float(np.abs(np.linalg.norm(matrix, axis=1) - 1).max()) > UNIT_LENGTH_TOLERANCE:
         raise EmbedderError(f"the vectors of {told.id} are not of unit length")
     passages = tuple(Passage(place, start, stop) for place, (start, stop) in enumerate(told.spans))
-    return Job(row["memory"], model.model, row["revision"], 0, row["title"], row["content"]), passages, vectors
+    return EmbeddingJob(row["memory"], model.model, row["revision"], 0, row["title"], row["content"]), passages, vectors

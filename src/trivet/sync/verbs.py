@@ -1,27 +1,32 @@
-"""What a user does with a store that follows a server: join, exchange now, look, decide, leave."""
+"""What a user does with a store that follows a server: join, exchange now, look, decide, leave.
+
+The keys by which this user's stores come to their servers: in a private file beside the settings, not in the store.
+
+A backup or a copy of the store then opens no server.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
+from trivet.common.files import atomic_write, private_folder
 from trivet.contract import SyncStatusRequest
-from trivet.errors import Conflict, NotFound, TrivetError
+from trivet.errors import Conflict, NotFound, TrivetError, Unauthorised
 from trivet.memory.engine import Engine
+from trivet.settings import Settings, config_path
 from trivet.store.relational.database import Connection
 from trivet.sync import core
-from trivet.sync.client import HttpServer
-from trivet.sync.join import join as begin
-from trivet.sync.join import leave as end
-from trivet.sync.keys import drop_key, keep_key, key_for, note_use
+from trivet.sync.conflicts import is_owner
+from trivet.sync.exchange import Exchanged, HttpServer, exchange
 from trivet.sync.laptop import Laptop
-from trivet.sync.preparing import prepare
-from trivet.sync.refused import is_owner
-from trivet.sync.round import Exchanged, exchange
-from trivet.sync.sensitivity import agreed
-from trivet.sync.state import LaptopState, load
+from trivet.sync.laptop import join as begin
+from trivet.sync.laptop import leave as end
+from trivet.sync.laptop_state import LaptopState, load
+from trivet.sync.outgoing import enqueue_changes, set_sensitive_allowed
 from trivet.types import SyncStatus
 
 
@@ -44,7 +49,7 @@ def join(engine: Engine, url: str, scopes: Sequence[str] | None = None) -> Lapto
         server.close()
     state = begin(engine, url, told.user, told.sensitive and engine.settings.sync_sensitive, scopes)
     keep_key(url, told.user, engine.settings.key)
-    note_use(url, told.user, engine.settings.path)
+    record_use(url, told.user, engine.settings.path)
     return state
 
 
@@ -55,7 +60,7 @@ def leave(engine: Engine) -> LaptopState:
     return state
 
 
-def synced_now(engine: Engine) -> Exchanged:
+def sync_now(engine: Engine) -> Exchanged:
     server = connect(engine)
     try:
         return exchange(Laptop(engine), server)
@@ -73,23 +78,23 @@ def connect(engine: Engine) -> HttpServer:
         raise Conflict(f"The key is {told.user}'s, and this store follows {state.url} as {state.user}.")
     if engine.settings.key:
         keep_key(state.url, state.user, key)
-    note_use(state.url, state.user, engine.settings.path)
-    _agree(engine, told.sensitive and engine.settings.sync_sensitive)
+    record_use(state.url, state.user, engine.settings.path)
+    _apply_sensitive_setting(engine, told.sensitive and engine.settings.sync_sensitive)
     return server
 
 
-def _agree(engine: Engine, allowed: bool) -> None:
+def _apply_sensitive_setting(engine: Engine, allowed: bool) -> None:
     with engine.store.feed.transaction() as connection:
         state = load(connection)
         if state is not None:
-            agreed(connection, state, allowed)
+            set_sensitive_allowed(connection, state, allowed)
 
 
 def status(engine: Engine, ask: bool = True) -> SyncStatus:
     """With `ask` the server is asked whether both hold the same; if it cannot be, the reason is told."""
     with engine.store.feed.transaction() as connection:
         state = _prepared(engine, connection)
-        told = _told(connection, state)
+        told = _status_of(connection, state)
     if not ask:
         return told
     try:
@@ -98,7 +103,7 @@ def status(engine: Engine, ask: bool = True) -> SyncStatus:
         return msgspec.structs.replace(told, trouble=str(error))
 
 
-def _told(connection: Connection, state: LaptopState) -> SyncStatus:
+def _status_of(connection: Connection, state: LaptopState) -> SyncStatus:
     sql = connection.sql("replica")
     size, oldest = tuple(connection.execute(sql["outbox_size"]).fetchone())
     local = int(connection.execute(sql["stays_local"]).fetchone()[0])
@@ -129,7 +134,7 @@ def verify(engine: Engine) -> Verified:
         sql = connection.sql("replica")
         rows = connection.execute(sql["heads"]).fetchall()
         waiting = int(connection.execute(sql["outbox_size"]).fetchone()[0])
-    ours = core.buckets((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
+    ours = core.head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
     different = sum(ours.get(bucket) != theirs.get(bucket) for bucket in ours.keys() | theirs.keys())
     return Verified(level=not different and not waiting, buckets=256, different=different, outbox=waiting)
 
@@ -143,7 +148,7 @@ def standing(engine: Engine, request: SyncStatusRequest) -> SyncStatus | None:
 
 def _prepared(engine: Engine, connection: Any) -> LaptopState:
     state = _state(engine)
-    return prepare(connection, state, state.place.sensitive)
+    return enqueue_changes(connection, state, state.place.sensitive)
 
 
 def _state(engine: Engine) -> LaptopState:
@@ -151,3 +156,61 @@ def _state(engine: Engine) -> LaptopState:
     if state is None:
         raise NotFound("This store follows no server. `TRIVET_KEY=KEY trivet sync join URL` makes it follow one.")
     return state
+
+
+_FILE = "sync-keys.json"
+_STORES = "sync-stores.json"
+
+T = TypeVar("T")
+
+
+def key_for(settings: Settings, url: str, user: str) -> str:
+    """The one in the settings or the environment, if there is one; else the one that joined."""
+    key = settings.key or _read_keys().get(f"{user}@{url}", "")
+    if not key:
+        raise Unauthorised(
+            f"The key of {user} at {url} is not on this machine. Give it once: TRIVET_KEY=KEY trivet sync now."
+        )
+    return key
+
+
+def keep_key(url: str, user: str, key: str) -> None:
+    if _read_keys().get(f"{user}@{url}") != key:
+        _write(_FILE, {**_read_keys(), f"{user}@{url}": key})
+
+
+def record_use(url: str, user: str, store: str) -> None:
+    """That a store comes by this key, so that another one that leaves the server does not take it along."""
+    users, path = _read_users(), str(Path(store).resolve())
+    if path not in users.get(f"{user}@{url}", ()):
+        _write(_STORES, {**users, f"{user}@{url}": [*users.get(f"{user}@{url}", ()), path]})
+
+
+def drop_key(url: str, user: str, store: str) -> None:
+    """The store needs it no longer. It stays while another one that is still there does."""
+    name, users, path = f"{user}@{url}", _read_users(), str(Path(store).resolve())
+    left = [one for one in users.pop(name, ()) if one != path and Path(one).exists()]
+    _write(_STORES, {**users, name: left} if left else users)
+    if not left:
+        _write(_FILE, {known: key for known, key in _read_keys().items() if known != name})
+
+
+def _read_keys() -> dict[str, str]:
+    return _read(_FILE, dict[str, str])
+
+
+def _read_users() -> dict[str, list[str]]:
+    return _read(_STORES, dict[str, list[str]])
+
+
+def _read(name: str, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode((config_path().parent / name).read_bytes(), type=kind)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return kind()
+
+
+def _write(name: str, value: object) -> None:
+    private_folder(config_path().parent)
+    with atomic_write(config_path().parent / name) as stream:
+        stream.write(msgspec.json.encode(value))

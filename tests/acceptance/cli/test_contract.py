@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from support.command_line import CommandLine
-from trivet.cli.app import HOMES, root_command
+from trivet.cli.app import COMMAND_MODULES, root_command
 from trivet.contract import VERBS, describe, json_schema
 
 ID = "01997e00-0000-7000-8000-000000000001"
@@ -49,7 +49,7 @@ def test_options_have_the_help_and_the_defaults_of_the_contract() -> None:
 
 def test_help_has_an_example() -> None:
     root = root_command()
-    for name in HOMES:
+    for name in COMMAND_MODULES:
         assert f"Example:\n  trivet {name}" in root.get_command(typer.Context(root), name).help or name in ("mcp",)
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.command_line import CommandLine, process
-from trivet.cli.demo import command as cli_demo
-from trivet.cli.demo import lines
-from trivet.cli.demo.scenes import SCENES
-from trivet.cli.demo.store import demo_path, open_demo
+from trivet.cli import demonstration as cli_demo
+from trivet.cli.demonstration import SCENES, demo_path, lines, open_demo
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput
 

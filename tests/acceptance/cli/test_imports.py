@@ -17,8 +17,8 @@ STEPS = (
         {"detect_secrets", "requests", "cryptography", "keyring"},
     ),
     (  # a question that the resident process answers should cost little more than the start of Python
-        "import trivet.cli.app, trivet.cli.commands.code, trivet.cli.views.code, trivet.serve.code_search, "
-        "trivet.serve.mcp.greeting",
+        "import trivet.cli.app, trivet.cli.commands.code, trivet.cli.views.code, trivet.serve.resident.code_search, "
+        "trivet.serve.mcp.quick_start",
         {"numpy", "tree_sitter", "semble_grammars", "watchfiles"},
     ),
     (

@@ -10,7 +10,7 @@ import pytest
 
 from support.command_line import CommandLine
 from trivet import InvalidInput, StoreError, Trivet
-from trivet.serve.mcp.lazy_store import LazyStore
+from trivet.serve.mcp.stdio import LazyStore
 from trivet.settings import default_store
 
 LOOKING = (

@@ -138,7 +138,7 @@ def test_a_device_is_written_into_and_never_replaced(trivet: CommandLine, stagin
 def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(
     trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trivet.cli.standard_input.LONGEST_LINE", 1000)
+    monkeypatch.setattr("trivet.cli.file_io.LONGEST_LINE", 1000)
     endless = tmp_path / "endless.jsonl"
     endless.write_text("x" * 5000)
     result = trivet("import", str(endless))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import CommandLine
-from trivet.cli.app import GROUPS, HOMES
+from trivet.cli.app import COMMAND_MODULES, GROUPS
 from trivet.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
@@ -21,7 +21,7 @@ def test_the_page_is_fresh() -> None:
 
 def test_every_command_is_there() -> None:
     page = reference()
-    assert [name for name in HOMES if f"\n## trivet {name}\n" not in page] == []
+    assert [name for name in COMMAND_MODULES if f"\n## trivet {name}\n" not in page] == []
 
 
 @pytest.mark.parametrize("group", [(), ("lab",), ("inbox",)], ids=" ".join)
@@ -32,5 +32,5 @@ def test_help_lists_every_command_once_in_sections_of_at_most_eight(
     lists = text.partition("Show this message and exit.")[2].strip().split("\n\n")
     sections = [re.findall(r"^  (\S+)", section, re.MULTILINE) for section in lists]
     assert all(0 < len(names) <= 8 for names in sections)
-    known = GROUPS[group[0]] if group else HOMES
+    known = GROUPS[group[0]] if group else COMMAND_MODULES
     assert sorted(name for names in sections for name in names) == sorted(known)

@@ -9,7 +9,7 @@ from typing import Any, assert_type
 import pytest
 
 from trivet import Answer, AsyncTrivet, InvalidInput, Memory, NotFound, Remembered, StoreError, Trivet, Unauthorised
-from trivet.ids import new_id
+from trivet.common.ids import new_id
 
 from .between import Wire
 

@@ -11,9 +11,9 @@ import pytest
 
 from support.opened import write_and_recall_at_once
 from trivet import Settings, StoreError, Trivet, TrivetError, UnknownFate
-from trivet.client import attempts as client_attempts
-from trivet.client.attempts import MOST_ATTEMPTS, MOST_QUESTIONS, Attempts
+from trivet.client import responses as client_attempts
 from trivet.client.call import Call
+from trivet.client.responses import MAX_OUTCOME_QUERIES, MOST_ATTEMPTS, Attempts
 
 from .between import Wire
 
@@ -126,7 +126,7 @@ def test_reading_a_secret_is_not_repeated_behind_ones_back(trivet: Trivet, betwe
 @pytest.mark.usefixtures("_at_once")
 def test_it_asks_for_longer_what_became_of_a_write(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
-    between.lose_answers = MOST_QUESTIONS - 1
+    between.lose_answers = MAX_OUTCOME_QUERIES - 1
     assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
     assert len(trivet.history(id)) == 2
 
@@ -134,12 +134,12 @@ def test_it_asks_for_longer_what_became_of_a_write(trivet: Trivet, between: Wire
 @pytest.mark.usefixtures("_at_once")
 def test_it_gives_up_and_says_what_is_not_known(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
-    between.lose_answers = MOST_QUESTIONS + MOST_ATTEMPTS
+    between.lose_answers = MAX_OUTCOME_QUERIES + MOST_ATTEMPTS
     before = len(between.requests)
     with pytest.raises(UnknownFate, match=r"broke off.*not known whether") as caught:
         trivet.forget(id)
     assert between.address in str(caught.value)
-    assert len(between.requests) == before + MOST_QUESTIONS
+    assert len(between.requests) == before + MAX_OUTCOME_QUERIES
     with pytest.raises(StoreError, match="broke off") as of_a_read:
         trivet.recall("zebra")
     assert "not known" not in str(of_a_read.value)
@@ -154,12 +154,12 @@ def tried(call: Call, *met: httpx2.RequestError | int) -> str:
     """What a caller hears whose attempts meet these losses and answers, the last one again and again."""
     attempts = Attempts(call, "http://server")
     settings = Settings(path="http://server")
-    for one in (*met, *met[-1:] * MOST_QUESTIONS):
+    for one in (*met, *met[-1:] * MAX_OUTCOME_QUERIES):
         try:
             if isinstance(one, httpx2.RequestError):
-                attempts.after_loss(one)
-            elif attempts.after_answer(one, {}) is None:
-                attempts.checked(httpx2.Response(one, request=httpx2.Request("POST", "http://server")), settings)
+                attempts.after_connection_error(one)
+            elif attempts.after_response(one, {}) is None:
+                attempts.checked_body(httpx2.Response(one, request=httpx2.Request("POST", "http://server")), settings)
                 return "done"
         except StoreError as error:
             return f"{type(error).__name__}: {error}"
@@ -244,9 +244,11 @@ def test_an_export_that_is_ended_early_as_if_it_were_whole_says_so(
     """As a proxy does it whose server has gone away."""
     trivet.remember("zebra text")
     whole = list(trivet.export())
-    monkeypatch.setattr("trivet.memory.export.export_lines", lambda engine, sensitive: iter(whole[:-1]))
+    monkeypatch.setattr("trivet.memory.admin.export.export_lines", lambda engine, sensitive: iter(whole[:-1]))
     with pytest.raises(StoreError, match="not whole"):
         list(trivet.export())
     before = whole[0].replace('"trivet_export":2', '"trivet_export":1')
-    monkeypatch.setattr("trivet.memory.export.export_lines", lambda engine, sensitive: iter([before, *whole[1:-1]]))
+    monkeypatch.setattr(
+        "trivet.memory.admin.export.export_lines", lambda engine, sensitive: iter([before, *whole[1:-1]])
+    )
     assert list(trivet.export())[1:] == whole[1:-1], "an older server has no last line"

@@ -16,11 +16,11 @@ from support.served_stores import Houses, key_of, serving
 from trivet import Forbidden, InvalidInput, NotFound, StoreError, TooMany, Trivet, TrivetError, Unauthorised
 from trivet.client.call import NOT_A_VERB
 from trivet.client.problems import PROBLEMS
+from trivet.common.ids import new_id
 from trivet.contract import VERBS
 from trivet.errors import SecretError
-from trivet.ids import new_id
-from trivet.serve.failures import KEYS_FAIL
-from trivet.serve.http.errors import ALL, problem_response
+from trivet.serve.failures import SECRET_KEYS_UNAVAILABLE
+from trivet.serve.http.errors import ALL_PROBLEMS, problem_response
 from trivet.serve.http.tenants import Tenants
 
 KEY = "tvt.default.none.secret"
@@ -38,10 +38,12 @@ def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
     with answering(problem_response(kind(said), new_id())) as trivet, pytest.raises(kind) as caught:
         trivet.stats()
     assert type(caught.value) is kind
-    assert str(caught.value) == (KEYS_FAIL if kind is SecretError else said)
+    assert str(caught.value) == (SECRET_KEYS_UNAVAILABLE if kind is SecretError else said)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ALL if not kind.__subclasses__()], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in ALL_PROBLEMS if not kind.__subclasses__()], ids=lambda kind: kind.__name__
+)
 def test_what_only_http_has_is_one_of_ours_too(kind: type[TrivetError]) -> None:
     with (
         answering(problem_response(kind("What was wrong."), new_id())) as trivet,

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from trivet.search.fuse import check, fuse, parse_fusion
 from trivet.search.systems.command import hits_in
-from trivet.search.systems.ids import IdMap
-from trivet.search.systems.reply import ID_CHARACTERS, TEXT_CHARACTERS, TITLE_CHARACTERS, Reply, SystemFailed, reply_of
-from trivet.settings.systems import OtherSystem
+from trivet.search.systems.messages import (
+    ID_CHARACTERS,
+    TEXT_CHARACTERS,
+    TITLE_CHARACTERS,
+    IdMap,
+    Reply,
+    SystemFailed,
+    reply_of,
+)
+from trivet.settings.systems import ExternalSystem
 from trivet.types import Candidate, Ranking
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -24,7 +31,7 @@ answers = anything | st.lists(fields | anything) | st.fixed_dictionaries({"hits"
 
 
 def told(output: bytes, **more: Any) -> Reply | None:
-    member = OtherSystem(command=("x",), fetch_k=5, **more)
+    member = ExternalSystem(command=("x",), fetch_k=5, **more)
     try:
         return reply_of(hits_in(output, member, ("key",)), member, IdMap(member))
     except SystemFailed:

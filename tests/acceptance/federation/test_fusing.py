@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trivet import Trivet
-from trivet.clock import clock_set_to
+from trivet.common.clock import clock_fixed_at
 from trivet.errors import InvalidInput
 from trivet.types import Answer, ForeignHit, Hit
 
@@ -65,7 +65,7 @@ def test_weights_decide(federation: Opened) -> None:
 def test_a_memory_of_the_time_asked_about_comes_before_what_has_no_date(federation: Opened) -> None:
     memory = federation(files=printing([{"id": "wiki/key"}], weight=1000))
     id = memory.remember("The key is under the mat.", created_at="2026-11-05").id
-    with clock_set_to("2026-11-15"):
+    with clock_fixed_at("2026-11-15"):
         assert in_order(memory.recall("key last week", federated=True))[0].id == id
         assert in_order(memory.recall("key last month", federated=True))[0].id == "wiki/key"
 

@@ -10,9 +10,9 @@ import pytest
 from support import library_dataset as library
 from support.command_line import CommandLine
 from support.small_dataset import dataset
-from trivet.lab.dataset import Dataset, Document, Judgement, Query
-from trivet.lab.federation import halves
-from trivet.lab.overlap import by_the_rules, overlap
+from trivet.lab.datasets.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.measure.federation import split_queries
+from trivet.lab.measure.hit_analysis import apply_fusion_rules, overlap
 
 from .systems import program, saying
 
@@ -84,7 +84,7 @@ def test_the_rules_of_overlap(both: int, only_ours: int, only_theirs: int, verdi
         id: found[id] if place < both or both + only_ours <= place < both + only_ours + only_theirs else []
         for place, id in enumerate(ids)
     }
-    rules = by_the_rules(overlap(dataset({id: {id: 1} for id in ids}), ours, theirs, k=5))
+    rules = apply_fusion_rules(overlap(dataset({id: {id: 1} for id in ids}), ours, theirs, k=5))
     assert rules.verdict == verdict
     assert rules.sentence.startswith(f"By the rules of overlap: {verdict}.")
 
@@ -114,7 +114,7 @@ def test_overlap_is_counted_within_the_first_k() -> None:
 
 
 def test_halves_depend_on_the_queries_alone() -> None:
-    first, second = halves([f"q{number}" for number in range(21)])
+    first, second = split_queries([f"q{number}" for number in range(21)])
     assert (len(first), len(second)) == (11, 10)
     assert not set(first) & set(second)
-    assert halves([f"q{number}" for number in reversed(range(21))]) == (first, second)
+    assert split_queries([f"q{number}" for number in reversed(range(21))]) == (first, second)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trivet.errors import InvalidInput
-from trivet.settings.systems import OtherSystem, check_systems
+from trivet.settings.systems import ExternalSystem, check_systems
 
 from .conftest import Opened
 from .systems import PATIENT_MS, SHORT_MS, health_of, printing, program, saying
@@ -93,15 +93,15 @@ def test_a_shell_may_be_told_in_many_ways_to_run_a_script(federation: Opened, co
     ],
 )
 def test_a_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
-    check_systems({"good": OtherSystem(command=tuple(command))})
+    check_systems({"good": ExternalSystem(command=tuple(command))})
     with pytest.raises(InvalidInput, match="would run the query"):
-        check_systems({"bad": OtherSystem(command=(command[0],))})
+        check_systems({"bad": ExternalSystem(command=(command[0],))})
 
 
 @pytest.mark.parametrize("command", [("sh",), ("/bin/bash", "-s"), ("pwsh", "-NoProfile")])
 def test_a_shell_that_would_read_the_query_as_its_script_is_refused(command: tuple[str, ...]) -> None:
     with pytest.raises(InvalidInput, match="would run the query"):
-        check_systems({"bad": OtherSystem(command=command)})
+        check_systems({"bad": ExternalSystem(command=command)})
 
 
 def test_keys_of_ours_are_not_in_its_environment(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

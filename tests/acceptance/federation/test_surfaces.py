@@ -12,7 +12,7 @@ from support.http_server import served, settings_for
 from support.mcp_agent import agent, text
 from trivet import Trivet
 from trivet.cli import main
-from trivet.settings.systems import OtherSystem
+from trivet.settings.systems import ExternalSystem
 
 from .systems import PATIENT_MS, printing, program, write
 
@@ -107,8 +107,8 @@ def test_an_environment_variable_holds_the_systems_as_json(
 def test_users_of_a_server_start_no_command_unless_it_is_opened_to_them(tmp_path: Path) -> None:
     trace = tmp_path / "started"
     code = f"open({str(trace)!r}, 'a').close(); print('[]')"
-    closed = msgspec.convert({"command": program(code), "time_limit_ms": PATIENT_MS}, OtherSystem)
-    wiki = msgspec.convert(printing([{"id": "wiki/key", "text": "A key."}], users=True), OtherSystem)
+    closed = msgspec.convert({"command": program(code), "time_limit_ms": PATIENT_MS}, ExternalSystem)
+    wiki = msgspec.convert(printing([{"id": "wiki/key", "text": "A key."}], users=True), ExternalSystem)
     settings = settings_for(tmp_path / "memory.db", federation={"closed": closed, "wiki": wiki})
     with served(settings) as server:
         ana = server.client("ana")

@@ -16,8 +16,8 @@ import pytest
 from support.command_line import CommandLine
 from support.resident_home import PATIENCE, SCRIPT, Home, context_of, has_socket, prompt, stopped
 from support.waiting import until
-from trivet.agents.hooks.failures import failures
-from trivet.cli.resident_control import asked_status, end_resident
+from trivet.agents.hooks.state import failures
+from trivet.cli.processes import request_status, stop_resident
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -87,7 +87,7 @@ def test_without_the_process_the_answer_is_the_same(home: Home) -> None:
     id = home.remember(PORT)
     assert id in home.prompt(QUESTION)
     assert home.prompt(QUESTION) == ""
-    assert asked_status() is None  # the setting does not allow to start it
+    assert request_status() is None  # the setting does not allow to start it
 
 
 def test_the_first_hook_starts_the_process(home: Home) -> None:
@@ -98,7 +98,7 @@ def test_the_first_hook_starts_the_process(home: Home) -> None:
         assert PORT in home.prompt(QUESTION, session="two")
         assert home.status().hooks == {"prompt answered": 2}
     finally:
-        assert end_resident() == "ended"
+        assert stop_resident() == "ended"
 
 
 def test_where_the_process_cannot_be_started_the_hook_works_without_it(home: Home) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from support.resident_home import Home, context_of, prompt
 from trivet import Settings, Trivet
-from trivet.agents.hooks.prompt import _question
-from trivet.agents.hooks.shown_memories import MOST_CONVERSATIONS, ShownMemories
+from trivet.agents.hooks.context import _question
+from trivet.agents.hooks.state import MAX_CONVERSATIONS, ShownMemories
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -204,10 +204,10 @@ def test_two_agents_at_once(warm: Home) -> None:
 
 def test_the_state_of_conversations_is_bounded(warm: Home) -> None:
     environment = {"XDG_DATA_HOME": str(warm.store.parent / "data")}
-    for number in range(MOST_CONVERSATIONS + 5):
+    for number in range(MAX_CONVERSATIONS + 5):
         ShownMemories(environment, f"session {number}").add([f"id{number}"])
     kept = list((warm.store.parent / "data" / "trivet" / "hooks" / "seen").iterdir())
-    assert len(kept) == MOST_CONVERSATIONS
+    assert len(kept) == MAX_CONVERSATIONS
     assert {file.stat().st_mode & 0o777 for file in kept} == {0o600}
     ShownMemories(environment, "").add(["id"])
     assert not ShownMemories(environment, "").shown()

@@ -7,7 +7,7 @@ import pytest
 from support.resident_home import Home
 from support.served_stores import houses, key_of
 from trivet import Trivet
-from trivet.agents.hooks.failures import failures
+from trivet.agents.hooks.state import failures
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"

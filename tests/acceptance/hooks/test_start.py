@@ -7,7 +7,7 @@ import re
 from support.resident_home import Home, stopped
 from support.waiting import until
 from trivet import Trivet
-from trivet.agents.hooks.failures import failures
+from trivet.agents.hooks.state import failures
 
 
 def fill(home: Home) -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.command_line import CommandLine
 from support.conversations import Conversation
 from support.resident_home import Home
-from trivet.agents.hooks.failures import failures
+from trivet.agents.hooks.state import failures
 
 SAID = "Please remember that the harbour gate opens at six in summer."
 

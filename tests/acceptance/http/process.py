@@ -14,7 +14,7 @@ from pathlib import Path
 from support.http_server import Client
 from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
-from trivet.memory.accounts import RIGHTS, make_key
+from trivet.memory.admin.accounts import RIGHTS, make_key
 
 ADDRESS = re.compile(r"http://[^ ;]+")
 

@@ -22,7 +22,7 @@ from support.postgres_server import PostgresServer
 from support.triples_model import knows
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
-from trivet.memory.accounts import make_key
+from trivet.memory.admin.accounts import make_key
 
 from .test_matrix import call
 

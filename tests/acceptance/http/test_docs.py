@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trivet.contract import json_schema
-from trivet.serve.http.errors import ALL
+from trivet.serve.http.errors import ALL_PROBLEMS
 from trivet.settings import Settings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="utf-8")
@@ -22,6 +22,6 @@ def test_every_setting(name: str) -> None:
 
 
 def test_every_problem() -> None:
-    for told in ALL.values():
+    for told in ALL_PROBLEMS.values():
         assert f"`{told.name}`" in PAGE or told.name == "leg-failed"
         assert f"| {told.status} |" in PAGE

@@ -17,7 +17,7 @@ from support.http_server import Served, problem, served, settings_for
 from support.waiting import happened, result_of, taken
 from trivet import Trivet
 from trivet.contract import RecallRequest
-from trivet.serve.http import connection
+from trivet.serve.http import limits as connection
 
 from .raw import Raw
 
@@ -80,15 +80,15 @@ def test_a_second_head_that_does_not_come(small: Served, monkeypatch: pytest.Mon
 
 def test_more_connections_than_there_is_room_for(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are idle make room, the oldest first; one that is being answered stays, and then there is none."""
-    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(connection, "CLOSED_TOGETHER", 1)
+    monkeypatch.setattr(connection, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(connection, "IDLE_CLOSED_AT_ONCE", 1)
     ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with Raw(small.address) as first, Raw(small.address) as second, Raw(small.address) as third:
         assert first.closed()
         for one in (second, third):
             one.socket.sendall(ask)
             assert one.status() == 200
-    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(connection, "MAX_CONNECTIONS", 1)
     with Raw(small.address) as busy:
         headers = {"Content_Type": "application/json", "Content_Length": 10, "Expect": "100-continue"}
         busy.head("POST", "/v1/memories", small.key(), **headers)
@@ -98,7 +98,7 @@ def test_more_connections_than_there_is_room_for(small: Served, monkeypatch: pyt
 
 
 def test_a_crowd_of_idle_connections_locks_nobody_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(connection, "MAX_CONNECTIONS", 20)
     with served(settings_for(path)) as server, ExitStack() as crowd:
         ana = server.client()
         for _ in range(60):

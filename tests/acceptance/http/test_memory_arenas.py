@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from trivet.serve.http.memory_arenas import ARENAS, share_arenas
+from trivet.serve.http.server import MAX_ARENAS, limit_arenas
 
 # Twelve threads allocate at the same time, or one arena would do; then the C library tells how many there are.
 ALLOCATING = """
 import ctypes, threading
 from concurrent.futures import ThreadPoolExecutor
-from trivet.serve.http.memory_arenas import share_arenas
+from trivet.serve.http.server import share_arenas
 
 print(share_arenas(), flush=True)
 libc, meeting = ctypes.CDLL(None), threading.Barrier(12)
@@ -38,9 +38,9 @@ def test_twelve_threads_have_few_arenas() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     done = subprocess.run([sys.executable, "-c", ALLOCATING], capture_output=True, text=True, env=environment)
     assert done.stdout.startswith("True\n"), done.stderr
-    assert 1 <= done.stdout.count("<heap nr=") <= ARENAS
+    assert 1 <= done.stdout.count("<heap nr=") <= MAX_ARENAS
 
 
 def test_whoever_has_decided_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "7")
-    assert not share_arenas()
+    assert not limit_arenas()

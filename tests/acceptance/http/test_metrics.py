@@ -13,12 +13,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from support.http_server import Client, Served, served, settings_for
 from support.waiting import happened, result_of
-from trivet.breaker import breaker_of
+from trivet.common.breaker import breaker_for
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import batched
 from trivet.models.embed.onnx import OnnxEmbedder
-from trivet.serve.http.server import for_server
+from trivet.serve.http.server import server_settings
 
 
 def counted(client: Client) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -62,14 +62,14 @@ def test_requests_are_counted_by_their_address_and_status(server: Served, ana: C
 def test_recalls_that_gave_way_are_counted(server: Served, ana: Client) -> None:
     load = server.house.load
     with ExitStack() as crowd:
-        for _ in range(load.room + 1):
+        for _ in range(load.capacity + 1):
             crowd.enter_context(load.recall())
-        assert load.gives_way()
+        assert load.overload_reason()
     assert counted(ana)["trivet_recall_gave_way_total", labelled()] == 1
 
 
 def test_an_endpoint_that_fell_silent_is_counted_without_its_address(server: Served, ana: Client) -> None:
-    endpoint = breaker_of("reranker", "http://10.1.2.3/v1", "reader", lambda: None)
+    endpoint = breaker_for("reranker", "http://10.1.2.3/v1", "reader", lambda: None)
 
     def hang() -> None:
         raise EmbedderError("no answer", "hung")
@@ -131,12 +131,14 @@ class Gate:
 
 
 def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}
-    settings = for_server(settings_for(path, embedder="bundled", rerank="off", leg_time_limit_ms=60_000, **room))
+    capacity = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}
+    settings = server_settings(
+        settings_for(path, embedder="bundled", rerank="off", leg_time_limit_ms=60_000, **capacity)
+    )
     with served(settings) as server:
         clients = [server.client() for _ in range(QUERIES)]
         clients[0].done("POST", "/v1/memories", json={"content": "Lanterns hang over the quay."})
-        server.house._first().drain()
+        server.house._first_tenant().drain()
         gate = Gate(monkeypatch)
         embedder = server.house._shared.embedder
         assert embedder is not None

@@ -18,8 +18,8 @@ from support.waiting import result_of, taken
 from trivet import Trivet
 from trivet.contract import Remember
 from trivet.errors import StoreError
-from trivet.serve.http.endpoint import Reply
-from trivet.serve.http.idempotency import IdempotentRequest
+from trivet.serve.http.endpoints.endpoint import Reply
+from trivet.serve.http.endpoints.etags_and_idempotency import IdempotentRequest
 
 
 def keyed(key: str) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
 ) -> None:
     """It stored the memory and died before it could say so."""
     before = total(ana)
-    store = server.house._first().engine.store
+    store = server.house._first_tenant().engine.store
     with monkeypatch.context() as dying:
         dying.setattr(type(store.idempotency), "finish", _died)
         first = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))

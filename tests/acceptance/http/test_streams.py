@@ -16,8 +16,16 @@ import pytest
 from support.http_server import Client, Served, served, settings_for
 from support.waiting import happened
 from trivet import Trivet
-from trivet.serve.http import connection, endpoint, streams
-from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, STREAMS_OF_A_USER, Outflow
+from trivet.serve.http import limits as connection
+from trivet.serve.http.endpoints import endpoint
+from trivet.serve.http.endpoints import export_import as streams
+from trivet.serve.http.endpoints.export_import import (
+    CHUNK_BYTES,
+    MAX_CHUNKS_AHEAD,
+    STREAMS_AT_ONCE,
+    STREAMS_PER_USER,
+    ExportStream,
+)
 from trivet.types import Caller
 
 from .raw import Raw
@@ -79,7 +87,7 @@ def test_an_import_of_another_kind(ana: Client) -> None:
 
 
 def test_a_line_that_never_ends(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)  # how long a body may go on after its answer
     pieces = (b"x" * 400 for _ in range(10**9))  # nobody could read all of it
     assert "A line has more than 1,000 bytes" in ana.refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
@@ -133,7 +141,7 @@ def test_an_export_waits_for_its_reader() -> None:
     endless = Endless()
 
     async def read() -> int:
-        outflow = Outflow(endless.lines, lambda: None)
+        outflow = ExportStream(endless.lines, lambda: None)
         thread = threading.Thread(target=outflow.make)
         thread.start()
         chunks = outflow.chunks()
@@ -143,7 +151,7 @@ def test_an_export_waits_for_its_reader() -> None:
         await asyncio.to_thread(thread.join)
         return endless.made
 
-    assert asyncio.run(read()) <= 10 + CHUNKS_AHEAD + 1
+    assert asyncio.run(read()) <= 10 + MAX_CHUNKS_AHEAD + 1
     assert endless.ended.is_set()
 
 
@@ -159,7 +167,7 @@ def test_an_export_whose_client_goes_away_ends(ana: Client, server: Served, monk
 
 def revoke(server: Served, key: str) -> None:
     """As `trivet key revoke` does it, in another process or not."""
-    server.house._first().engine.store.accounts.revoke(key.split(".")[2])
+    server.house._first_tenant().engine.store.accounts.revoke(key.split(".")[2])
 
 
 def test_a_revoked_key_ends_its_running_export(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +214,7 @@ def test_a_revoked_key_ends_its_running_import(server: Served, monkeypatch: pyte
 def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoint, "KEY_GOOD_SECONDS", 0)  # every request is a slow one
+    monkeypatch.setattr(endpoint, "KEY_RECHECK_SECONDS", 0)  # every request is a slow one
     for path in ("/v1/memories", "/v1/memories/batch", "/mcp"):
         key = server.key("dora", "writer")
         body: dict[str, Any] = {"content": "late"} if path == "/v1/memories" else {"memories": [{"content": "late"}]}
@@ -236,7 +244,7 @@ def test_an_export_whose_client_takes_nothing_ends(path: Path, monkeypatch: pyte
     with served(settings_for(path, server_request_seconds=0.3)) as server, Raw(server.address) as raw:
         raw.head("GET", "/v1/export", server.key())
         happened(endless.ended)
-        assert endless.made >= CHUNKS_AHEAD, "it was ended by its client's silence, not by want of lines"
+        assert endless.made >= MAX_CHUNKS_AHEAD, "it was ended by its client's silence, not by want of lines"
         assert server.client()("GET", "/v1/stats").status_code == 200
 
 
@@ -244,7 +252,7 @@ def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest
     exports = [Endless() for _ in range(STREAMS_AT_ONCE)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
-    clients = [server.client(f"user{number // STREAMS_OF_A_USER}") for number in range(STREAMS_AT_ONCE)]
+    clients = [server.client(f"user{number // STREAMS_PER_USER}") for number in range(STREAMS_AT_ONCE)]
     answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients]
     assert "exports and imports run at once" in server.client().refused(503, "GET", "/v1/export")
     assert server.client()("GET", "/v1/stats").status_code == 200
@@ -254,10 +262,10 @@ def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest
 
 
 def test_more_exports_than_one_user_may_have(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    exports = [Endless() for _ in range(STREAMS_OF_A_USER + 1)]
+    exports = [Endless() for _ in range(STREAMS_PER_USER + 1)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
-    greedy = [server.client("greedy") for _ in range(STREAMS_OF_A_USER + 1)]
+    greedy = [server.client("greedy") for _ in range(STREAMS_PER_USER + 1)]
     clients = [*greedy[:-1], server.client("other")]
     answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients[:-1]]
     assert "of one user" in greedy[-1].refused(503, "GET", "/v1/export")
@@ -278,7 +286,7 @@ def test_an_export_that_fails_at_once_says_so(ana: Client, monkeypatch: pytest.M
 
 
 def test_many_exports_at_once_are_all_whole(ana: Client, server: Served) -> None:
-    clients = [server.client() for _ in range(STREAMS_OF_A_USER)]
-    with ThreadPoolExecutor(STREAMS_OF_A_USER) as threads:
+    clients = [server.client() for _ in range(STREAMS_PER_USER)]
+    with ThreadPoolExecutor(STREAMS_PER_USER) as threads:
         exports = list(threads.map(lambda client: client("GET", "/v1/export").content, clients))
     assert len(set(exports)) == 1

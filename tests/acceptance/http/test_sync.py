@@ -18,14 +18,14 @@ from support.http_server import Served, served, settings_for
 from support.waiting import happened
 from support.word_embedder import WordEmbedder
 from trivet import Forbidden, NotFound, StoreError, Trivet
-from trivet.clock import clock_set_to
-from trivet.ids import new_id
-from trivet.memory.passages import PREPARATION
-from trivet.serve.resident.syncing import Syncing
+from trivet.common.clock import clock_fixed_at
+from trivet.common.ids import new_id
+from trivet.memory.passages import PASSAGE_VERSION
+from trivet.serve.resident.sync_worker import SyncWorker
 from trivet.store.records import Passage
-from trivet.store.relational.feed import ServerState
+from trivet.store.relational.tables.sync_feed import ServerState
 from trivet.sync import verbs
-from trivet.sync.join import join
+from trivet.sync.laptop import join
 from trivet.types import Memory
 
 Laptop = Callable[..., Trivet]
@@ -77,7 +77,7 @@ def laptop(server: Served, tmp_path: Path) -> Iterator[Laptop]:
 
 def sync(*laptops: Trivet) -> None:
     for one in laptops:
-        verbs.synced_now(one.engine)
+        verbs.sync_now(one.engine)
 
 
 def only(trivet: Trivet) -> Memory:
@@ -212,7 +212,7 @@ def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server
     ana.unshare(tag="team", user="bo")
     sync(ana, second, ana)
     assert ana.usage(only(ana).id).not_useful == 1
-    store = server.house._first().engine.store
+    store = server.house._first_tenant().engine.store
     with store.feed.transaction() as connection:  # as it was before the laptops came
         known = store.feed.state(connection)
         assert known is not None
@@ -256,11 +256,11 @@ def test_a_mark_that_never_was_makes_nobody_else_read_again(laptop: Laptop, serv
     ana, eve = laptop("a", "ana", "hers"), server.client("eve", "writer")
     sync(ana)
     for lie in ({"epoch": None}, {"mark": "never"}, {"epoch": "another", "mark": "never"}):
-        state = server.house._first().engine.store.feed.state()
+        state = server.house._first_tenant().engine.store.feed.state()
         assert state is not None
         place = {"epoch": state.epoch, "seq": 1, "top": state.top, "mark": state.mark, **lie}
         assert eve("POST", "/v1/sync/pull", json={"protocol": 1, "place": place}).is_success
-        done = verbs.synced_now(ana.engine)
+        done = verbs.sync_now(ana.engine)
         assert (done.sent, done.received) == (0, 0)
     assert verbs.verify(ana.engine).level
 
@@ -269,7 +269,7 @@ def test_a_mark_that_never_was_makes_nobody_else_read_again(laptop: Laptop, serv
 def test_vectors_of_the_same_model_come_with_what_may_be_read(
     laptop: Laptop, server: Served, embedder: WordEmbedder
 ) -> None:
-    house = server.house._first()
+    house = server.house._first_tenant()
     ana, bo = laptop("a", "ana", "The mill grinds.", "The lake is deep."), laptop("b", "bo", embedder=embedder.spec())
     sync(ana)
     hers = ana.list().memories[0]
@@ -279,13 +279,13 @@ def test_vectors_of_the_same_model_come_with_what_may_be_read(
     for job in house.engine.store.jobs.lease(model, 9, 60):
         vector = np.array([embedder.vector(job.content)], np.float32)
         house.engine.store.jobs.finish([(job, [Passage(0, 0, len(job.content))], vector / np.linalg.norm(vector))])
-    assert verbs.synced_now(bo.engine).vectors.taken == 1
+    assert verbs.sync_now(bo.engine).vectors.taken == 1
     asked = len(embedder.texts)
     bo.drain()
     assert len(embedder.texts) == asked
     assert bo.stats().not_embedded == 0
     eve = server.client("eve", "writer")
-    wanted = {"protocol": 1, "identity": "openai:words", "preparation": PREPARATION, "ids": [hers.id]}
+    wanted = {"protocol": 1, "identity": "openai:words", "preparation": PASSAGE_VERSION, "ids": [hers.id]}
     assert '"count":0' in eve("POST", "/v1/sync/vectors", json=wanted).text
 
 
@@ -327,9 +327,9 @@ def test_others_memories_hide_after_long_without_contact(laptop: Laptop, tmp_pat
     sync(ana, bo)
     assert bo.list().total == 2
     settings = msgspec.structs.replace(bo.settings, background=False)
-    with clock_set_to(in_days(29)), Trivet.open(settings=settings) as soon:
+    with clock_fixed_at(in_days(29)), Trivet.open(settings=settings) as soon:
         assert soon.list().total == 2
-    with clock_set_to(in_days(31)), Trivet.open(settings=settings) as later:
+    with clock_fixed_at(in_days(31)), Trivet.open(settings=settings) as later:
         assert [one.content for one in later.list().memories] == ["my own"]
         assert found(later, "shared") == []
         assert verbs.status(later.engine, ask=False).hidden
@@ -344,7 +344,7 @@ def test_a_clock_that_is_set_back_hides_no_later(laptop: Laptop) -> None:
     settings = msgspec.structs.replace(bo.settings, background=False)
     seen = []
     for days in (20, 1, 10, 12):  # of these 31 have passed: 20, none, 9 and 2
-        with clock_set_to(in_days(days)), Trivet.open(settings=settings) as later:
+        with clock_fixed_at(in_days(days)), Trivet.open(settings=settings) as later:
             seen.append(later.list().total)
     assert seen == [1, 1, 1, 0]
 
@@ -359,7 +359,7 @@ def test_the_resident_process_follows_by_itself(laptop: Laptop) -> None:
         if memory is second and memory.list().total:
             arrived.set()
 
-    threads = [Syncing(partial(using, one)) for one in (ana, second)]
+    threads = [SyncWorker(partial(using, one)) for one in (ana, second)]
     for thread in threads:
         thread.start()
     try:

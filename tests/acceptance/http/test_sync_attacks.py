@@ -16,13 +16,14 @@ import pytest
 from support.http_server import served, settings_for
 from support.waiting import ended
 from trivet import StoreError, Trivet, TrivetError
-from trivet.ids import new_id
-from trivet.memory.passages import PREPARATION
+from trivet.common.ids import new_id
+from trivet.memory.passages import PASSAGE_VERSION
 from trivet.store.records import Model
-from trivet.sync import client, verbs
-from trivet.sync.keys import keep_key
+from trivet.sync import exchange as client
+from trivet.sync import verbs
 from trivet.sync.messages import Embedded
 from trivet.sync.vectors import _checked, _sum
+from trivet.sync.verbs import keep_key
 
 AT = "2026-01-01T00:00:00Z"
 DEEP = b"[" * 100_000
@@ -95,8 +96,8 @@ def told_with(**fields: Any) -> dict[str, Any]:
 def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
     liar: Liar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "MOST_BYTES", 2**20)
-    monkeypatch.setattr("trivet.sync.round.MOST_STANDING", 3)
+    monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 2**20)
+    monkeypatch.setattr("trivet.sync.exchange.MAX_STALLED", 3)
     keep_key(liar.address, "ana", "tvt.default.key")
     with Trivet.open(tmp_path / "laptop.db", embedder="none", background=False, key="tvt.default.key") as before:
         verbs.join(before.engine, liar.address)
@@ -123,10 +124,10 @@ def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
         for body, headers, reason in told:
             liar.says = (body, headers)
             with pytest.raises(StoreError, match=reason):
-                verbs.synced_now(laptop.engine)
+                verbs.sync_now(laptop.engine)
             assert laptop.list().total == 0
         liar.says = (page(good), {})
-        verbs.synced_now(laptop.engine)
+        verbs.sync_now(laptop.engine)
         assert [one.content for one in laptop.list().memories] == ["told"]
 
 
@@ -185,4 +186,4 @@ def test_vectors_that_are_not_what_they_should_be_are_refused(wrong: str) -> Non
             _checked(model, told, row)
     else:
         assert _checked(model, told, row)[2].shape == (1, 2)
-        assert PREPARATION == 1  # vectors that were made otherwise are not interchangeable: see where it is said
+        assert PASSAGE_VERSION == 1  # vectors that were made otherwise are not interchangeable: see where it is said

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from support.command_line import process
-from trivet.lab.bench import open_bench
-from trivet.lab.dataset_files import lives
-from trivet.lab.delivery import SURFACES, Delivered, Outcome, Share, Surface, deliver, in_shares
-from trivet.lab.gate import LENGTH_RATIO
+from trivet.lab.datasets.plain_layout import lives
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.delivery import SURFACES, DeliveryReport, Outcome, Share, Surface, deliver, summarize_delivery
+from trivet.lab.measure.gate import LENGTH_RATIO
 
 # Small ones, of which every user's store is one at first, and one in another language.
 STORES = ("s1-beekeeper", "s2-novelist", "s9-de-schreinerei")
@@ -34,13 +34,13 @@ def measured(folder: Path, surfaces: Sequence[Surface] = SURFACES, **settings: A
     return outcomes
 
 
-def values(delivered: Delivered, surface: str, stratum: str = "(all)") -> Mapping[str, Share]:
+def values(delivered: DeliveryReport, surface: str, stratum: str = "(all)") -> Mapping[str, Share]:
     return next(row.values for row in delivered.rows if (row.surface, row.stratum) == (surface, stratum))
 
 
 def test_what_reaches_an_agent_has_not_got_worse(folder: Path) -> None:
     """In one test: the stores are read once."""
-    delivered = in_shares(measured(folder))
+    delivered = summarize_delivery(measured(folder))
     found = values(delivered, "recall")
     assert found["delivered@3"].mean >= found["found@3"].mean - 0.03
     assert found["delivered@3"].mean >= 0.88
@@ -59,7 +59,7 @@ def test_what_reaches_an_agent_has_not_got_worse(folder: Path) -> None:
 
 
 def test_a_gate_that_keeps_too_much_back_is_seen(folder: Path) -> None:
-    strict = in_shares(measured(folder, ("prompt",), rerank="off", relevance_at_least=0.5))
+    strict = summarize_delivery(measured(folder, ("prompt",), rerank="off", relevance_at_least=0.5))
     assert values(strict, "prompt", "paraphrase")["kept"].mean < 0.5
 
 

@@ -14,9 +14,9 @@ from support.command_line import CommandLine
 from support.invented_secrets import github
 from support.lab_fixtures import CANARY
 from trivet import Trivet
-from trivet.cli.demo import lines
-from trivet.lab.dataset_files import load
-from trivet.lab.from_store.rules import STRATA, inflected
+from trivet.cli.demonstration import lines
+from trivet.lab.datasets.plain_layout import load
+from trivet.lab.tune.query_rules import STRATA, inflected
 from trivet.settings import Settings
 
 TOKEN, OPEN_TOKEN, PRIVATE = github("sealed"), github("left in the store"), "quokkasong"

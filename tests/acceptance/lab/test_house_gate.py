@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset_files import house
-from trivet.lab.gate import CASES_FAIL, MRR_FELL, gate
-from trivet.lab.measures import Measured
-from trivet.lab.run import run_arm
-from trivet.lab.saved_runs import read_measured
+from trivet.lab.datasets.plain_layout import house
+from trivet.lab.measure.bench import Bench, open_bench
+from trivet.lab.measure.gate import CASES_FAIL, MRR_FELL, gate
+from trivet.lab.measure.measures import Measured
+from trivet.lab.measure.run import run_arm
+from trivet.lab.report.saved_runs import read_measured
 
 BASELINE = Path(__file__).parent / "baseline"
 

@@ -13,7 +13,7 @@ import pytest
 from support import library_dataset as library
 from support.command_line import CommandLine, process
 from trivet.cli.app import GROUPS
-from trivet.lab.catalog import IMPORTERS
+from trivet.lab.datasets.catalog import IMPORTERS
 
 from .conftest import CONFIGS
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from trivet.lab.bench import open_bench
-from trivet.lab.dataset import Dataset
-from trivet.lab.dataset_files import mixed
-from trivet.lab.gate import LENGTH_RATIO
-from trivet.lab.lengths import Lengths, lengths
-from trivet.lab.run import run_arm
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.datasets.plain_layout import mixed
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.gate import LENGTH_RATIO
+from trivet.lab.measure.hit_analysis import Lengths, lengths
+from trivet.lab.measure.run import run_arm
 
 STORE = "travel-cook"
 ANSWERS_FROM = 2

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from support.command_line import CommandLine
-from trivet.lab.document import Page, Paragraph, Plot, Section, Table, as_html, as_markdown
-from trivet.lab.report import bar, leg_scores, separation
-from trivet.lab.saved_runs import label, read_arms
+from trivet.lab.report.page import Page, Paragraph, Plot, Section, Table, as_html, as_markdown
+from trivet.lab.report.report import bar, leg_scores, separation
+from trivet.lab.report.saved_runs import label, read_arms
 
 from .conftest import CONFIGS
 

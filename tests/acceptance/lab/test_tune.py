@@ -20,12 +20,10 @@ from trivet.cli import main
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError
 from trivet.lab.tune import adopt
 from trivet.lab.tune.adopt import tune_folder
-from trivet.lab.tune.feedback import feedback_file
-from trivet.lab.tune.paraphrase import paraphrase
-from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
-from trivet.lab.tune.rules import LITERAL, REWORDED, commonness
-from trivet.lab.tune.search import Space
-from trivet.lab.tune.tuning import Tuning, Validation, assign
+from trivet.lab.tune.probes import Probe, feedback_file, make_probes, paraphrase, relatives_of, sample, usable_memories
+from trivet.lab.tune.query_rules import LITERAL, REWORDED, document_frequencies
+from trivet.lab.tune.search import SearchSpace
+from trivet.lab.tune.tuning import Tuning, Validation, assign_folds
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 from trivet.search.recipe import parse_recipe
@@ -51,7 +49,7 @@ def tuned(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
 
 def test_each_fold_is_judged_by_a_recipe_chosen_without_it(tuned: Run) -> None:
     _, tuning, found, done = tuned
-    folds = assign(tuning.plan.probes, 5, seed=0)
+    folds = assign_folds(tuning.plan.probes, 5, seed=0)
     sizes = [sum(fold == number for fold in folds.values()) for number in range(5)]
     assert max(sizes) - min(sizes) <= 1
     assert sum(done) <= tuning.plan.candidates * len(tuning.plan.probes)
@@ -62,7 +60,7 @@ def test_each_fold_is_judged_by_a_recipe_chosen_without_it(tuned: Run) -> None:
 
 def test_what_is_kept_is_private(tuned: Run) -> None:
     store, tuning, found, _ = tuned
-    folder = adopt.keep_results(store, tuning.plan, found)
+    folder = adopt.save_results(store, tuning.plan, found)
     assert folder == tune_folder(store)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     files = sorted(folder.iterdir())
@@ -76,10 +74,10 @@ def test_what_is_kept_is_private(tuned: Run) -> None:
 @pytest.fixture
 def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands as they are over fewer values, for the sake of time."""
-    monkeypatch.setattr("trivet.lab.tune.tuning.Space", lambda: TINY)
+    monkeypatch.setattr("trivet.lab.tune.tuning.SearchSpace", lambda: TINY)
 
 
-TINY = Space(
+TINY = SearchSpace(
     norms=("zscore",),
     dense_weights=(0.5,),
     spread_dense_weights=(8,),
@@ -130,7 +128,7 @@ def _probes(memory: Trivet, seed: int = 0) -> tuple[list[Probe], dict[str, Memor
     usable = {one.id: one for one in usable_memories(memory.engine)}
     chosen = sample(list(usable.values()), 200, seed)
     relatives = relatives_of(memory.engine, chosen, usable)
-    return make_probes(chosen, relatives, commonness(usable.values()), seed), usable
+    return make_probes(chosen, relatives, document_frequencies(usable.values()), seed), usable
 
 
 def test_probes_are_the_same_for_the_same_seed_and_of_many_kinds(memory: Trivet) -> None:
@@ -193,7 +191,7 @@ def test_a_store_half_embedded_is_refused(memory: Trivet) -> None:
 
 def test_without_an_embedder_only_words_are_tuned(store: Path) -> None:
     with Trivet.open(store, embedder="none") as words_only:
-        tuning = Tuning(words_only.engine, space=Space(bs=(0.75,), depths=(20,), bonuses=(0.1,)))
+        tuning = Tuning(words_only.engine, space=SearchSpace(bs=(0.75,), depths=(20,), bonuses=(0.1,)))
         assert tuning.plan.candidates == 1 + 6 * 3
         assert parse_recipe(tuning.run().recipe).fusion == words_only.engine.recipe.fusion
 

@@ -10,10 +10,10 @@ import pytest
 from support.code_tree import code_tree
 from support.mcp_agent import Agent, agent, text
 from trivet.errors import InvalidInput
-from trivet.serve.code_search import project
-from trivet.serve.mcp.greeting import offered
 from trivet.serve.mcp.listings import listings
+from trivet.serve.mcp.quick_start import load_offer
 from trivet.serve.mcp.tools import agent_tools
+from trivet.serve.resident.code_search import check_project_folder
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_refusals_teach(coder: Agent) -> None:
 
 def test_the_setting_takes_them_away(monkeypatch: pytest.MonkeyPatch) -> None:
     def names() -> set[str]:
-        offer = offered(None)
+        offer = load_offer(None)
         return {tool["name"] for tool in listings(agent_tools(), offer.code)["tools/list"]["tools"]}
 
     assert {"code_search", "code_symbol", "code_related"} <= names()
@@ -86,8 +86,8 @@ def test_the_setting_takes_them_away(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_home_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(InvalidInput, match="is no project"):
-        project(tmp_path)
+        check_project_folder(tmp_path)
     with pytest.raises(InvalidInput, match="is no project"):
-        project(Path("/"))
+        check_project_folder(Path("/"))
     (tmp_path / "shop").mkdir()
-    assert project(tmp_path / "shop") == tmp_path / "shop"
+    assert check_project_folder(tmp_path / "shop") == tmp_path / "shop"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from support.mcp_agent import command, environment
-from trivet.serve.mcp.greeting import VERSIONS, greet
 from trivet.serve.mcp.listings import listings
+from trivet.serve.mcp.quick_start import VERSIONS, answer_handshake
 from trivet.serve.mcp.tools import agent_tools
 
 LISTS = ("ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list")
@@ -44,7 +44,7 @@ def told(path: Path, sent: bytes) -> dict[Any, Any]:
 def greeted(sent: bytes) -> dict[Any, Any]:
     """What is answered before the library is there."""
     written: list[bytes] = []
-    assert greet(io.BytesIO(sent), written.append, listings(agent_tools(), code=True)) is None
+    assert answer_handshake(io.BytesIO(sent), written.append, listings(agent_tools(), code=True)) is None
     return {answer["id"]: answer["result"] for answer in map(json.loads, written)}
 
 
@@ -69,7 +69,9 @@ def test_what_comes_after_is_the_librarys(tmp_path: Path) -> None:
 
 
 def test_the_greeting_loads_nothing_of_the_library() -> None:
-    program = "import sys, trivet.serve.mcp.greeting; print([name for name in sys.modules if name.startswith('mcp')])"
+    program = (
+        "import sys, trivet.serve.mcp.quick_start; print([name for name in sys.modules if name.startswith('mcp')])"
+    )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout.strip() == b"[]"
 
 
@@ -86,7 +88,7 @@ def test_the_greeting_loads_nothing_of_the_library() -> None:
 def test_anything_else_is_handed_on(other: dict[str, Any]) -> None:
     written: list[bytes] = []
     stream = io.BytesIO(said([hello("2025-06-18"), READY, other, READY]))
-    greeted = greet(stream, written.append, listings(agent_tools()))
+    greeted = answer_handshake(stream, written.append, listings(agent_tools()))
     assert greeted is not None
     assert (b"".join(greeted.lines), greeted.answered) == (said([hello("2025-06-18"), READY, other]), 1)
     assert (len(written), stream.read()) == (1, said([READY]))
@@ -95,7 +97,7 @@ def test_anything_else_is_handed_on(other: dict[str, Any]) -> None:
 @pytest.mark.parametrize("first", [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, hello("2099-01-01")])
 def test_a_stranger_is_left_to_the_library(first: dict[str, Any]) -> None:
     written: list[bytes] = []
-    greeted = greet(io.BytesIO(said([first])), written.append, {"tools/list": {}})
+    greeted = answer_handshake(io.BytesIO(said([first])), written.append, {"tools/list": {}})
     assert greeted is not None
     assert written == []
     assert (greeted.lines, greeted.answered) == ((said([first]),), None)

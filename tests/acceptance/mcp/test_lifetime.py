@@ -177,7 +177,7 @@ def test_a_store_that_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -
 def test_it_introduces_itself_before_anything_heavy_is_loaded() -> None:
     code = """if True:
         import sys
-        from trivet.serve.mcp.lazy_store import LazyStore
+        from trivet.serve.mcp.stdio import LazyStore
         from trivet.serve.mcp.server import build_server
         build_server(LazyStore(None)).create_initialization_options()
         print([name for name in ("numpy", "onnxruntime", "tokenizers", "trivet.memory.engine") if name in sys.modules])

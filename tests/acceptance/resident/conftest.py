@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.resident_home import SETTINGS, Home, end_resident, start_resident
+from support.resident_home import SETTINGS, Home, start_resident, stop_resident
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     environment = {**os.environ, **SETTINGS, "XDG_CONFIG_HOME": settings, "XDG_RUNTIME_DIR": str(folder)}
     process = start_resident({**environment, "TRIVET_PATH": str(folder / "first.db")})
     yield folder
-    end_resident(process)
+    stop_resident(process)
     shutil.rmtree(folder)
 
 

@@ -23,11 +23,12 @@ from support.command_line import CommandLine
 from support.resident_home import Home
 from support.waiting import ended
 from trivet import InvalidInput, NotFound, Settings, Trivet, UnknownFate
-from trivet.cli.resident_control import asked_status
-from trivet.serve.resident import calls, hook_client
-from trivet.serve.resident.calls import surroundings
-from trivet.serve.resident.client import Resident, is_older
-from trivet.settings.systems import OtherSystem
+from trivet.cli.processes import request_status
+from trivet.serve.resident import hook_client
+from trivet.serve.resident import protocol as calls
+from trivet.serve.resident.client import ResidentStore, is_older
+from trivet.serve.resident.protocol import call_environment
+from trivet.settings.systems import ExternalSystem
 from trivet.types import Answer
 
 PORT = "The staging database listens on port 6543."
@@ -80,7 +81,7 @@ def test_writes_reach_the_store(warm: Home) -> None:
         memory.purge(other)
         with pytest.raises(NotFound):
             own.get(other)
-        assert isinstance(memory.remote, Resident)
+        assert isinstance(memory.remote, ResidentStore)
         assert memory.remote.warm
         assert memory.server is None
 
@@ -137,7 +138,7 @@ def test_who_has_other_settings_files_works_alone(warm: Home, monkeypatch: pytes
     with warm.memory() as memory:
         stored = memory.remember("The key is AKIAIOSFODNN7EXAMPLQ, says Ana.")
         assert stored.redacted
-        assert isinstance(memory.remote, Resident)
+        assert isinstance(memory.remote, ResidentStore)
         assert not memory.remote.warm
     monkeypatch.setenv("TRIVET_RESIDENT", "off")
     with warm.memory() as memory:
@@ -180,7 +181,7 @@ def test_mcp_asks_it(warm: Home) -> None:
 def test_it_is_not_spoken_to_where_others_could_have_put_it(warm: Home) -> None:
     warm.socket.parent.chmod(0o755)
     try:
-        assert asked_status() is None
+        assert request_status() is None
     finally:
         warm.socket.parent.chmod(0o700)
     assert warm.status().pid
@@ -197,7 +198,7 @@ def test_it_is_not_used_where_it_is_off(warm: Home, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "message", [b"", b"\0\0\0\1", b"\xff\xff\xff\xff", hook_client.packed([b"x"]), hook_client.packed([b"call", b"1"])]
+    "message", [b"", b"\0\0\0\1", b"\xff\xff\xff\xff", hook_client.pack([b"x"]), hook_client.pack([b"call", b"1"])]
 )
 def test_nonsense_on_the_socket_ends_nothing(warm: Home, message: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
@@ -224,10 +225,10 @@ def impostor(home: Home, *answers: Answering) -> Iterator[list[list[bytes]]]:
             for answer in answers:
                 connection, _ = listener.accept()
                 with connection:
-                    asked.append(hook_client.received(connection))
+                    asked.append(hook_client.receive(connection))
                     told = answer(asked[-1]) if callable(answer) else answer
                     if told:
-                        connection.sendall(hook_client.packed(told))
+                        connection.sendall(hook_client.pack(told))
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -311,12 +312,12 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         ("TRIVET_LLM_API_KEY", {"capture_llm": "openai:small@http://127.0.0.1:1/v1"}),
         (
             "WIKI_PASS",
-            {"federation": {"wiki": OtherSystem(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}},
+            {"federation": {"wiki": ExternalSystem(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}},
         ),
-        ("NOTES", {"federation": {"notes": OtherSystem(command=("notes", "{query}"), environment=("NOTES",))}}),
+        ("NOTES", {"federation": {"notes": ExternalSystem(command=("notes", "{query}"), environment=("NOTES",))}}),
     ],
 )
 def test_keys_of_every_service_are_compared(name: str, settings: dict[str, Any]) -> None:
     """With another key than the process has, a program does its work itself."""
-    one, other = (surroundings(Settings(**settings), {name: value}) for value in ("one", "other"))
+    one, other = (call_environment(Settings(**settings), {name: value}) for value in ("one", "other"))
     assert one != other

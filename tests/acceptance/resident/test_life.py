@@ -17,9 +17,9 @@ from support.command_line import CommandLine
 from support.resident_home import PATIENCE, Home, stopped
 from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
-from trivet.cli.resident_control import asked_status
-from trivet.serve.resident.connect import is_warm
-from trivet.sync.join import join
+from trivet.cli.processes import request_status
+from trivet.serve.resident.client import is_warm
+from trivet.sync.laptop import join
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -77,7 +77,7 @@ def test_a_killed_one_leaves_nothing_in_the_way(home: Home, monkeypatch: pytest.
     killed.kill()
     killed.wait(LIMIT_SECONDS)
     assert home.socket.exists()
-    assert asked_status() is None
+    assert request_status() is None
     id = home.remember(PORT)  # without it
     process = home.up()
     with home.memory() as memory:
@@ -102,7 +102,7 @@ def test_it_ends_when_nobody_asks(home: Home) -> None:
 
 def test_it_ends_when_it_grows_too_large(home: Home) -> None:
     process = home.up(TRIVET_RESIDENT_MEMORY_MB="1")
-    asked_status()  # it looks after each call
+    request_status()  # it looks after each call
     assert process.wait(PATIENCE) == 75
     assert not home.socket.exists()
 

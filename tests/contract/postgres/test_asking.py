@@ -10,21 +10,22 @@ import pytest
 from support.stores import add, memory
 from support.waiting import in_threads
 from trivet import Trivet
-from trivet.store.postgres import PostgresStore, Server, connection_pool
-from trivet.store.postgres.connection import Reader
-from trivet.store.postgres.dialect import QUERIES
+from trivet.store.postgres import PostgresStore, Server
+from trivet.store.postgres import connections as connection_pool
+from trivet.store.postgres.connections import QUERIES
+from trivet.store.postgres.transactions import AutocommitReader
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
-    plain = Reader.execute_with
+    plain = AutocommitReader.execute_with
 
-    def noting(self: Reader, settings: Mapping[str, str], sql: str, parameters: Any) -> Any:
+    def noting(self: AutocommitReader, settings: Mapping[str, str], sql: str, parameters: Any) -> Any:
         seen.append(" ".join(sql.split()))
         return plain(self, settings, sql, parameters)
 
-    monkeypatch.setattr(Reader, "execute_with", noting)
+    monkeypatch.setattr(AutocommitReader, "execute_with", noting)
     return seen
 
 
@@ -72,7 +73,7 @@ def test_words_that_are_new_are_asked_for_together(url: str, asked: list[str]) -
 
 
 def test_what_every_recall_asks_is_planned_once(url: str) -> None:
-    server = Server(url, most_connections=1)
+    server = Server(url, max_connections=1)
     store = PostgresStore(server)
     one = memory("We met Clara.")
     add(store, one)
@@ -89,7 +90,7 @@ def test_what_every_recall_asks_is_planned_once(url: str) -> None:
 
 
 def test_plans_are_made_anew_for_tables_that_have_grown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Server(url, most_connections=1)
+    server = Server(url, max_connections=1)
     store = PostgresStore(server)
     first = memory("The first.")
     for number in range(4):

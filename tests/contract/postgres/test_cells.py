@@ -12,12 +12,11 @@ from support.postgres_server import PostgresServer
 from support.stores import add, found, memory
 from trivet.cli import main
 from trivet.errors import Conflict, InvalidInput, Moved, Moving
-from trivet.memory.accounts import make_key
+from trivet.memory.admin.accounts import make_key
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.postgres.cells.moving import abandon, move
-from trivet.store.postgres.cells.removing import forget_moved
+from trivet.store.postgres.tenant_move import abandon, forget_moved, move
 from trivet.trivet import Trivet
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")

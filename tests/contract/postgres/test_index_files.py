@@ -14,11 +14,13 @@ from support.postgres_server import PostgresServer
 from support.stores import add, embed, found, memory, near
 from trivet.errors import Moved
 from trivet.memory_fields import as_json
-from trivet.store.postgres import PostgresStore, Server, index_folder
-from trivet.store.postgres.cells.moving import move
-from trivet.store.postgres.cells.removing import forget_moved
-from trivet.store.postgres.index_files import INDEX, MOST_NAMED
-from trivet.store.relational import build_index, index_files, index_upkeep
+from trivet.store.postgres import PostgresStore, Server
+from trivet.store.postgres import index_files as index_folder
+from trivet.store.postgres.index_files import INDEX, MAX_NAMED_FILES
+from trivet.store.postgres.tenant_move import forget_moved, move
+from trivet.store.relational.index import index_files
+from trivet.store.relational.index import write_index as build_index
+from trivet.store.relational.index import write_index as index_upkeep
 from trivet.types import Filter, Memory
 
 from .test_cells import quietly
@@ -29,8 +31,8 @@ VECTOR = (0.6, 0.8, 0.0)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
-    monkeypatch.setattr(index_upkeep, "CHANGES_BEHIND", 0)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "RENEW_AFTER_CHANGES", 0)
 
 
 @pytest.fixture
@@ -294,12 +296,12 @@ def test_mapped_vectors_take_nothing_of_the_memory_for_vectors(on: OnMachine) ->
 def test_names_of_machines_that_are_gone_are_forgotten(on: OnMachine) -> None:
     store = on()
     with store._database.write() as transaction:
-        for number in range(MOST_NAMED + 5):
+        for number in range(MAX_NAMED_FILES + 5):
             row = {"name": f"{INDEX}{number}", "value": f"{number} 1 {number}"}
             transaction.execute(transaction.sql("maintenance")["set_meta"], row)
     filled(store)
     count = "SELECT count(*) FROM meta WHERE starts_with(name, 'index ')"
-    assert store._database.read().execute(count).fetchall() == [(MOST_NAMED,)]
+    assert store._database.read().execute(count).fetchall() == [(MAX_NAMED_FILES,)]
     named = store._database.sql("maintenance")["index_names"]
     assert not store._database.read().execute(named, {"names": as_json([f"{INDEX}0"])}).fetchall(), "the oldest"
     assert is_mapped(store)
@@ -331,6 +333,6 @@ def test_of_too_many_those_that_were_not_used_for_longest_go(
     filled(on(tenant="birch"))
     (unused,) = set(files(tmp_path)) - {used}
     os.utime(unused.parent, (time.time() - 60, time.time() - 60))
-    monkeypatch.setattr(index_folder, "MOST_BYTES", used.stat().st_size)
+    monkeypatch.setattr(index_folder, "MAX_FOLDER_BYTES", used.stat().st_size)
     on(tenant="other").upkeep.renew_index()
     assert files(tmp_path) == [used]

@@ -10,9 +10,9 @@ from contract.graphs import counts, held, reached, read_all
 from support.stores import add, embed, found, link, memory, near, replace
 from trivet.errors import Conflict
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.postgres.import_sqlite import import_sqlite
+from trivet.store.postgres.maintenance import import_sqlite
 from trivet.store.relational.store import RelationalStore as Store
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 
 def filled(store: Store) -> list[str]:

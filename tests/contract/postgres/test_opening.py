@@ -13,7 +13,7 @@ from support.stores import add, memory
 from trivet import Trivet
 from trivet.cli import main
 from trivet.errors import InvalidInput, NotFound, StoreError, TrivetError
-from trivet.settings.address import database_of, without_password
+from trivet.settings.locations import database_of, without_password
 from trivet.store.postgres import PostgresStore, Server
 
 PASSWORD = "tr1cky-w0rd"
@@ -137,7 +137,7 @@ def test_a_large_write_arrives(store: PostgresStore) -> None:
 def test_prepared_statements_are_used_where_no_pooler_stands_between(postgres: PostgresServer, url: str) -> None:
     prepared = "SELECT count(*) FROM pg_prepared_statements"
     for pooler, expected in (("auto", True), ("no", True), ("yes", False)):
-        server = Server(url, most_connections=1, pooler=pooler)  # type: ignore[arg-type]  # each of the literals
+        server = Server(url, max_connections=1, pooler=pooler)  # type: ignore[arg-type]  # each of the literals
         store = PostgresStore(server)
         for _ in range(5):
             store.memories.stats()

@@ -15,7 +15,7 @@ from support.stores import add, found, memory, replace
 from support.waiting import ended, grown
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.relational import index_upkeep
+from trivet.store.relational.index import write_index as index_upkeep
 from trivet.types import Filter
 
 LONG = 3_600.0
@@ -186,7 +186,7 @@ def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> N
 def test_a_standby_that_has_not_heard_of_a_purge_does_not_bring_an_index_file_back(
     server: Server, tenant: str, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
     store, other = PostgresStore(server, tenant), PostgresStore(pair.database, tenant)
     one = memory("relay")
     add(store, one)
@@ -332,7 +332,7 @@ def test_caches_and_index_files_forget_what_a_failover_lost(
             pass
     add(store, lost)
     assert set(found(store, "relay")) == {kept.id, lost.id}
-    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
     assert store.upkeep.renew_index()
     doomed.primary.stop("immediate")
     doomed.standby.promote()

@@ -13,7 +13,7 @@ from support.stores import add, found, memory
 from support.waiting import ended, grown
 from trivet.errors import StoreError, UnknownFate
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.postgres.connection import Transaction
+from trivet.store.postgres.transactions import Transaction
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ def test_the_number_of_a_lost_transaction_may_be_anothers_after_a_crash(own_serv
         if int(transaction.id) >= int(id):
             break
     assert transaction.id == id, "given again, and committed"
-    assert store._database._fate(id, transaction.life, lost) > 0
+    assert store._database._commit_outcome(id, transaction.life, lost) > 0
     with pytest.raises(UnknownFate):
-        store._database._fate(id, life, lost)
+        store._database._commit_outcome(id, life, lost)
     store.close()
 
 

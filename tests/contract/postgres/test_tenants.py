@@ -8,11 +8,11 @@ import pytest
 from contract.graphs import held, read_all
 from support.postgres_server import PostgresServer
 from support.stores import EARLY, add, document, embed, found, link, memory, near
-from trivet.clock import moment
+from trivet.common.clock import moment
+from trivet.common.ids import new_id
 from trivet.errors import NotFound, StoreError
-from trivet.ids import new_id
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
+from trivet.store.records import VaultFile, VaultLink, VaultPart, VaultRecord
 from trivet.types import Filter, Key, Proposal, Sealed
 
 
@@ -30,14 +30,14 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     store.accounts.add_key(key, b"hash")
     store.shares.share_memory(one.id, "ana", "read")
     store.shares.share_tag(word, "ana", "read")
-    store.vaults.keep(KnownVault("notes", "/notes", "{}"))
+    store.vaults.keep(VaultRecord("notes", "/notes", "{}"))
     store.vaults.note_file(
-        "notes", KnownFile("a.md", 1, 1, "markdown"), [KnownPart(one.id, "a.md", "", "", "", "")], []
+        "notes", VaultFile("a.md", 1, 1, "markdown"), [VaultPart(one.id, "a.md", "", "", "", "")], []
     )
     store.inbox.add(Proposal(id=new_id(), content=word, kind="told", reason="", created_at=moment(EARLY)), [word])
     store.usage.note({one.id: 1})
     store.usage.judge(one.id, word, "useful")
-    store.vaults.note_links("notes", [KnownLink(one.id, "see-also", two.id)], [])
+    store.vaults.note_links("notes", [VaultLink(one.id, "see-also", two.id)], [])
     follow(store, word)
     return [one.id, two.id]
 
@@ -173,7 +173,7 @@ def test_a_query_without_where_sees_what_its_user_may(server: Server, url: str) 
     ana.shares.share_tag("trip", "cleo", "read")
     ana.shares.share_memory(two.id, "cleo", "read")
     store.usage.note({one.id: 1, two.id: 1})
-    store.vaults.keep(KnownVault("notes", "/notes", "{}"))
+    store.vaults.keep(VaultRecord("notes", "/notes", "{}"))
     store.upkeep.salt()
     store.idempotency.begin(b"name", b"request", 60)
     # What bo sees, whom ana shows a tag and cleo another memory, and ana herself.

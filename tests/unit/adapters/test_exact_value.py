@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as draw
 
 from trivet import InvalidInput
-from trivet.adapters.exact_value import decode, encode
+from trivet.adapters.shared import decode, encode
 
 SCALARS = draw.none() | draw.booleans() | draw.integers() | draw.floats(allow_nan=False, allow_infinity=False)
 TEXTS = draw.text(draw.characters(exclude_categories=["Cs"])) | draw.sampled_from(

@@ -6,8 +6,7 @@ import pytest
 
 from trivet.cli.output import Line, printable
 from trivet.cli.views import code as views
-from trivet.code.plain_reason import reason
-from trivet.code.types import CodeAnswer, CodeHit, CodeStatus
+from trivet.code.types import CodeAnswer, CodeHit, CodeStatus, reason
 
 STATUS = CodeStatus(root="/shop", files=3, chunks=9, symbols=5, embedded=9)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trivet.code.code_index import CodeIndex
-from trivet.code.links import Link, check, links
+from trivet.code.memory_links import Link, check, links
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from trivet.code.roles import Role, role_of
+from trivet.code.file_kind import Role, role_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trivet import InvalidInput, NotFound, Trivet
-from trivet.ids import new_id
+from trivet.common.ids import new_id
 
 KNOWN = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 

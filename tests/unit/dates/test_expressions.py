@@ -6,15 +6,15 @@ from datetime import datetime
 
 import pytest
 
-from trivet.dates.find import expressions_in
+from trivet.dates.parse import find_time_expressions
 from trivet.dates.past import asks_about_past
-from trivet.dates.spans import described
+from trivet.dates.spans import format_span
 
 NOW = datetime(2026, 11, 15, 12)
 
 
 def meant(text: str, nearest: bool = False) -> list[str]:
-    return [described(span) for one in expressions_in(text, NOW, nearest) for span in one.spans]
+    return [format_span(span) for one in find_time_expressions(text, NOW, nearest) for span in one.spans]
 
 
 MEANT = {
@@ -131,7 +131,7 @@ def test_what_is_no_expression_of_time(text: str) -> None:
 
 def test_an_expression_has_its_words_and_its_place() -> None:
     text = "What did we plan at the end of October, and what since Monday that we work on lately?"
-    found = expressions_in(text, NOW)
+    found = find_time_expressions(text, NOW)
     assert [one.text for one in found] == ["at the end of October", "since Monday", "lately"]
     assert [text[one.start : one.stop] for one in found] == [one.text for one in found]
     assert [one.spelled for one in found] == [True, False, False]
@@ -147,7 +147,9 @@ def test_at_the_ends_of_the_calendar_there_are_no_further_days() -> None:
     for now in (datetime(1, 1, 1), datetime(9999, 12, 31)):
         assert all(
             one.spans
-            for one in expressions_in("last year, next year, 999 years ago, 12 months ago, tomorrow, last week", now)
+            for one in find_time_expressions(
+                "last year, next year, 999 years ago, 12 months ago, tomorrow, last week", now
+            )
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.canonical import LONGEST_NAME, canonical, form, singular
+from trivet.graph.concepts import LONGEST_NAME, canonical, form, singular
 
 
 @pytest.mark.parametrize(

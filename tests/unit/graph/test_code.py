@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.graph.code import definitions, without_code
+from trivet.graph.code import definitions, split_code
 from trivet.graph.extract import extract
 
 
@@ -21,7 +21,7 @@ def load_config(path):
 
 
 def test_code_in_a_fence_is_taken_out_of_the_prose() -> None:
-    prose, code = without_code(f"Ask Alice.\n```python\n{FUNCTION}```\nThen Bob.")
+    prose, code = split_code(f"Ask Alice.\n```python\n{FUNCTION}```\nThen Bob.")
     assert "Alice" in prose
     assert "Bob" in prose
     assert "ConfigParser" not in prose
@@ -30,13 +30,13 @@ def test_code_in_a_fence_is_taken_out_of_the_prose() -> None:
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "  ```"])
 def test_a_fence_that_never_closes_reaches_to_the_end(fence: str) -> None:
-    prose, code = without_code(f"Ask Alice.\n{fence}\n{FUNCTION}")
+    prose, code = split_code(f"Ask Alice.\n{fence}\n{FUNCTION}")
     assert "load_config" not in prose
     assert "load_config" in code
 
 
 def test_a_fence_in_another_fence_is_code() -> None:
-    _, code = without_code("~~~\n```\ndef inner(): ...\n```\n~~~\nafter")
+    _, code = split_code("~~~\n```\ndef inner(): ...\n```\n~~~\nafter")
     assert "def inner" in code
 
 
@@ -80,4 +80,4 @@ def test_prose_stays_prose() -> None:
         "Class of 1999 met in Berlin.",
         "If Bob calls, ask for Carol.",
     ):
-        assert without_code(text) == (text, "")
+        assert split_code(text) == (text, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.graph.marks import dates_in
+from trivet.graph.patterns import dates_in
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from trivet.graph import reading_time
-from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MOST_CONCEPTS, extract
-from trivet.graph.mentions import Mention
-from trivet.graph.reading_time import ReadingTime
+from trivet.graph import concepts as reading_time
+from trivet.graph.concepts import Mention, TimeBudget
+from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MAX_CONCEPTS, extract
 
 
 def found(content: str, title: str | None = None, tags: tuple[str, ...] = ()) -> dict[str, Mention]:
@@ -109,8 +108,8 @@ def test_numbers_and_small_words_are_no_concepts() -> None:
 
 
 def test_no_more_than_is_useful() -> None:
-    text = " and ".join(f"Name{number}x went" for number in range(3 * MOST_CONCEPTS))
-    assert len(extract(None, f"so {text}")) == MOST_CONCEPTS
+    text = " and ".join(f"Name{number}x went" for number in range(3 * MAX_CONCEPTS))
+    assert len(extract(None, f"so {text}")) == MAX_CONCEPTS
 
 
 def test_labels_stay_short() -> None:
@@ -124,19 +123,19 @@ def test_reading_twice_finds_the_same() -> None:
 
 
 def test_a_memory_is_read_as_far_as_its_time_goes() -> None:
-    class ThreePieces(ReadingTime):
+    class ThreePieces(TimeBudget):
         pieces = 3
 
-        def is_left(self) -> bool:
+        def has_time_left(self) -> bool:
             self.pieces -= 1
-            self.is_over = self.pieces < 0
-            return not self.is_over
+            self.is_spent = self.pieces < 0
+            return not self.is_spent
 
     text = "The `alpha` and the `beta` and the `gamma` and the `delta` stand by the sea."
     assert [one.label for one in extract(None, text)] == ["alpha", "beta", "gamma", "delta"]
     time = ThreePieces()
     assert [one.label for one in extract(None, text, (), time)] == ["alpha", "beta", "gamma"]
-    assert time.is_over
+    assert time.is_spent
 
 
 def test_a_busy_machine_cuts_no_reading_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,10 +143,10 @@ def test_a_busy_machine_cuts_no_reading_short(monkeypatch: pytest.MonkeyPatch) -
     clock = SimpleNamespace(worked=0.0, gone_by=0.0)
     clock.thread_time, clock.perf_counter = lambda: clock.worked, lambda: clock.gone_by
     monkeypatch.setattr(reading_time, "time", clock)
-    reading = ReadingTime(1.0)
+    reading = TimeBudget(1.0)
     clock.gone_by, clock.worked = 500.0, 0.5
-    assert reading.is_left()
+    assert reading.has_time_left()
     clock.worked = 1.0
-    assert not reading.is_left()
+    assert not reading.has_time_left()
     clock.worked = 0.0
-    assert not reading.is_left(), "once it is over it stays so"
+    assert not reading.has_time_left(), "once it is over it stays so"

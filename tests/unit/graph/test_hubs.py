@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.hubs import COUNTS_BYTES, FILTERS_BYTES, HUB, Hubs, HubsByFilter
+from trivet.graph.network import COUNTS_BYTES, FILTERS_BYTES, HUB_MENTIONS, Hubs, HubsByFilter
 from trivet.types import Filter
 
 from .test_network import built
 
-SIZE = HUB + 40
+SIZE = HUB_MENTIONS + 40
 COMMON = 1
 
 
@@ -19,7 +19,7 @@ def test_only_what_is_visible_counts() -> None:
     network = built({memory: {COMMON: 1} for memory in range(SIZE)})
     concepts = np.array([COMMON, 2], np.int32)
     assert Hubs().among(network, np.ones(SIZE, bool), concepts).tolist() == [True, False]
-    few = np.arange(SIZE) < HUB
+    few = np.arange(SIZE) < HUB_MENTIONS
     assert Hubs().among(network, few, concepts).tolist() == [False, False]
 
 

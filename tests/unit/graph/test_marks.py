@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.graph.marks import LONGEST_MARK, LONGEST_QUOTED_IN_WORDS, marks_in
+from trivet.graph.patterns import LONGEST_QUOTED_IN_WORDS, MAX_PATTERN_CHARACTERS, find_patterns
 
 
 def marks(text: str, kind: str) -> list[str]:
-    return [found for found, its_kind in marks_in(text) if its_kind == kind]
+    return [found for found, its_kind in find_patterns(text) if its_kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_urls(text: str, expected: list[str]) -> None:
 
 
 def test_a_url_is_no_path_beside() -> None:
-    assert [kind for _, kind in marks_in("see https://example.com/src/main.py")] == ["url"]
+    assert [kind for _, kind in find_patterns("see https://example.com/src/main.py")] == ["url"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_identifiers(text: str, expected: list[str]) -> None:
 
 
 def test_what_is_too_long_is_no_mark() -> None:
-    assert marks(f"call {'a_' * LONGEST_MARK}b", "identifier") == []
+    assert marks(f"call {'a_' * MAX_PATTERN_CHARACTERS}b", "identifier") == []
 
 
 @pytest.mark.parametrize(

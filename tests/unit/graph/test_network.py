@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.network import Adjacency, Keys, Network, Pair, numbered
+from trivet.graph.network import Adjacency, Keys, Network, Pair, unique_with_positions
 
 State = dict[int, dict[int, int]]
 
@@ -66,17 +66,17 @@ def test_replacing_is_as_building_anew(start: State, then: list[tuple[State, dic
         links |= others
     anew = built(final, {memory: one for memory, one in links.items() if one})
     assert_alike(network, anew, 25)
-    settled = network.settled()
-    assert settled.changed == 0
-    assert_alike(settled, anew, 25)
+    compacted = network.compacted()
+    assert compacted.changed == 0
+    assert_alike(compacted, anew, 25)
 
 
 def test_one_of_which_much_has_changed_is_worn_until_it_is_settled() -> None:
     network = built({memory: {memory + 100: 1, 500: 1} for memory in range(1, 60)})
-    at_first = network.is_worn
+    at_first = network.needs_compaction
     for memory in range(60, 90):
         network.replace({memory: pair({memory + 100: 1, 500: 1})}, {})
-    assert (at_first, network.is_worn, network.settled().is_worn) == (False, True, False)
+    assert (at_first, network.needs_compaction, network.compacted().needs_compaction) == (False, True, False)
 
 
 def test_what_is_gone_leaves_nothing() -> None:
@@ -137,6 +137,6 @@ def test_a_mention_takes_few_bytes() -> None:
 def test_keys_are_numbered_in_their_order(highest: int, count: int) -> None:
     """By a table or by sorting, whichever is quicker: the answer is one."""
     keys = np.random.default_rng(count).integers(0, highest, count).astype(np.int32)
-    found, places = numbered(keys)
+    found, places = unique_with_positions(keys)
     known, wanted = np.unique(keys, return_inverse=True)
     assert (found.tolist(), places.tolist()) == (known.tolist(), wanted.tolist())

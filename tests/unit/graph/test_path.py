@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from trivet.graph.network import Network
-from trivet.graph.path import Paths, Step
-from trivet.graph.walk import Walk
+from trivet.graph.walk import Paths, Step, WalkParameters
 
 from .test_network import State, built
 from .test_walk import MEMORIES, hidden, seen, states
@@ -18,7 +17,7 @@ from .test_walk import MEMORIES, hidden, seen, states
 def path_to(
     network: Network, visible: NDArray[np.bool_], memory: int, hits: set[int], concepts: set[int]
 ) -> tuple[Step, ...]:
-    return Paths(network, visible, sorted(hits), sorted(concepts), [memory], Walk()).to(memory)
+    return Paths(network, visible, sorted(hits), sorted(concepts), [memory], WalkParameters()).to(memory)
 
 
 def test_a_concept_the_query_names() -> None:

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from trivet.graph import walk as walking
-from trivet.graph.hubs import HUB
-from trivet.graph.network import Adjacency, Keys, Neighbours, Network
-from trivet.graph.walk import LINK_WEIGHT, PUSHED_AT_ONCE, ROUNDS, SURE_PER_MAYBE, Masses, Walk, walk
+from trivet.graph.network import HUB_MENTIONS, Adjacency, Keys, Neighbours, Network
+from trivet.graph.walk import LINK_WEIGHT, MAX_PUSHED_MEMORIES, MIN_SURE_RATIO, ROUNDS, NodeMasses, WalkParameters, walk
 
 from .test_network import State, built, pair
 
-HOW = Walk()
+HOW = WalkParameters()
 MEMORIES = 10
 Links = Mapping[int, set[int]]
 
@@ -30,7 +29,7 @@ starts = st.dictionaries(st.integers(0, MEMORIES - 1), st.floats(0.01, 1), max_s
 named = st.dictionaries(st.integers(0, 6), st.floats(0.01, 1), max_size=3)
 hidden = st.sets(st.integers(0, MEMORIES - 1), max_size=4)
 ways = st.builds(
-    Walk,
+    WalkParameters,
     onward=st.floats(0, 1),
     rare=st.floats(0, 2),
     rest=st.floats(0.01, 2),
@@ -38,9 +37,9 @@ ways = st.builds(
 )  # fmt: skip
 
 
-def masses(of: Mapping[int, float]) -> Masses:
+def masses(of: Mapping[int, float]) -> NodeMasses:
     keys = sorted(of)
-    return Masses(np.array(keys, np.int32), np.array([of[key] for key in keys], np.float64))
+    return NodeMasses(np.array(keys, np.int32), np.array([of[key] for key in keys], np.float64))
 
 
 def seen(*not_seen: int, size: int = MEMORIES) -> NDArray[np.bool_]:
@@ -62,7 +61,7 @@ def walked(
     visible: NDArray[np.bool_],
     hits: Mapping[int, float],
     concepts: Mapping[int, float],
-    how: Walk = HOW,
+    how: WalkParameters = HOW,
 ) -> NDArray[np.float64]:
     """What arrives, by key."""
     arrived = walk(network, visible, masses(hits), masses(concepts), how)
@@ -77,7 +76,7 @@ def reference(
     visible: Sequence[bool],
     hits: Mapping[int, float],
     concepts: Mapping[int, float],
-    how: Walk,
+    how: WalkParameters,
 ) -> NDArray[np.float64]:
     """The same walk by plain sums over everything, with no bound on the work."""
     count = len(visible)
@@ -88,7 +87,7 @@ def reference(
     def pull(memory: int, concept: int) -> float:
         return (how.about if state[memory][concept] == 2 else 1.0) * float(len(state[memory]) ** -how.even)
 
-    total = {c: max(sum(pull(m, c) for m in holders[c]), walking.LEAST_PULL) for c in every}
+    total = {c: max(sum(pull(m, c) for m in holders[c]), walking.MIN_PULL) for c in every}
 
     def spread(at: Mapping[int, float]) -> NDArray[np.float64]:
         arrived = np.zeros(count)
@@ -120,10 +119,10 @@ def reference(
     return np.maximum(arrived, 0.0)
 
 
-def _weight(roles: Sequence[int], how: Walk) -> float:
+def _weight(roles: Sequence[int], how: WalkParameters) -> float:
     maybe = sum(role == 0 for role in roles)
     sure = len(roles) - maybe
-    return float(len(roles)) ** -how.rare if sure > SURE_PER_MAYBE * maybe else 0.0
+    return float(len(roles)) ** -how.rare if sure > MIN_SURE_RATIO * maybe else 0.0
 
 
 @given(states, pairs, hidden, starts, named, ways)
@@ -133,12 +132,12 @@ def test_the_walk_is_the_plain_sum(
     hidden: set[int],
     hits: dict[int, float],
     concepts: dict[int, float],
-    how: Walk,
+    how: WalkParameters,
 ) -> None:
     hits = {memory: mass for memory, mass in hits.items() if memory not in hidden}
     linked, visible = both_ways(links), seen(*hidden)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(walking, "LEAST_SHARE", 0.0)
+        patch.setattr(walking, "MIN_MASS_SHARE", 0.0)
         arrived = walked(built(state, linked), visible, hits, concepts, how)
     assert np.allclose(arrived, reference(state, linked, visible.tolist(), hits, concepts, how), atol=1e-9, rtol=0)
 
@@ -226,17 +225,17 @@ def test_a_link_leads_both_ways_and_around() -> None:
 
 
 def test_a_hub_is_not_followed() -> None:
-    state: State = {memory: {1: 1} for memory in range(HUB + 1)}
-    visible = seen(size=HUB + 1)
+    state: State = {memory: {1: 1} for memory in range(HUB_MENTIONS + 1)}
+    visible = seen(size=HUB_MENTIONS + 1)
     assert not walked(built(state), visible, {1: 1.0}, {}).any()
-    del state[HUB]
+    del state[HUB_MENTIONS]
     assert walked(built(state), visible, {1: 1.0}, {})[2] > 0
 
 
 def test_a_hub_among_what_is_not_seen_is_none_here() -> None:
     """How often others mention a name must not change what is found here."""
-    state: State = {memory: {1: 1} for memory in range(2 * HUB)}
-    visible = np.zeros(2 * HUB, bool)
+    state: State = {memory: {1: 1} for memory in range(2 * HUB_MENTIONS)}
+    visible = np.zeros(2 * HUB_MENTIONS, bool)
     visible[:3] = True
     alone = walked(built({memory: {1: 1} for memory in range(3)}), visible, {1: 1.0}, {})
     assert alone[2] > 0
@@ -267,8 +266,8 @@ class Counting(Adjacency):
 
 
 def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "LEAST_SHARE", 0.0)
-    count = 20 * PUSHED_AT_ONCE
+    monkeypatch.setattr(walking, "MIN_MASS_SHARE", 0.0)
+    count = 20 * MAX_PUSHED_MEMORIES
     state: State = {memory: {memory // 10: 1, 1_000_000 + memory // 7: 1} for memory in range(count)}
     network = built(state)
     network.of_memory.__class__ = Counting
@@ -278,7 +277,7 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     pushed = network.of_memory.asked  # type: ignore[attr-defined]
     assert len(pushed) == ROUNDS
     assert pushed[0] == len(hits)
-    assert max(pushed[1:]) == PUSHED_AT_ONCE
+    assert max(pushed[1:]) == MAX_PUSHED_MEMORIES
     assert np.array_equal(arrived, walked(built(state), seen(size=count), hits, {})), "and the same each time"
 
 
@@ -290,8 +289,8 @@ def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(monkeypatch:
     reached = {concept: 10 * concept for concept in range(1, 9)}
     everything = walked(network, visible, {0: 1.0}, {})
     assert all(everything[memory] > 0 for memory in reached.values())
-    monkeypatch.setattr(walking, "MENTIONS_AT_ONCE", 2 + 3 + 4)
+    monkeypatch.setattr(walking, "MAX_MENTIONS_PER_ROUND", 2 + 3 + 4)
     bounded = walked(network, visible, {0: 1.0}, {})
     assert [concept for concept, memory in reached.items() if bounded[memory] > 0] == [1, 2, 3]
-    monkeypatch.setattr(walking, "MENTIONS_AT_ONCE", sum(range(2, 10)))
+    monkeypatch.setattr(walking, "MAX_MENTIONS_PER_ROUND", sum(range(2, 10)))
     assert np.array_equal(walked(network, visible, {0: 1.0}, {}), everything), "as many are not too many"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from trivet import InvalidInput
-from trivet.lab.bench import open_bench
-from trivet.lab.dataset import Dataset, Document, Query
+from trivet.lab.datasets.dataset import Dataset, Document, Query
+from trivet.lab.measure.bench import open_bench
 
 
 def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) -> None:

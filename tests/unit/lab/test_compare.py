@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from support.lab_cases import drawn, one, sides
 from trivet.errors import InvalidInput
-from trivet.lab.compare import compare, correct, paired
-from trivet.lab.measures import Measured
-from trivet.lab.significance import holm
+from trivet.lab.measure.comparison import compare, correct, holm, paired
+from trivet.lab.measure.measures import Measured
 
 
 def test_wins_losses_ties_and_the_mean() -> None:

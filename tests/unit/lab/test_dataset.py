@@ -10,8 +10,8 @@ import pytest
 
 from support.small_dataset import CORPUS, QRELS, QUERIES, write
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import UNSORTED, Dataset, Document, DocumentLink, Judgement, Query
-from trivet.lab.dataset_files import house, load, save
+from trivet.lab.datasets.dataset import NO_STRATUM, Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.datasets.plain_layout import house, load, save
 
 
 def refusal(folder: Path) -> str:
@@ -26,7 +26,7 @@ def test_loads_documents_queries_and_grades(tmp_path: Path) -> None:
     assert dataset.documents == (Document(id="a", text="apples"), Document(id="b", text="pears"))
     assert dataset.queries[0] == Query(id="q1", text="fruit", stratum="exact")
     assert dataset.grades == {"q1": {"a": 2, "b": 0}, "q2": {"b": 1}}
-    assert dataset.strata == {UNSORTED: ("q2",), "exact": ("q1",)}
+    assert dataset.strata == {NO_STRATUM: ("q2",), "exact": ("q1",)}
 
 
 def test_a_dataset_without_strata_has_none(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from stored_vectors import Vectors
 from tables import chance, interval, marked, signed
 
 from trivet.analyse import analyse_query
-from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset import Dataset, Document, Judgement, Query
-from trivet.lab.significance import holm
+from trivet.lab.datasets.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.measure.bench import Bench, open_bench
+from trivet.lab.measure.comparison import holm
 from trivet.search.recipe import parse_recipe
 from trivet.types import Filter, Ranking
 

@@ -16,11 +16,10 @@ from support.lab_fixtures import CANARY
 from trivet.cli import main
 from trivet.cli.output import printable
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_files import load
-from trivet.lab.judge.endpoint import judge_by_endpoint
-from trivet.lab.judge.pool import APART, Pool, dataset_of, find_arms, make_pool, read_pool, write_pool
-from trivet.lab.judge.record import Record, agreement, export, final_grades, weighted_kappa
-from trivet.lab.judge.terminal import judge_at_terminal
+from trivet.lab.datasets.judgements import Record, agreement, export, final_grades, weighted_kappa
+from trivet.lab.datasets.judges import judge_at_terminal, judge_by_endpoint
+from trivet.lab.datasets.plain_layout import load
+from trivet.lab.datasets.pool import MIN_REPEAT_DISTANCE, Pool, dataset_of, find_arms, make_pool, read_pool, write_pool
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 
@@ -61,7 +60,7 @@ def test_second_looks_come_later_and_not_soon(pool: Pool) -> None:
     for place, entry in again:
         first = _once(pool).index((entry.query, entry.document))
         assert place > first
-        assert place - first >= APART or place > len(_once(pool)) - 1
+        assert place - first >= MIN_REPEAT_DISTANCE or place > len(_once(pool)) - 1
 
 
 def test_what_is_judged_can_be_left_out(folder: Path, runs: Path) -> None:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks" / "studies"))
 
 from leg_scores import Asked, Seen, agreement, area_between, cut, lengths
 
-from trivet.lab.dataset import Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.datasets.dataset import Dataset, Document, DocumentLink, Judgement, Query
 
 
 def test_a_cut_corpus_keeps_what_answers_its_questions_and_no_link_that_leads_out() -> None:

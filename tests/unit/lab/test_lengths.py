@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from support.small_dataset import dataset
-from trivet.lab.dataset import Document
-from trivet.lab.gate import UNFAIR_TO_LENGTH, gate
-from trivet.lab.lengths import LengthReport, Lengths, lengths, words_in
-from trivet.lab.measures import measure
+from trivet.lab.datasets.dataset import Document
+from trivet.lab.measure.gate import LENGTH_BIAS, gate
+from trivet.lab.measure.hit_analysis import LengthReport, Lengths, count_words, lengths
+from trivet.lab.measure.measures import measure
 
 GRADES = {"q1": {"a": 2, "b": 0}, "q2": {"a": 1}, "q3": {"c": 1}}
 WORDS = {"a": 4, "b": 40, "c": 20}
@@ -22,8 +22,8 @@ RUN = {"q1": [("b", 2.0), ("a", 1.0)], "q2": [("b", 2.0)], "q3": [("c", 1.0)]}
 
 
 def test_words_are_counted_in_every_script() -> None:
-    assert words_in("Two words,  and 東京都 too") == 6
-    assert words_in("") == 0
+    assert count_words("Two words,  and 東京都 too") == 6
+    assert count_words("") == 0
 
 
 def test_the_medians_of_hits_and_of_answers_stand_side_by_side() -> None:
@@ -57,5 +57,5 @@ def test_the_gate_shuts_where_hits_are_of_another_length(
     measured = measure(SMALL, RUN)
     both = (report(base) if base else None, report(candidate) if candidate else None)
     verdict = gate(measured, measured, gain_needed=False, lengths=both)
-    assert verdict.code == (UNFAIR_TO_LENGTH if unfair else 0)
+    assert verdict.code == (LENGTH_BIAS if unfair else 0)
     assert len(verdict.reasons) == unfair

@@ -11,9 +11,9 @@ import pytest
 
 from support.command_line import CommandLine
 from trivet.errors import InvalidInput
-from trivet.lab import json_stream
-from trivet.lab.catalog import find_dataset
-from trivet.lab.dataset_files import load
+from trivet.lab.datasets import read_files as json_stream
+from trivet.lab.datasets.catalog import find_dataset
+from trivet.lab.datasets.plain_layout import load
 
 
 def said(role: str, content: str, **more: Any) -> dict[str, Any]:

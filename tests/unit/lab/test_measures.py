@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from support.lab_cases import random_case
 from support.small_dataset import dataset
 from trivet.errors import InvalidInput
-from trivet.lab.measures import KINDS, NEEDS_DEPTH, STANDARD, Measure, Measured, Run, measure, parse
+from trivet.lab.measure.measures import KINDS, NEEDS_DEPTH, STANDARD_MEASURES, Measure, Measured, Run, measure, parse
 
 
 @pytest.mark.parametrize(
-    "name", [*STANDARD, "nDCG", "nDCG-exp@10", "MRR@10", "condensed-MRR", "condensed-all@5", "condensed-nDCG-exp@3"]
+    "name",
+    [*STANDARD_MEASURES, "nDCG", "nDCG-exp@10", "MRR@10", "condensed-MRR", "condensed-all@5", "condensed-nDCG-exp@3"],
 )
 def test_a_name_parses_and_prints_back(name: str) -> None:
     assert str(parse(name)) == name
@@ -110,7 +111,7 @@ def test_scores_too_close_for_single_precision_keep_their_order() -> None:
 def test_a_query_missing_from_the_run_scores_zero_in_every_measure() -> None:
     data = dataset({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 1}}, {"q1": "exact", "q2": "gone", "q3": "gone"})
     measured = measure(data, {"q1": [("a", 1.0)], "q3": []})
-    assert {measured.per_query[name]["q2"] for name in STANDARD} == {0.0}
+    assert {measured.per_query[name]["q2"] for name in STANDARD_MEASURES} == {0.0}
     assert measured.overall["recall@5"] == pytest.approx(1 / 3)
     assert measured.by_stratum["gone"]["nDCG@10"] == 0.0
     assert measured.by_stratum["exact"]["judged@10"] == 1.0

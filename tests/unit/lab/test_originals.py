@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from trivet.errors import InvalidInput
-from trivet.lab.catalog import IMPORTERS, import_original
-from trivet.lab.dataset import Dataset
-from trivet.lab.dataset_files import load, save
+from trivet.lab.datasets.catalog import IMPORTERS, import_original
+from trivet.lab.datasets.dataset import Dataset
+from trivet.lab.datasets.plain_layout import load, save
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -21,8 +21,8 @@ from peers.process import environment, parsed
 from peers.products import ARMS, LEFT_OUT, PRODUCTS
 from peers.quality import figures, scopes
 from peers.vectors import packed
-from trivet.lab.dataset import Dataset, Document, Judgement, Query
-from trivet.lab.document import as_markdown
+from trivet.lab.datasets.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.report.page import as_markdown
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 DATASET = Dataset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.lab.ablate import ablations
+from trivet.lab.measure.recipe_variants import ablations
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from support.chat_server import chat_server
 from trivet import Trivet
 from trivet.analyse import analyse
 from trivet.errors import InvalidInput
-from trivet.lab.measures import Measured
+from trivet.lab.measure.measures import Measured
 from trivet.lab.tune.adopt import write_setting
-from trivet.lab.tune.feedback import feedback_file, feedback_probes, read_feedback
-from trivet.lab.tune.probes import Probe
-from trivet.lab.tune.rules import LITERAL, REWORDED, commonness, equivalents
-from trivet.lab.tune.search import held, worth
+from trivet.lab.tune.probes import Probe, feedback_file, feedback_probes, read_feedback
+from trivet.lab.tune.query_rules import LITERAL, REWORDED, document_frequencies, equivalents
+from trivet.lab.tune.search import no_significant_loss, worth
 from trivet.lab.tune.tuning import Tuning, judged
 from trivet.models.chat import Chat
 from trivet.types import Memory
@@ -47,10 +46,10 @@ def test_the_two_halves_count_alike() -> None:
 
 
 def test_a_kind_may_lose_what_its_number_cannot_tell() -> None:
-    assert held([0.5, 0.5], [0.5, 0.5])
-    assert held([1.0, 0.0, 0.5], [0.5, 0.4, 0.5])  # loses 0.03, give or take 0.26
-    assert not held([0.5] * 20, [0.49] * 20)
-    assert not held([1.0], [0.9])
+    assert no_significant_loss([0.5, 0.5], [0.5, 0.5])
+    assert no_significant_loss([1.0, 0.0, 0.5], [0.5, 0.4, 0.5])  # loses 0.03, give or take 0.26
+    assert not no_significant_loss([0.5] * 20, [0.49] * 20)
+    assert not no_significant_loss([1.0], [0.9])
 
 
 def _measured(values: dict[str, float]) -> Measured:
@@ -147,5 +146,5 @@ def test_random_words_never_crash_a_rule() -> None:
     for text in texts:
         memory = Memory(id="m", content=text, title=text, created_at=MOMENT, updated_at=MOMENT, tags=(text[:64],))
         for rule in LITERAL.values():
-            query = rule(memory, commonness([memory]), random)
+            query = rule(memory, document_frequencies([memory]), random)
             assert query is None or (query.strip() and '"' not in query)

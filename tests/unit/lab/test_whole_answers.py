@@ -12,11 +12,11 @@ from support.command_line import CommandLine
 from support.endpoint import Endpoint, Reply, endpoint
 from support.word_embedder import WordEmbedder, embedder
 from trivet.errors import InvalidInput, LegFailed
-from trivet.lab.bench import open_bench
-from trivet.lab.dataset_files import load
-from trivet.lab.delivery import deliver
-from trivet.lab.run import run_arm
-from trivet.memory.changes import reader
+from trivet.lab.datasets.plain_layout import load
+from trivet.lab.measure.bench import open_bench
+from trivet.lab.measure.delivery import deliver
+from trivet.lab.measure.run import run_arm
+from trivet.memory.supersession import verdict as reader
 
 __all__ = ["embedder", "endpoint"]
 
@@ -66,7 +66,7 @@ def test_memories_compared_by_words_alone_are_no_delivery(tmp_path: Path, monkey
     corpus += '{"id": "b", "text": "My dog is called Max now.", "created_at": "2024-02-01"}\n'
     data = library.write(tmp_path / "data", corpus=corpus, queries='{"id": "q", "text": "dog"}\n', qrels="q\tb\t2\n")
     monkeypatch.setattr(reader, "FOLDER", "nowhere")
-    reader._reader.cache_clear()
+    reader._pair_model.cache_clear()
     with open_bench(load(data), tmp_path, "none") as bench:
         with pytest.raises(LegFailed, match="the model that compares memories did not answer"):
             deliver(bench)

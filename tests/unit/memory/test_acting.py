@@ -12,13 +12,13 @@ import pytest
 
 from support.opened import Opened
 from trivet import Conflict, InvalidInput, NotFound, Trivet
-from trivet.clock import clock_set_to
+from trivet.common.clock import clock_fixed_at
 from trivet.contract import VERBS
 from trivet.errors import Forbidden, TooMany, TrivetError, Unauthorised
-from trivet.memory.accounts import RIGHTS, caller_of, make_key, tenant_of
-from trivet.memory.answer.coarse_times import STEP_MS
-from trivet.memory.guesses import ACT, MOST_ATTEMPTS
-from trivet.secrets import MASK
+from trivet.memory.admin.accounts import RIGHTS, authenticate, make_key, tenant_in_key
+from trivet.memory.answer.present import COARSE_STEP_MS
+from trivet.memory.sealed_secrets import MAX_GUESSES, REJECTED_GUESS_ACT
+from trivet.secrets.masking import MASK
 from trivet.types import Caller, Permission, Right
 
 EVERY_RIGHT: frozenset[Right] = frozenset(get_args(Right))
@@ -47,10 +47,10 @@ def test_users_are_told_times_in_steps_and_the_owner_exactly(trivet: Trivet, ana
     told = ana.recall("zebra relay")
     times = [told.took_ms, *told.stages_ms.values(), *(leg.took_ms for leg in told.health.legs)]
     assert told.took_ms > 0
-    assert {took % STEP_MS for took in times} == {0.0}
+    assert {took % COARSE_STEP_MS for took in times} == {0.0}
     exact = trivet.recall("zebra relay")
-    assert exact.took_ms % STEP_MS
-    assert any(leg.took_ms % STEP_MS for leg in exact.health.legs)
+    assert exact.took_ms % COARSE_STEP_MS
+    assert any(leg.took_ms % COARSE_STEP_MS for leg in exact.health.legs)
 
 
 def raised(call: Callable[[Trivet], Any], it: Trivet) -> TrivetError | None:
@@ -332,21 +332,21 @@ def test_no_answer_depends_on_what_is_sealed(
     assert "unchanged=1" not in told[0]
     assert ana.remember(text, id=id).status == "unchanged", "a retry of the owner's is still recognised"
     noted = [entry for entry in trivet.audit() if entry.actor == "bo"]
-    assert [(entry.act, entry.memory) for entry in noted] == [(ACT, id)] * 2
+    assert [(entry.act, entry.memory) for entry in noted] == [(REJECTED_GUESS_ACT, id)] * 2
     assert ana.reveal(id).content == text
 
 
 def test_guesses_are_limited(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
     id = ana.remember(PRIVATE).id
     ana.share("bo", id=id)
-    lines = [json.dumps({"content": PRIVATE.replace("4711", f"{n:04}"), "id": id}) for n in range(MOST_ATTEMPTS + 5)]
+    lines = [json.dumps({"content": PRIVATE.replace("4711", f"{n:04}"), "id": id}) for n in range(MAX_GUESSES + 5)]
     errors = bo.import_(lines).errors
     assert len([one for one in errors if "within an hour" in one]) == 5
     with pytest.raises(TooMany):
         bo.remember(PRIVATE, id=id)
-    assert len([entry for entry in trivet.audit(limit=100) if entry.act == ACT]) == MOST_ATTEMPTS
+    assert len([entry for entry in trivet.audit(limit=100) if entry.act == REJECTED_GUESS_ACT]) == MAX_GUESSES
     assert bo.remember(PRIVATE).status == "stored", "of his own he may store what he wants"
-    with clock_set_to("2999-01-01"), pytest.raises(Conflict):
+    with clock_fixed_at("2999-01-01"), pytest.raises(Conflict):
         bo.remember(PRIVATE, id=id)
 
 
@@ -355,7 +355,7 @@ def test_a_key_that_does_not_reveal_cannot_guess_for_long(trivet: Trivet, ana: T
     id = agent.remember(PRIVATE).id
     wrong = PRIVATE.replace("4711", "4712")
     assert agent.remember(PRIVATE, id=id).status == "unchanged"
-    for _ in range(MOST_ATTEMPTS // 2):
+    for _ in range(MAX_GUESSES // 2):
         with pytest.raises(Conflict):
             agent.remember(wrong, id=id)
         assert agent.import_([json.dumps({"content": wrong, "id": id, "created_at": "2001"})]).kept == 1
@@ -366,7 +366,7 @@ def test_a_key_that_does_not_reveal_cannot_guess_for_long(trivet: Trivet, ana: T
     with pytest.raises(Conflict):
         ana.remember(wrong, id=id)
     assert "[private:2]" in agent.edit(id, content=PRIVATE).content
-    assert len([entry for entry in trivet.audit(limit=100) if entry.act == ACT]) == MOST_ATTEMPTS
+    assert len([entry for entry in trivet.audit(limit=100) if entry.act == REJECTED_GUESS_ACT]) == MAX_GUESSES
 
 
 def test_what_was_sensitive_before_is_not_exported_to_others(ana: Trivet, bo: Trivet) -> None:
@@ -478,18 +478,18 @@ def test_keys(trivet: Trivet) -> None:
     store = trivet.engine.store
     store.accounts.add_user("ana", "writer")
     made = make_key(store, "acme", "ana", label="laptop")
-    assert tenant_of(made.text) == "acme"
-    known = caller_of(store, "acme", made.text)
+    assert tenant_in_key(made.text) == "acme"
+    known = authenticate(store, "acme", made.text)
     assert (known.user, known.role, known.key) == ("ana", "writer", made.key.id)
     assert known.rights == {"read", "write", "share"}, "reveal must be asked for"
-    assert caller_of(store, "acme", make_key(store, "acme", "ana", ["read", "reveal"]).text).rights == {
+    assert authenticate(store, "acme", make_key(store, "acme", "ana", ["read", "reveal"]).text).rights == {
         "read",
         "reveal",
     }
     with pytest.raises(InvalidInput, match="writer cannot have admin"):
         make_key(store, "acme", "ana", ["admin"])
     store.accounts.set_role("ana", "reader")
-    assert caller_of(store, "acme", made.text).rights == {"read"}, "a smaller role makes keys smaller"
+    assert authenticate(store, "acme", made.text).rights == {"read"}, "a smaller role makes keys smaller"
     for bad in (
         made.text + "x",
         made.text[:-1],
@@ -500,12 +500,12 @@ def test_keys(trivet: Trivet) -> None:
         "\udcff",
     ):
         with pytest.raises(Unauthorised):
-            caller_of(store, "acme", bad)
+            authenticate(store, "acme", bad)
     with pytest.raises(Unauthorised):
-        caller_of(store, "acme", made.text, is_here=False)
+        authenticate(store, "acme", made.text, is_here=False)
     store.accounts.revoke(made.key.id)
     with pytest.raises(Unauthorised):
-        caller_of(store, "acme", made.text)
+        authenticate(store, "acme", made.text)
     assert set(RIGHTS["admin"]) == EVERY_RIGHT
 
 
@@ -513,10 +513,10 @@ def test_a_key_expires(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
     store = trivet.engine.store
     store.accounts.add_user("ana", "writer")
     made = make_key(store, "acme", "ana", expires_at="2999-01-01T00:00:00Z")
-    caller_of(store, "acme", made.text)
-    monkeypatch.setattr("trivet.memory.accounts.now", lambda: "2999-01-01T00:00:00.000000Z")
+    authenticate(store, "acme", made.text)
+    monkeypatch.setattr("trivet.memory.admin.accounts.now", lambda: "2999-01-01T00:00:00.000000Z")
     with pytest.raises(Unauthorised):
-        caller_of(store, "acme", made.text)
+        authenticate(store, "acme", made.text)
     with pytest.raises(InvalidInput, match="passed already"):
         make_key(store, "acme", "ana", expires_at="2990-01-01T00:00:00Z")
 

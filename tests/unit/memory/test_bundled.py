@@ -12,9 +12,9 @@ import pytest
 from support.waiting import happened
 from trivet import EmbedderError, Trivet
 from trivet.models.embed.onnx import Runtime, bundled
-from trivet.models.embed.tokens import Tokens
-from trivet.store.relational.graph import GraphIndex
-from trivet.store.relational.lexical import LexicalIndex
+from trivet.models.onnx import Tokens
+from trivet.store.relational.index.graph_index import GraphIndex
+from trivet.store.relational.index.lexical import LexicalIndex
 
 NOTES = [
     "The staging database listens on port 6543.",

@@ -13,10 +13,11 @@ from support.opened import Opened
 from trivet import Conflict, NotFound, Trivet
 from trivet.dates.past import asks_about_past
 from trivet.errors import RerankerError, StoreError
-from trivet.memory.changes import compare, reader, verdict, words
-from trivet.memory.changes.verdict import Older, change_model, verdicts
-from trivet.models.embed.background import UNMEASURED
-from trivet.search.load import Load
+from trivet.memory.supersession import compare, verdict, words
+from trivet.memory.supersession import verdict as reader
+from trivet.memory.supersession.verdict import OlderText, change_model, judge_updates
+from trivet.models.embed.base import UNMEASURED_BASELINE
+from trivet.search.concurrency import RecallLoad
 
 OLD = "Unlocking a bike costs CHF 1.00."
 NEW = "Unlocking a bike costs CHF 1.50 from 1 January 2027."
@@ -40,7 +41,7 @@ PORTS = (
     ],
 )
 def test_another_value_of_the_same_thing_is_an_update(old: str, new: str) -> None:
-    assert verdicts(new, [Older(old)])[0].probability >= change_model().told
+    assert judge_updates(new, [OlderText(old)])[0].probability >= change_model().told
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_another_value_of_the_same_thing_is_an_update(old: str, new: str) -> Non
     ],
 )
 def test_the_same_of_another_thing_is_none(old: str, new: str) -> None:
-    assert verdicts(new, [Older(old)])[0].probability < change_model().told
+    assert judge_updates(new, [OlderText(old)])[0].probability < change_model().told
 
 
 def test_what_a_memory_may_update_is_told_and_not_linked(trivet: Trivet) -> None:
@@ -170,7 +171,7 @@ ELECTED = "The general meeting elected Samira Haddad as the new treasurer of the
 def every_text_states_a_change() -> Iterator[None]:
     """Lift the rule that the later text must state a change; `test_stated_changes.py` tests that rule."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "CHANGE_STATED", re.compile(""))
+        patch.setattr(words, "EXPLICIT_CHANGE", re.compile(""))
         yield
 
 
@@ -193,10 +194,10 @@ def test_in_a_crowd_a_save_compares_words_and_the_worker_reads_later(
     monkeypatch.setattr(verdict, "read", lambda *pairs: read.append(pairs))
     load = bundled.engine.load
     with ExitStack() as crowd:
-        for _ in range(load.room + 1):
+        for _ in range(load.capacity + 1):
             crowd.enter_context(load.recall())
         bundled.remember(ELECTED)
-        assert (load.gave_way, read) == (1, [])
+        assert (load.shed_count, read) == (1, [])
     assert bundled.engine.store.likely_updates.pending() == 1
     monkeypatch.undo()
     bundled.drain()
@@ -205,12 +206,12 @@ def test_in_a_crowd_a_save_compares_words_and_the_worker_reads_later(
 
 
 def test_the_worker_waits_for_room_and_not_for_ever() -> None:
-    load, stop = Load(processes=1_000), threading.Event()
-    load.wait_for_room(stop, 60)  # nobody is at work
+    load, stop = RecallLoad(processes=1_000), threading.Event()
+    load.wait_for_capacity(stop, 60)  # nobody is at work
     with load.recall(), load.recall():
-        load.wait_for_room(stop, 0)
+        load.wait_for_capacity(stop, 0)
         stop.set()
-        load.wait_for_room(stop, 60)
+        load.wait_for_capacity(stop, 60)
 
 
 def test_a_store_that_closes_does_not_wait_for_its_turn_to_compare(bundled: Trivet) -> None:
@@ -218,8 +219,8 @@ def test_a_store_that_closes_does_not_wait_for_its_turn_to_compare(bundled: Triv
     bundled.remember_many({"content": text} for text in ("Maria owns the billing.", "Jonas owns the billing."))
     engine, stop = bundled.engine, threading.Event()
     engine.worker.drain()
-    comparison = compare.Comparison(engine.store, engine.embedding)
-    with compare._turn:
+    comparison = compare.UpdateComparison(engine.store, engine.embedding)
+    with compare._slot:
         waiting = threading.Thread(target=comparison.drain, args=(stop,), daemon=True)
         waiting.start()
         stop.set()
@@ -233,13 +234,13 @@ def test_the_worker_compares_no_further_while_a_caller_waits_for_vectors(bundled
     worker, pending = bundled.engine.worker, bundled.engine.store.likely_updates.pending
     worker.drain()
     with worker._draining:  # as a caller who drains has it
-        worker.compare(more_urgent=worker._something_came)
+        worker.compare(more_urgent=worker._has_new_work)
     assert pending() == len(PORTS) - 1, "one, so that there is some headway"
     worker.wake()  # something was saved
-    worker.compare(more_urgent=worker._something_came)
+    worker.compare(more_urgent=worker._has_new_work)
     assert pending() == len(PORTS) - 2
     worker._woken.clear()
-    worker.compare(more_urgent=worker._something_came)
+    worker.compare(more_urgent=worker._has_new_work)
     assert pending() == 0
 
 
@@ -266,13 +267,13 @@ def test_what_a_save_has_no_time_to_read_the_worker_reads(bundled: Trivet, monke
     monkeypatch.setattr(verdict, "read", counted)
     bundled.remember("The staging database now listens on port 5440.")
     updates = bundled.engine.store.likely_updates
-    assert readings == [verdict.READ_ON_SAVE]
-    assert len(updates.of_older(olds)) <= verdict.READ_ON_SAVE
+    assert readings == [verdict.MAX_PAIRS_READ_ON_SAVE]
+    assert len(updates.updates_of(olds)) <= verdict.MAX_PAIRS_READ_ON_SAVE
     assert updates.pending() == 1
     bundled.drain()
-    assert readings == [verdict.READ_ON_SAVE, len(PORTS)]
+    assert readings == [verdict.MAX_PAIRS_READ_ON_SAVE, len(PORTS)]
     assert updates.pending() == 0
-    assert {one.older for one in updates.of_older(olds) if one.probability >= change_model().told} >= set(olds[:3])
+    assert {one.older for one in updates.updates_of(olds) if one.probability >= change_model().told} >= set(olds[:3])
 
 
 def test_what_updates_a_hit_comes_along_although_no_leg_found_it(bundled: Trivet) -> None:
@@ -401,11 +402,11 @@ def test_what_names_the_replaced_thing_by_a_rare_word_is_compared_however_far_it
 ) -> None:
     compared: list[str] = []
 
-    def noted(new: str, olds: Sequence[Older], *_: object) -> list[verdict.Verdict]:
+    def noted(new: str, olds: Sequence[OlderText], *_: object) -> list[verdict.Verdict]:
         compared.extend(old.text for old in olds)
-        return verdict.at_first_sight(new, olds)
+        return verdict.judge_by_features(new, olds)
 
-    monkeypatch.setattr(compare, "verdicts", noted)
+    monkeypatch.setattr(compare, "judge_updates", noted)
     old = "Orchestration remains on Airflow (MWAA)."
     bundled.remember_many({"content": text} for text in (old, "The office plants are watered on Mondays."))
     bundled.drain()
@@ -448,17 +449,17 @@ def test_what_is_unrelated_is_not_compared_however_high_the_cosines_of_a_model_a
 ) -> None:
     compared: list[str] = []
 
-    def noted(new: str, olds: Sequence[Older], *_: object) -> list[verdict.Verdict]:
+    def noted(new: str, olds: Sequence[OlderText], *_: object) -> list[verdict.Verdict]:
         compared.extend(old.text for old in olds)
-        return verdict.at_first_sight(new, olds)
+        return verdict.judge_by_features(new, olds)
 
-    monkeypatch.setattr(compare, "verdicts", noted)
+    monkeypatch.setattr(compare, "judge_updates", noted)
     bundled.remember("The office plants are watered on Mondays.")
     bundled.drain()
     bundled.remember("Ines files the quarterly VAT return.")
     assert not compared
     embedding = bundled.engine.embedding
-    monkeypatch.setattr(embedding, "background", lambda _: UNMEASURED)
+    monkeypatch.setattr(embedding, "background", lambda _: UNMEASURED_BASELINE)
     bundled.remember("The museum closes at six.")
     assert compared, "taken as they are, cosines of .5 seem near"
 

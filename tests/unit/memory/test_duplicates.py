@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.opened import Opened
 from trivet import Trivet
 from trivet.analyse import fold
-from trivet.memory.likeness import _word, essence, likeness, likeness_if, words_of
+from trivet.memory.similarity import _word, content_key, likeness, similarity_at_least, words_of
 
 
 def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
@@ -153,8 +153,8 @@ def test_likeness_counts_words_with_repeats() -> None:
     assert likeness(words_of("a b c d"), words_of("a b c e")) == 0.75
     assert likeness(words_of("a a b"), words_of("a b b")) == pytest.approx(2 / 3)
     assert likeness(words_of(""), words_of("")) == 0.0
-    assert essence("Don't stop the relays!") == essence("dont stop THE relay")
-    assert essence("Stop the relays!") != essence("Don't stop the relays!")
+    assert content_key("Don't stop the relays!") == content_key("dont stop THE relay")
+    assert content_key("Stop the relays!") != content_key("Don't stop the relays!")
 
 
 def test_folding_is_the_same_after_reopening(open_trivet: Opened) -> None:
@@ -171,7 +171,7 @@ def test_what_is_told_apart_by_its_different_words_is_not_alike(one: list[str], 
     first, second = words_of(" ".join(one)), " ".join(other)
     alike = likeness(first, words_of(second))
     for least in (0.3, 0.5, 0.75, 1.0):
-        assert likeness_if(first, words_of(second), least) == (alike if alike >= least else 0.0)
+        assert similarity_at_least(first, words_of(second), least) == (alike if alike >= least else 0.0)
 
 
 @given(st.text(alphabet="abÄé_9 .,'-\n数A", max_size=40))

@@ -11,11 +11,12 @@ import pytest
 from support.opened import Opened
 from support.waiting import ended, grown
 from support.word_embedder import WordEmbedder
-from trivet import StoreError, Trivet, TrivetError, breaker
-from trivet.memory.background.embed_waiting import PASSAGES_AT_ONCE
-from trivet.models.embed.background import Background
-from trivet.search.parallel import THREADS_A_LEG
-from trivet.store.sqlite import SqliteStore
+from trivet import StoreError, Trivet, TrivetError
+from trivet.common import breaker
+from trivet.memory.worker.embed_pending import PASSAGES_AT_ONCE
+from trivet.models.embed.base import SimilarityBaseline
+from trivet.search.concurrency import THREADS_PER_LEG
+from trivet.store.sqlite.store import SqliteStore
 from trivet.types import Caller
 
 # A hanging leg is waited for so long; the lexical leg needs a few milliseconds of it, also on a busy machine.
@@ -79,12 +80,12 @@ def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(open_trivet: Opene
     trivet.remember("zebra relay")
     trivet.drain()
     embedder.answering.clear()
-    for number in range(THREADS_A_LEG + 1):
+    for number in range(THREADS_PER_LEG + 1):
         answer = trivet.recall(f"zebra number{number}")
         assert len(answer.hits) == 1
         assert answer.health.degraded
     names = [thread.name for thread in threading.enumerate()]
-    assert 0 < names.count("trivet-dense") <= THREADS_A_LEG
+    assert 0 < names.count("trivet-dense") <= THREADS_PER_LEG
     embedder.answering.set()
 
 
@@ -497,7 +498,7 @@ def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened,
 
 
 def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivet.memory.background.embed_waiting.PASSAGES_AT_ONCE", 4)
+    monkeypatch.setattr("trivet.memory.worker.embed_pending.PASSAGES_AT_ONCE", 4)
     trivet = open_trivet(embedder="bundled")
     trivet.remember_many({"content": f"Sentence {number} about rivers."} for number in range(12))
     done: list[int] = []
@@ -528,6 +529,6 @@ def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
     monkeypatch.setattr(embedding.embedder_of(serving), "background", None)
     assert embedding.floor(serving) == -1.0, "nobody has measured it"
     from_the_least = said_by_the_vectors()
-    monkeypatch.setattr(embedding.embedder_of(serving), "background", Background(mean=0.6, deviation=0.05))
+    monkeypatch.setattr(embedding.embedder_of(serving), "background", SimilarityBaseline(mean=0.6, deviation=0.05))
     assert embedding.floor(serving) == pytest.approx(-0.05)
     assert said_by_the_vectors() > 1.5 * from_the_least, "where all cosines are high, small differences say more"

@@ -12,10 +12,9 @@ import pytest
 from support.opened import Opened
 from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
+from trivet.graph.concepts import EXTRACTION_VERSION, Mention, TimeBudget
 from trivet.graph.extract import extract
-from trivet.graph.mentions import EXTRACTION_VERSION, Mention
-from trivet.graph.reading_time import ReadingTime
-from trivet.memory import maintenance as upkeep
+from trivet.memory.admin import maintenance as upkeep
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.types import Answer, LegHealth
 
@@ -228,7 +227,7 @@ def test_other_rules_read_everything_anew(open_trivet: Opened, monkeypatch: pyte
 
 
 def test_a_text_that_the_rules_fail_on_holds_up_no_other(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails_on_one(title: str | None, content: str, tags: Sequence[str], time: ReadingTime) -> tuple[Mention, ...]:
+    def fails_on_one(title: str | None, content: str, tags: Sequence[str], time: TimeBudget) -> tuple[Mention, ...]:
         if "poison" in content:
             raise RecursionError("too deep")
         return extract(title, content, tags, time)

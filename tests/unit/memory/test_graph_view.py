@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from trivet import InvalidInput, NotFound, Trivet
-from trivet.clock import moment
+from trivet.common.clock import moment
+from trivet.graph.concepts import Triple
 from trivet.graph.draw import dot, svg
-from trivet.graph.mentions import Triple
-from trivet.secrets import MASK
+from trivet.secrets.masking import MASK
 from trivet.types import GraphEdge, Neighbourhood
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trivet import Conflict, InvalidInput, NotFound, StoreError, Trivet
-from trivet.ids import new_id
+from trivet.common.ids import new_id
 
 
 def contents(trivet: Trivet, query: str) -> list[str]:

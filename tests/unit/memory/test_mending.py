@@ -9,8 +9,8 @@ import pytest
 from support.opened import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Conflict, Trivet
-from trivet.memory.accounts import RIGHTS
-from trivet.memory.doctor import MENDS
+from trivet.memory.admin.accounts import RIGHTS
+from trivet.memory.admin.doctor import REPAIRS
 from trivet.types import Caller, Finding
 
 
@@ -82,7 +82,7 @@ def test_failed_jobs_are_tried_again(open_trivet: Opened, embedder: WordEmbedder
 def test_what_is_well_is_not_mended(trivet: Trivet) -> None:
     """A rebuild would be work for a machine that others share, at one tenant's wish."""
     admin = as_admin(trivet)
-    for act in sorted(set(MENDS.values())):
+    for act in sorted(set(REPAIRS.values())):
         with pytest.raises(Conflict, match="Nothing that"):
             admin.mend(act)
     assert trivet.audit() == ()

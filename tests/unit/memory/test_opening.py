@@ -14,7 +14,7 @@ import pytest
 from support.opened import Opened, write_and_recall_at_once
 from support.stores import add, memory
 from trivet import InvalidInput, Settings, StoreError, Trivet
-from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.store import SqliteStore
 
 
 def test_the_folder_and_file_are_made_for_the_owner_alone(open_trivet: Opened, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trivet import Trivet
-from trivet.memory.answer.pages_of_links import links_of_page
+from trivet.memory.answer.choose import names_on_link_page
 from trivet.types import Memory
 
 MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -81,10 +81,10 @@ def test_a_link_of_the_store_counts_as_well(trivet: Trivet) -> None:
 )
 def test_what_is_a_page_of_links(content: str, is_page: bool) -> None:
     memory = Memory(id="x", content=content, created_at=MOMENT, updated_at=MOMENT)
-    assert bool(links_of_page(memory)) is is_page
+    assert bool(names_on_link_page(memory)) is is_page
 
 
 def test_a_long_text_of_brackets_costs_no_more_than_its_length() -> None:
     for text in ("[" * 32_000, "[[" * 16_000 + "](", "[x](" * 8_000, "- " * 16_000 + "://" * 9):
         memory = Memory(id="x", content=text, created_at=MOMENT, updated_at=MOMENT)
-        assert links_of_page(memory) == frozenset()
+        assert names_on_link_page(memory) == frozenset()

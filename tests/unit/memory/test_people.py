@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from trivet import Conflict, InvalidInput, NotFound, Trivet
-from trivet.clock import clock_set_to
+from trivet.common.clock import clock_fixed_at
 from trivet.errors import Forbidden, Unauthorised
-from trivet.memory.accounts import caller_of, make_key
+from trivet.memory.admin.accounts import authenticate, make_key
 from trivet.types import Right
 
 
@@ -22,7 +22,7 @@ def with_key(trivet: Trivet, user: str, rights: tuple[Right, ...] = ("read", "wr
 
 
 def acting(trivet: Trivet, key: str) -> Trivet:
-    return trivet.acting_as(caller_of(trivet.engine.store, "default", key))
+    return trivet.acting_as(authenticate(trivet.engine.store, "default", key))
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_an_admin_is_left(trivet: Trivet, admin: Trivet) -> None:
         admin.revoke_key(mine)
     admin.add_key("ada", rights=["read"])
     admin.add_user("bo", role="admin")
-    with clock_set_to("2020-01-01"):
+    with clock_fixed_at("2020-01-01"):
         admin.add_key("bo", days=1)
     with pytest.raises(Conflict, match="last key of an admin"):
         admin.revoke_key(mine)

@@ -11,9 +11,9 @@ import pytest
 
 from support.opened import Opened
 from trivet import Trivet
-from trivet.clock import moment
+from trivet.common.clock import moment
+from trivet.common.ids import new_id
 from trivet.errors import StoreError
-from trivet.ids import new_id
 
 
 @pytest.fixture

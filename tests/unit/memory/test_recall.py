@@ -8,7 +8,7 @@ import pytest
 from support.opened import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
-from trivet import analyse as analyse_module
+from trivet.analyse import terms as analyse_module
 from trivet.memory.passages import estimate_tokens
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from support.opened import Opened
 from trivet import Trivet
-from trivet.memory.changes.statement import states_change
+from trivet.memory.supersession.statement import states_explicit_change
 
 LAST_YEAR = "2025-03-01"
 
@@ -23,7 +23,7 @@ LAST_YEAR = "2025-03-01"
     ],
 )
 def test_explicit_words_of_change_count(text: str) -> None:
-    assert states_change(text)
+    assert states_explicit_change(text)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_explicit_words_of_change_count(text: str) -> None:
     ],
 )
 def test_ordinary_statements_do_not(text: str) -> None:
-    assert not states_change(text)
+    assert not states_explicit_change(text)
 
 
 def test_an_update_that_only_the_model_claims_is_neither_reported_nor_acted_on(open_trivet: Opened) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from trivet import Trivet
-from trivet.clock import clock_set_to
-from trivet.search import said
-from trivet.search.said import Said
-from trivet.store.relational.memories import Memories
+from trivet.common.clock import clock_fixed_at
+from trivet.search import memory_times as said
+from trivet.search.memory_times import MentionedTime
+from trivet.store.relational.tables.memories import Memories
 from trivet.types import Hit, Memory
 
 LAST_WEEK = "'last week' (2-8 November 2026)"
@@ -22,7 +22,7 @@ LAST_WEEK = "'last week' (2-8 November 2026)"
 
 @pytest.fixture(autouse=True)
 def _on_sunday_15_november_2026() -> Iterator[None]:
-    with clock_set_to("2026-11-15T10:00:00Z"):
+    with clock_fixed_at("2026-11-15T10:00:00Z"):
         yield
 
 
@@ -65,7 +65,7 @@ def test_the_same_question_a_month_later_means_another_week(trivet: Trivet) -> N
     first = told(trivet, "We decide on tea.", "2026-11-05T09:00:00Z")
     second = told(trivet, "We decide on tea and on cake and on biscuits.", "2026-12-03T09:00:00Z")
     assert next(iter(recalled(trivet, "what did we decide last week"))) == first
-    with clock_set_to("2026-12-09T10:00:00Z"):
+    with clock_fixed_at("2026-12-09T10:00:00Z"):
         assert next(iter(recalled(trivet, "what did we decide last week"))) == second
 
 
@@ -91,7 +91,7 @@ def test_a_question_about_a_time_reads_no_text_for_the_times_that_it_names(
     expected = {id: recalled(trivet, "dentist this coming Tuesday")[id].why.time for id in (id, edited)}
     assert None not in expected.values()
 
-    def read(text: str, *_: object) -> tuple[Said, ...]:
+    def read(text: str, *_: object) -> tuple[MentionedTime, ...]:
         raise AssertionError(f"{text!r} was read for times")
 
     monkeypatch.setattr(said, "_read", read)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from trivet import InvalidInput, Trivet
-from trivet.clock import now
+from trivet.common.clock import now
 
 NOON_IN_BERLIN = datetime(2026, 3, 1, 12, 0, tzinfo=timezone(timedelta(hours=1)))
 

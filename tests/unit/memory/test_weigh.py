@@ -12,7 +12,7 @@ import pytest
 
 from support.opened import Opened
 from trivet import Trivet
-from trivet.memory.answer.weigh import SPARE, Weighing
+from trivet.memory.answer.weigh import EXTRA_CANDIDATES, CandidateScoring
 from trivet.types import Answer, Fused, Memory
 
 SUBJECTS = ("relay", "gate", "lock", "harbour", "staging database", "night train", "greenhouse", "print queue")
@@ -57,13 +57,13 @@ def test_the_hits_are_those_of_a_recall_that_reads_every_candidate(
     filled: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = [told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS]
-    monkeypatch.setattr(Weighing, "_possible", _everyone)
+    monkeypatch.setattr(CandidateScoring, "_possible", _everyone)
     every = [told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS]
     assert few == every
     assert all(every)
 
 
-def _everyone(weighing: Weighing, wanted: int) -> Sequence[Fused]:
+def _everyone(weighing: CandidateScoring, wanted: int) -> Sequence[Fused]:
     return weighing._fused
 
 
@@ -78,9 +78,9 @@ def test_of_the_candidates_hardly_more_are_read_than_are_shown(filled: Trivet, m
 
     monkeypatch.setattr(memories, "get_many", counted)
     answer = filled.recall("which port does the staging database listen on", limit=3, rerank="off")
-    assert answer.considered > 2 * (3 + SPARE)
+    assert answer.considered > 2 * (3 + EXTRA_CANDIDATES)
     assert set(read) >= {hit.id for hit in answer.hits}
-    assert len(read) <= 2 * (3 + SPARE)
+    assert len(read) <= 2 * (3 + EXTRA_CANDIDATES)
 
 
 def test_an_important_memory_is_read_however_far_down_it_was_found(trivet: Trivet) -> None:
@@ -137,5 +137,5 @@ def test_what_updates_a_hit_and_was_found_nearly_as_well_takes_its_place_althoug
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], 0.5)])
     query, asked = "in which room of the house is the relay", {"limit": 2, "rerank": "off", "relevance_at_least": 0}
     assert [hit.id for hit in trivet.recall(query, **asked).hits] == [new, old]  # type: ignore[arg-type]
-    monkeypatch.setattr(Weighing, "unread", lambda *_: ())
+    monkeypatch.setattr(CandidateScoring, "unread", lambda *_: ())
     assert trivet.recall(query, **asked).hits[0].id == old  # type: ignore[arg-type]

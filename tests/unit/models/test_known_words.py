@@ -6,14 +6,14 @@ from itertools import count
 
 import pytest
 
-from trivet.models import known_words
-from trivet.models.known_words import LOOKED_THROUGH, is_known_word
+from trivet.models import vocabulary as known_words
+from trivet.models.vocabulary import MAX_SCANNED_WORDS, is_known_word
 
 KNOWN = ("house", "Berlin", "berlin", "NASA", "quota")
 UNKNOWN = ("pgbouncer", "xqzzw", "日本", 'a"b', "a\\b")
 
 
-@pytest.mark.parametrize("asked_before", [0, LOOKED_THROUGH])
+@pytest.mark.parametrize("asked_before", [0, MAX_SCANNED_WORDS])
 def test_the_first_words_and_the_later_ones_are_judged_alike(
     asked_before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from support.stores import memory
-from trivet.search import said
-from trivet.search.said import times_said, times_stored, times_to_store
+from trivet.search import memory_times as said
+from trivet.search.memory_times import decode_mentioned_times, encode_mentioned_times, mentioned_times
 
 TEXT = "We met yesterday, and meet again on 3 May and in March."
 
@@ -31,21 +31,21 @@ def zone(name: str) -> Iterator[None]:
 
 def test_what_is_stored_says_what_the_text_says() -> None:
     one = memory(TEXT, created_at="2026-11-13T09:00:00.000000Z")
-    found = times_stored(times_to_store(one), one.created_at)
-    assert found == times_said(one)
+    found = decode_mentioned_times(encode_mentioned_times(one), one.created_at)
+    assert found == mentioned_times(one)
     assert [each.yearly for each in found or ()] == [False, True, True]
 
 
 def test_of_a_text_that_can_name_no_time_that_is_stored_for_any_zone() -> None:
     plain = memory("The relay listens on port 7001.")
     with zone("Europe/Berlin"):
-        stored = times_to_store(plain)
+        stored = encode_mentioned_times(plain)
     with zone("America/Los_Angeles"):
-        assert times_stored(stored, plain.created_at) == () == times_said(plain)
+        assert decode_mentioned_times(stored, plain.created_at) == () == mentioned_times(plain)
 
 
 def test_what_was_stored_by_a_version_before_is_read() -> None:
-    assert times_stored(None, memory(TEXT).created_at) is None
+    assert decode_mentioned_times(None, memory(TEXT).created_at) is None
 
 
 IN_UTC = '[1,"2024-01-01T00:00:00",[[[["2026-01-01T00:00:00Z","2026-01-02T00:00:00Z"]],true]]]'
@@ -57,21 +57,21 @@ IN_UTC = '[1,"2024-01-01T00:00:00",[[[["2026-01-01T00:00:00Z","2026-01-02T00:00:
 )
 def test_what_cannot_be_understood_is_read(stored: Any) -> None:
     """A store's file may be anybody's, and SQLite keeps anything in a column."""
-    assert times_stored(stored, memory(TEXT).created_at) is None
+    assert decode_mentioned_times(stored, memory(TEXT).created_at) is None
 
 
 def test_what_an_older_grammar_stored_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = times_to_store(memory(TEXT))
+    stored = encode_mentioned_times(memory(TEXT))
     monkeypatch.setattr(said, "GRAMMAR", said.GRAMMAR + 1)
-    assert times_stored(stored, memory(TEXT).created_at) is None
+    assert decode_mentioned_times(stored, memory(TEXT).created_at) is None
 
 
 def test_what_was_read_in_another_zone_is_read_anew() -> None:
     one = memory("It broke yesterday.", created_at="2026-11-13T03:00:00.000000Z")
     with zone("Europe/Berlin"):
-        stored = times_to_store(one)
-        [there] = times_stored(stored, one.created_at) or ()
+        stored = encode_mentioned_times(one)
+        [there] = decode_mentioned_times(stored, one.created_at) or ()
     with zone("America/Los_Angeles"):  # where it was still the evening before
-        assert times_stored(stored, one.created_at) is None
-        [here] = times_said(one)
+        assert decode_mentioned_times(stored, one.created_at) is None
+        [here] = mentioned_times(one)
     assert here != there

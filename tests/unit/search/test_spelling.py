@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.search.spelling import is_slip, slips_of
+from trivet.search.query import is_typo, typos_of
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from trivet.search.spelling import is_slip, slips_of
     ],
 )
 def test_a_slip_is_known(typed: str, meant: str) -> None:
-    assert is_slip(typed, meant, len(typed))
-    assert is_slip(meant, typed, len(typed))
+    assert is_typo(typed, meant, len(typed))
+    assert is_typo(meant, typed, len(typed))
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ def test_a_slip_is_known(typed: str, meant: str) -> None:
     ],
 )
 def test_other_words_are_not(typed: str, meant: str) -> None:
-    assert not is_slip(typed, meant, len(typed))
+    assert not is_typo(typed, meant, len(typed))
 
 
 def test_a_short_stem_counts_where_the_word_is_long() -> None:
-    assert is_slip("alow", "allow", len("alowed"))
-    assert not is_slip("alow", "allow", len("alow"))
+    assert is_typo("alow", "allow", len("alowed"))
+    assert not is_typo("alow", "allow", len("alow"))
 
 
 @given(st.text("abc", min_size=1, max_size=6), st.text("abc", max_size=7))
 def test_every_slip_is_among_those_that_are_looked_for(typed: str, meant: str) -> None:
-    if is_slip(typed, meant, 99):
-        assert meant in set(slips_of(typed))
+    if is_typo(typed, meant, 99):
+        assert meant in set(typos_of(typed))

@@ -10,7 +10,7 @@ import pytest
 
 from support.waiting import grown, happened, result_of
 from trivet import Trivet
-from trivet.search.turns import Turns
+from trivet.search.concurrency import ConcurrencyLimit
 
 NOBODY_COMES = 0.05
 
@@ -18,7 +18,7 @@ NOBODY_COMES = 0.05
 class Crowd:
     """Threads that take their turns, each when the test says so, and leave when it says so."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: ConcurrencyLimit) -> None:
         self.turns = turns
         self.came: list[str] = []
         self._threads = ThreadPoolExecutor(16)
@@ -26,15 +26,15 @@ class Crowd:
 
     def come(self, name: str) -> Future[None]:
         """Returns once it has its turn or stands in line."""
-        standing = len(self.turns._line)
+        standing = len(self.turns._queue)
         self._leave[name] = threading.Event()
         work = self._threads.submit(self._turn, name)
-        while name not in self.came and len(self.turns._line) == standing:
+        while name not in self.came and len(self.turns._queue) == standing:
             threading.Event().wait(0.001)
         return work
 
     def _turn(self, name: str) -> None:
-        with self.turns.turn():
+        with self.turns.slot():
             self.came.append(name)
             happened(self._leave[name])
 
@@ -43,7 +43,7 @@ class Crowd:
 
 
 def test_they_come_in_their_order_and_one_at_a_time() -> None:
-    crowd = Crowd(Turns(1))
+    crowd = Crowd(ConcurrencyLimit(1))
     work = [crowd.come(name) for name in "abc"]
     for number, name in enumerate("abc", 1):
         grown(crowd.came, number)
@@ -51,12 +51,12 @@ def test_they_come_in_their_order_and_one_at_a_time() -> None:
         crowd.leave(name)
     for one in work:
         result_of(one)
-    with crowd.turns.turn():  # all of them gave it back
-        assert not crowd.turns._line
+    with crowd.turns.slot():  # all of them gave it back
+        assert not crowd.turns._queue
 
 
 def test_so_many_as_are_allowed_have_theirs_at_once() -> None:
-    crowd = Crowd(Turns(2))
+    crowd = Crowd(ConcurrencyLimit(2))
     work = [crowd.come(name) for name in "abc"]
     assert sorted(crowd.came) == ["a", "b"]
     for name in "abc":
@@ -67,9 +67,9 @@ def test_so_many_as_are_allowed_have_theirs_at_once() -> None:
 
 
 def test_who_waits_for_somebody_else_lets_the_next_go_on_and_is_the_next_then() -> None:
-    crowd = Crowd(Turns(1))
+    crowd = Crowd(ConcurrencyLimit(1))
     with ExitStack() as mine:
-        mine.enter_context(crowd.turns.turn())
+        mine.enter_context(crowd.turns.slot())
         others = [crowd.come(name) for name in "ab"]
         assert crowd.came == []
         with ExitStack() as waiting:
@@ -83,30 +83,30 @@ def test_who_waits_for_somebody_else_lets_the_next_go_on_and_is_the_next_then() 
 
 
 def test_a_turn_within_ones_own_is_that_one_and_waiting_without_one_is_nothing() -> None:
-    turns = Turns(1)
+    turns = ConcurrencyLimit(1)
     with turns.waiting():
         pass
-    with turns.turn(), turns.turn():
+    with turns.slot(), turns.slot():
         pass
-    with turns.turn():  # it was given back once
+    with turns.slot():  # it was given back once
         assert turns._free == 0
     assert turns._free == 1
 
 
 def test_an_error_gives_the_turn_back() -> None:
-    turns = Turns(1)
-    with pytest.raises(ZeroDivisionError), turns.turn():
+    turns = ConcurrencyLimit(1)
+    with pytest.raises(ZeroDivisionError), turns.slot():
         raise ZeroDivisionError
-    with turns.turn():
+    with turns.slot():
         assert turns._free == 0
 
 
 def test_recalls_of_one_store_take_turns(trivet: Trivet) -> None:
     trivet.remember("the harbour office opens at nine")
     with ThreadPoolExecutor(1) as threads:
-        with trivet.engine.legs.turns.turn():
+        with trivet.engine.legs.turns.slot():
             asked = threads.submit(trivet.recall, "harbour office")
-            while not trivet.engine.legs.turns._line:
+            while not trivet.engine.legs.turns._queue:
                 threading.Event().wait(0.001)
             assert not asked.done()
         assert len(result_of(asked).hits) == 1

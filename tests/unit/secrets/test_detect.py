@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from support.invented_secrets import github, letters, password
 from trivet.secrets.detect import SecretSpan, find
-from trivet.secrets.detect.issued import is_card, is_iban
+from trivet.secrets.detect.known_formats import is_card, is_iban
 
 from .labelled import load
 
-finding = importlib.import_module("trivet.secrets.detect.find")  # the package has a function of this name
-assigning = importlib.import_module("trivet.secrets.detect.assigned")
+finding = importlib.import_module("trivet.secrets.detect.scan")  # the package has a function of this name
+assigning = importlib.import_module("trivet.secrets.detect.named_values")
 
 
 def test_the_labelled_set_is_large_enough() -> None:

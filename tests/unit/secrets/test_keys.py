@@ -18,15 +18,14 @@ from keyring.backend import KeyringBackend
 from support.invented_secrets import github
 from support.opened import Opened
 from trivet import InvalidInput, Trivet
-from trivet.cli.restore_backup import put_back
+from trivet.cli.store_transfer import restore_backup
 from trivet.contract import Remember, check
 from trivet.errors import SecretError
 from trivet.memory.remember import guard, new_memory
-from trivet.memory.sealing import add_entries, write_sealed
-from trivet.secrets.keys import KeyRing, places_of
-from trivet.secrets.keys.document import EMPTY, MORE, MOST_USERS, UNNOTED
-from trivet.secrets.keys.file import FilePlace
-from trivet.secrets.keys.vault import VaultPlace
+from trivet.memory.sealed_secrets import add_entries, write_with_current_key
+from trivet.secrets.keys import KeyRing, key_stores
+from trivet.secrets.keys.storage import EMPTY, MAX_LISTED_USERS, MORE, UNRECORDED_USERS, FileKeyStore
+from trivet.secrets.keys.vault import VaultKeyStore
 
 from .vault_server import TOKEN, Vault, vault
 
@@ -64,7 +63,7 @@ def own_keyring() -> Iterator[MemoryKeyring]:
 
 
 def ring(folder: Path) -> KeyRing:
-    return KeyRing(lambda: places_of("", False, folder))
+    return KeyRing(lambda: key_stores("", False, folder))
 
 
 def test_no_key_is_made_before_there_is_a_secret(trivet: Trivet, configuration: Path) -> None:
@@ -146,7 +145,9 @@ def test_a_secret_that_was_sealed_before_a_rotation_and_written_after_it_is_seal
     assert trivet.rotate_keys(drop_old=True).dropped == 1
     add_entries(writer, [new])
     replace = writer.store.memories.replace
-    write_sealed(writer, [edited], lambda one: replace(one[0].memory, one[0].document, "edit", one[0].secrets))
+    write_with_current_key(
+        writer, [edited], lambda one: replace(one[0].memory, one[0].document, "edit", one[0].secrets)
+    )
     with Trivet.open(trivet.settings.path, embedder="none", background=False) as later:
         assert [later.reveal(one).content for one in (id, new.memory.id)] == [github("edited"), github("new")]
 
@@ -169,7 +170,7 @@ def test_a_restored_backup_is_noted_as_a_user_of_its_keys(trivet: Trivet, path: 
     trivet.remember(github("a"))
     trivet.backup(path.with_name("backup.db"))
     trivet.rotate_keys()
-    assert put_back(path.with_name("backup.db"), path.with_name("restored.db"), force=False) is None
+    assert restore_backup(path.with_name("backup.db"), path.with_name("restored.db"), force=False) is None
     [[user]] = trivet.rotate_keys(drop_old=True).kept.values()
     assert user.startswith(f"{path.with_name('restored.db')} [")
 
@@ -180,7 +181,7 @@ def test_a_key_from_before_users_were_noted_stays_until_it_is_named(trivet: Triv
     old = json.loads(file.read_text())
     file.write_text(json.dumps({"current": old["current"], "keys": old["keys"]}))
     rotated = trivet.rotate_keys(drop_old=True)
-    assert (rotated.dropped, rotated.kept) == (0, {old["current"]: (UNNOTED,)})
+    assert (rotated.dropped, rotated.kept) == (0, {old["current"]: (UNRECORDED_USERS,)})
     assert trivet.rotate_keys(drop_old=True, drop=(old["current"],)).dropped == 2
 
 
@@ -221,14 +222,14 @@ def test_who_is_faster_at_the_vault_wins(server: Vault, tmp_path: Path) -> None:
     theirs = ring(tmp_path)
     theirs.current()
     server.faster = {"keys": (tmp_path / "secret-keys.json").read_text()}
-    ours = KeyRing(lambda: [VaultPlace(server.address, TOKEN)])
+    ours = KeyRing(lambda: [VaultKeyStore(server.address, TOKEN)])
     assert ours.current() == theirs.current()
 
 
 def test_keys_travel_over_https_alone() -> None:
     for address in ("http://vault.acme.dev:8200/secret/trivet", "ftp://x/secret/trivet", "https://vault.acme.dev"):
         with pytest.raises(InvalidInput, match="secrets_vault"):
-            VaultPlace(address, TOKEN)
+            VaultKeyStore(address, TOKEN)
 
 
 def test_the_keyring_comes_before_the_file(
@@ -244,7 +245,7 @@ def test_the_keyring_comes_before_the_file(
 
 def test_many_at_once_make_one_key_in_a_keyring(own_keyring: MemoryKeyring, tmp_path: Path) -> None:
     def made(number: int) -> str:
-        one = KeyRing(lambda: places_of("", True, tmp_path), lambda: f"store {number}")
+        one = KeyRing(lambda: key_stores("", True, tmp_path), lambda: f"store {number}")
         return one.current().id
 
     with ThreadPoolExecutor(8) as pool:
@@ -266,14 +267,14 @@ def test_the_list_of_users_has_an_end_and_then_the_key_stays() -> None:
     for number in range(1_000):
         keys = keys.used(keys.current, f"store {number}")
     users = keys.users_of(keys.current)
-    assert len(users) == MOST_USERS + 1
+    assert len(users) == MAX_LISTED_USERS + 1
     for number in range(1_000):
-        keys = keys.let_go([keys.current], f"store {number}")
+        keys = keys.release([keys.current], f"store {number}")
     assert keys.users_of(keys.current) == (MORE,)
 
 
 def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
-    place = FilePlace(tmp_path / "keys")
+    place = FileKeyStore(tmp_path / "keys")
     one, two = EMPTY.with_new(), EMPTY.with_new()
     assert place.write(EMPTY, one)
     assert not place.write(EMPTY, two)
@@ -283,7 +284,7 @@ def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
 def test_a_vault_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trivet.secrets.keys.vault.SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        place = VaultPlace(f"http://127.0.0.1:{silent.getsockname()[1]}/secret/trivet", "token")
+        place = VaultKeyStore(f"http://127.0.0.1:{silent.getsockname()[1]}/secret/trivet", "token")
         with pytest.raises(SecretError, match="does not answer"):
             place.read()
         for _ in range(5):

@@ -13,8 +13,7 @@ from support.invented_secrets import github, password
 from support.opened import Opened
 from trivet import InvalidInput, Trivet
 from trivet.errors import Conflict, SecretError
-from trivet.secrets.placeholder import filled, names_in, placeholder
-from trivet.secrets.private import private_spans
+from trivet.secrets.masking import fill_placeholders, placeholder, placeholder_names, private_spans
 
 OTHER = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2c"
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -303,5 +302,8 @@ def test_placeholders_are_no_concepts(trivet: Trivet) -> None:
 def test_names_go_there_and_back() -> None:
     names = [("github-token", 1), ("private", 1), ("private", 2), ("jwt", 12)]
     text = " ".join(placeholder(*name) for name in names)
-    assert names_in(text) == names
-    assert filled(text, {name: f"{name[0]}{name[1]}" for name in names}) == "github-token1 private1 private2 jwt12"
+    assert placeholder_names(text) == names
+    assert (
+        fill_placeholders(text, {name: f"{name[0]}{name[1]}" for name in names})
+        == "github-token1 private1 private2 jwt12"
+    )

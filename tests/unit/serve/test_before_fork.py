@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from trivet.models.embed.onnx import bundled
-from trivet.models.rerank import onnx
-from trivet.models.rerank.registry import load
-from trivet.models.rerank.spec import RerankSpec
-from trivet.serve.http.before_fork import bundled_models, open_models
+from trivet.models.rerank import local as onnx
+from trivet.models.rerank.registry import RerankSpec, load
+from trivet.serve.http.preload import bundled_models, open_models
 from trivet.settings import Settings
 
 

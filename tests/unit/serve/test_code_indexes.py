@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trivet.code.questions import Symbol
-from trivet.serve.resident.code_indexes import MOST_OPEN, CodeIndexes
+from trivet.code.types import Symbol
+from trivet.serve.resident.open_stores import MAX_OPEN_INDEXES, CodeIndexes
 
 
 def test_few_are_open_and_idle_ones_are_closed(tmp_path: Path) -> None:
     indexes = CodeIndexes()
-    folders = [tmp_path / f"project{number}" for number in range(MOST_OPEN + 1)]
+    folders = [tmp_path / f"project{number}" for number in range(MAX_OPEN_INDEXES + 1)]
     for folder in folders:
         folder.mkdir()
         (folder / "a.py").write_text("def start() -> None: ...\n")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trivet.serve.http.rate import Rate
+from trivet.serve.http.limits import RateLimiter
 
 
 def test_tokens_come_back_evenly() -> None:
     moment = 0.0
-    rate = Rate(per_minute=60, burst=2, clock=lambda: moment)
+    rate = RateLimiter(per_minute=60, burst=2, clock=lambda: moment)
     assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
     moment = 0.5
     assert rate.take("ana") == 1
@@ -18,5 +18,5 @@ def test_tokens_come_back_evenly() -> None:
 
 
 def test_a_slow_bucket_says_how_long() -> None:
-    rate = Rate(per_minute=1, burst=1, clock=lambda: 0.0)
+    rate = RateLimiter(per_minute=1, burst=1, clock=lambda: 0.0)
     assert [rate.take("ana"), rate.take("ana")] == [0, 60]

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 from support.waiting import LIMIT_SECONDS
-from trivet.serve.http import shared_door
+from trivet.serve.http import workers as shared_door
 from trivet.serve.http.app import build_app
-from trivet.serve.http.server import listen, server_of
-from trivet.serve.http.shared_door import SharingServer
+from trivet.serve.http.server import listen, make_server
 from trivet.serve.http.tenants import Tenants
+from trivet.serve.http.workers import SharedSocketServer
 from trivet.settings import Settings
 
 # So long that the difference between many connections and few is far more than a loaded machine takes for a turn.
-LONGEST_SECONDS = 4.0
+MAX_ACCEPT_DELAY = 4.0
 
 
 @pytest.mark.parametrize("busy", [0, 1])
 def test_who_has_fewer_connections_takes_those_that_come(
     busy: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_door, "LONGEST_SECONDS", LONGEST_SECONDS)
+    monkeypatch.setattr(shared_door, "MAX_ACCEPT_DELAY", MAX_ACCEPT_DELAY)
 
     async def come() -> list[int]:
         async with AsyncExitStack() as running:
@@ -43,10 +43,10 @@ def test_who_has_fewer_connections_takes_those_that_come(
 
 
 @asynccontextmanager
-async def _serving(path: Path, listener: socket.socket) -> AsyncIterator[SharingServer]:
+async def _serving(path: Path, listener: socket.socket) -> AsyncIterator[SharedSocketServer]:
     settings = Settings(path=str(path), embedder="none", background=False)
-    server = server_of(build_app(Tenants(settings), settings), settings, SharingServer)
-    assert isinstance(server, SharingServer)
+    server = make_server(build_app(Tenants(settings), settings), settings, SharedSocketServer)
+    assert isinstance(server, SharedSocketServer)
     serving = asyncio.create_task(server._serve(sockets=[listener.dup()]))
     await _until(lambda: server.started)
     try:
@@ -66,7 +66,7 @@ async def _connected(listener: socket.socket) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _connected_to(server: SharingServer) -> AsyncIterator[None]:
+async def _connected_to(server: SharedSocketServer) -> AsyncIterator[None]:
     """With this one, past the door."""
     client, taken = socket.socketpair()
     taken.setblocking(False)
@@ -75,7 +75,7 @@ async def _connected_to(server: SharingServer) -> AsyncIterator[None]:
         yield
 
 
-def _connections(server: SharingServer) -> int:
+def _connections(server: SharedSocketServer) -> int:
     return len(server.server_state.connections)
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from trivet import InvalidInput, Trivet
 from trivet.errors import StoreError, Unauthorised
-from trivet.memory.accounts import make_key
-from trivet.serve.http.tenants import IDLE_SECONDS, Tenants
+from trivet.memory.admin.accounts import make_key
+from trivet.serve.http.tenants import TENANT_IDLE_SECONDS, Tenants
 from trivet.settings import Settings
-from trivet.store.relational.accounts import Accounts
-from trivet.store.relational.memories import Memories
+from trivet.store.relational.tables.access import Accounts
+from trivet.store.relational.tables.memories import Memories
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_an_idle_tenant_is_closed_and_opened_again(
     moment = [0.0]
     monkeypatch.setattr("trivet.serve.http.tenants.time.monotonic", lambda: moment[0])
     house.trivet(caller)
-    moment[0] = IDLE_SECONDS + 1
+    moment[0] = TENANT_IDLE_SECONDS + 1
     house.check()
     assert list(house._tenants) == ["default"]
     assert len(house.trivet(caller).recall("kept").hits) == 1
@@ -89,7 +89,7 @@ def test_an_idle_tenant_is_closed_and_opened_again(
 def test_no_more_are_open_than_there_is_room_for_but_those_in_use(
     house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trivet.serve.http.tenants.MOST_OPEN", 3)
+    monkeypatch.setattr("trivet.serve.http.tenants.MAX_OPEN_TENANTS", 3)
     callers = {name: house.caller(key_of(settings, name)) for name in ("acme", "birch", "cedar", "dune")}
     with house.using(callers["acme"]) as acme, house.using(callers["birch"]):
         for name in ("cedar", "dune", "cedar"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.serve.http.workers import _part_of
+from trivet.serve.http.workers import _settings_per_worker
 from trivet.settings import Settings
 
 
@@ -13,4 +13,4 @@ from trivet.settings import Settings
     [(8, 2, 4), (9, 2, 5), (8, 4, 4), (64, 4, 16), (1, 2, 1)],
 )
 def test_threads_are_shared_out(threads: int, processes: int, each: int) -> None:
-    assert _part_of(Settings(server_threads=threads), processes).server_threads == each
+    assert _settings_per_worker(Settings(server_threads=threads), processes).server_threads == each

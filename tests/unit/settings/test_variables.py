@@ -10,12 +10,12 @@ import pytest
 
 import trivet
 from trivet import Settings, load_settings
-from trivet.settings import variables
+from trivet.settings import settings as variables
 
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(variables, "_told", set())
+    monkeypatch.setattr(variables, "_warned", set())
 
 
 def test_a_typo_is_told_once_with_the_nearest_name(

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from trivet.errors import StoreError
-from trivet.serve.http.thread_pool import ThreadPool
-from trivet.store.borrowing import borrowing
-from trivet.store.sqlite import SqliteStore
-from trivet.store.sqlite.database import Connection, Database
+from trivet.serve.http.limits import ThreadPool
+from trivet.store.connection_leases import lease_scope
+from trivet.store.sqlite.connections import Connection
+from trivet.store.sqlite.database import Database
+from trivet.store.sqlite.store import SqliteStore
 
 THREADS = 6
 
@@ -28,9 +29,9 @@ def database(tmp_path: Path) -> Database:
 
 def test_what_one_threads_work_borrowed_the_next_thread_has(database: Database) -> None:
     def borrowed() -> Connection:
-        with borrowing():
+        with lease_scope():
             first = database.read()
-            with borrowing():  # a piece of the same work
+            with lease_scope():  # a piece of the same work
                 assert database.read() is first
             assert database.read() is first
             return first
@@ -49,7 +50,7 @@ def test_work_at_the_same_time_shares_no_connection(database: Database) -> None:
     all_have_one = threading.Barrier(THREADS)
 
     def borrowed() -> Connection:
-        with borrowing():
+        with lease_scope():
             connection = database.read()
             all_have_one.wait(10)
             return connection
@@ -74,7 +75,7 @@ def test_the_threads_of_a_server_give_back_what_they_borrowed(database: Database
 
 
 def test_a_connection_that_reads_one_moment_stays_with_its_thread(database: Database) -> None:
-    with borrowing():
+    with lease_scope():
         moment = database.snapshot()
         reading = moment.__enter__()
     with ThreadPoolExecutor(1) as other:
@@ -88,7 +89,7 @@ def test_closing_waits_for_no_work_and_takes_no_connection_from_it(database: Dat
     borrowed, closed = threading.Event(), threading.Event()
 
     def at_work() -> tuple[Connection, int]:
-        with borrowing():
+        with lease_scope():
             busy = database.read()
             borrowed.set()
             assert closed.wait(10)
@@ -106,13 +107,13 @@ def test_closing_waits_for_no_work_and_takes_no_connection_from_it(database: Dat
     assert answer == 1
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         busy.execute("SELECT 1")
-    with pytest.raises(StoreError, match="Open it again"), borrowing():
+    with pytest.raises(StoreError, match="Open it again"), lease_scope():
         database.read()
 
 
 def test_work_may_close_the_store_that_it_borrowed_from(database: Database) -> None:
     def closes() -> Connection:
-        with borrowing():
+        with lease_scope():
             connection = database.read()
             database.close()
             return connection
@@ -124,7 +125,7 @@ def test_work_may_close_the_store_that_it_borrowed_from(database: Database) -> N
 
 
 def _borrowed_from(database: Database) -> Connection:
-    with borrowing():
+    with lease_scope():
         return database.read()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trivet.store.relational import matrix as matrices
-from trivet.store.relational.matrix import Matrix, as_singles, products
+from trivet.store.relational.index import vector_matrix as matrices
+from trivet.store.relational.index.vector_matrix import Matrix, dot_products, to_float32
 
 ROWS, DIMENSION = 700, 96
 
@@ -14,10 +14,10 @@ ROWS, DIMENSION = 700, 96
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortlists are made of few rows, in several blocks and by two threads."""
-    monkeypatch.setattr(matrices, "EXACT_UP_TO", 40)
+    monkeypatch.setattr(matrices, "EXACT_SEARCH_MAX_ROWS", 40)
     monkeypatch.setattr(matrices, "SHORTLIST", 60)
     monkeypatch.setattr(matrices, "BLOCK", 64)
-    monkeypatch.setattr(matrices, "LEAST_SHARE", 300)
+    monkeypatch.setattr(matrices, "MIN_ROWS_PER_CORE", 300)
 
 
 @pytest.mark.parametrize("shown", [1.0, 0.9, 0.2], ids=["all", "most", "few"])
@@ -50,15 +50,15 @@ def test_a_hidden_row_is_not_found_though_it_is_nearest() -> None:
 def test_halves_become_the_singles_that_they_are() -> None:
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     halves = every[np.isfinite(every)].reshape(-1, 64)
-    assert (as_singles(halves).view(np.uint32) == halves.astype(np.float32).view(np.uint32)).all()
-    assert (as_singles(halves[::3, ::2]) == halves[::3, ::2].astype(np.float32)).all()
+    assert (to_float32(halves).view(np.uint32) == halves.astype(np.float32).view(np.uint32)).all()
+    assert (to_float32(halves[::3, ::2]) == halves[::3, ::2].astype(np.float32)).all()
     singles = np.ones((2, 2), np.float32)
-    assert (as_singles(singles) == singles).all()
+    assert (to_float32(singles) == singles).all()
 
 
 def test_a_score_does_not_depend_on_the_rows_beside_it() -> None:
     """Whoever shares a store, or has it on another database, gets the same score for the same memory."""
     chance = np.random.default_rng(5)
     vectors, query = chance.standard_normal((300, 96), np.float32), chance.standard_normal(96, np.float32)
-    alone = [float(products(vectors[row : row + 1], query)[0]) for row in range(len(vectors))]
-    assert products(vectors, query).tolist() == alone
+    alone = [float(dot_products(vectors[row : row + 1], query)[0]) for row in range(len(vectors))]
+    assert dot_products(vectors, query).tolist() == alone

@@ -12,8 +12,9 @@ from support.opened import Opened
 from support.stores import add, link
 from support.version_one import MEMORIES, contents, make_version, make_version_one
 from trivet import StoreError, Trivet
-from trivet.store.sqlite import SqliteStore, database
+from trivet.store.sqlite import database
 from trivet.store.sqlite.database import SCHEMA_VERSION
+from trivet.store.sqlite.store import SqliteStore
 from trivet.types import LOCAL
 
 Answers = dict[str, list[tuple[str, float]]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.store.relational.seldom_counted import MANY, PAUSES, SeldomCounted
+from trivet.store.relational.index.embedding_queue import RECOUNT_MIN_ROWS, RECOUNT_PAUSE_FACTOR, ThrottledCount
 
 
 class Rows:
@@ -21,25 +21,25 @@ class Rows:
         self.counted += 1
         return self.rows
 
-    def asked(self, seldom: SeldomCounted[int], name: str = "table") -> int:
+    def asked(self, seldom: ThrottledCount[int], name: str = "table") -> int:
         return seldom.of(name, self.count, int)
 
 
 def test_few_rows_are_counted_each_time() -> None:
-    table = Rows(MANY - 1)
-    seldom = SeldomCounted[int](table.clock)
-    assert table.asked(seldom) == MANY - 1
+    table = Rows(RECOUNT_MIN_ROWS - 1)
+    seldom = ThrottledCount[int](table.clock)
+    assert table.asked(seldom) == RECOUNT_MIN_ROWS - 1
     table.rows = 3
     assert table.asked(seldom) == 3
 
 
 def test_many_rows_are_counted_again_after_a_multiple_of_what_it_took() -> None:
-    table = Rows(MANY)
-    seldom = SeldomCounted[int](table.clock)
-    assert table.asked(seldom) == MANY
+    table = Rows(RECOUNT_MIN_ROWS)
+    seldom = ThrottledCount[int](table.clock)
+    assert table.asked(seldom) == RECOUNT_MIN_ROWS
     table.rows = 3
-    table.time += PAUSES - 0.5
-    assert (table.asked(seldom), table.counted) == (MANY, 1)
+    table.time += RECOUNT_PAUSE_FACTOR - 0.5
+    assert (table.asked(seldom), table.counted) == (RECOUNT_MIN_ROWS, 1)
     table.time += 0.5
     assert (table.asked(seldom), table.counted) == (3, 2)
     table.rows = 4
@@ -47,8 +47,8 @@ def test_many_rows_are_counted_again_after_a_multiple_of_what_it_took() -> None:
 
 
 def test_each_name_is_counted_for_itself() -> None:
-    table = Rows(MANY)
-    seldom = SeldomCounted[int](table.clock)
+    table = Rows(RECOUNT_MIN_ROWS)
+    seldom = ThrottledCount[int](table.clock)
     table.asked(seldom)
-    table.rows = MANY + 1
-    assert table.asked(seldom, "another") == MANY + 1
+    table.rows = RECOUNT_MIN_ROWS + 1
+    assert table.asked(seldom, "another") == RECOUNT_MIN_ROWS + 1

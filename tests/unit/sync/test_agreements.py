@@ -12,11 +12,10 @@ from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.people import SENSITIVE, SHARED_IDS
 from soak.syncing.world import LEVEL, World
 from support.told_history import clash, history, level
-from trivet.ids import new_id
+from trivet.common.ids import new_id
 from trivet.settings import Settings
-from trivet.sync.join import join, leave
-from trivet.sync.keys import drop_key, keep_key, key_for, note_use
-from trivet.sync.laptop import Laptop
+from trivet.sync.laptop import Laptop, join, leave
+from trivet.sync.verbs import drop_key, keep_key, key_for, record_use
 
 
 def allowing(laptop: LaptopMachine, allowed: bool) -> Laptop:
@@ -112,7 +111,7 @@ def test_a_key_stays_while_another_store_comes_by_it(tmp_path: Path, monkeypatch
     keep_key("http://server", "ana", "secret")
     for store in stores:
         store.touch()
-        note_use("http://server", "ana", str(store))
+        record_use("http://server", "ana", str(store))
     drop_key("http://server", "ana", str(stores[0]))
     assert key_for(Settings(), "http://server", "ana") == "secret"
     drop_key("http://server", "ana", str(stores[1]))

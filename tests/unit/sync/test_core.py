@@ -135,8 +135,8 @@ def test_a_writer_brings_back_an_edit_of_what_has_another_name_since() -> None:
 def test_what_older_epochs_told_is_carried_until_it_is_confirmed() -> None:
     old = Bundle(id=ID, owner="ana", trunk=HELD.trunk)
     new = Bundle(id=ID, owner="ana", trunk=HELD.trunk[:1])
-    assert core.carried(old, new).revs.keys() == {"r1", "r2"}
-    assert core.carried(None, new) == new
+    assert core.merge_carried(old, new).revs.keys() == {"r1", "r2"}
+    assert core.merge_carried(None, new) == new
     assert not core.is_confirmed(old, new)
     assert core.is_confirmed(new, old)
 
@@ -149,42 +149,44 @@ def test_a_clash_that_is_brought_back_is_still_to_be_decided() -> None:
         decided = core.heal(HELD, known, user, True, 0)
         assert decided is not None
         assert (decided[1].head, decided[1].waiting) == (HELD.head, ("r3",))
-    carried = core.carried(known, HELD)
+    carried = core.merge_carried(known, HELD)
     assert (carried.trunk, carried.waiting) == (HELD.trunk, ("r3",))
     settled = msgspec.structs.replace(known, waiting=())
-    assert core.carried(settled, HELD).waiting == ()
+    assert core.merge_carried(settled, HELD).waiting == ()
 
 
 def test_an_answer_counts_only_where_the_laptop_still_stands() -> None:
     here = Place(epoch="e", seq=5, top=9, mark="m")
     page = Page(start=5, place=Place(epoch="e", seq=7, top=9, mark="m"), more=False, items=())
-    assert core.counts(here, here, page)
+    assert core.answer_counts(here, here, page)
     for elsewhere in (Place(epoch="f", seq=5, top=9, mark="m"), Place(epoch="e", seq=6, top=9, mark="m")):
-        assert not core.counts(elsewhere, here, page)
-    assert not core.counts(Place(epoch="e", seq=5, top=9, mark="other"), here, page)
-    assert not core.counts(here, here, OtherEpoch(epoch="e"))
+        assert not core.answer_counts(elsewhere, here, page)
+    assert not core.answer_counts(Place(epoch="e", seq=5, top=9, mark="other"), here, page)
+    assert not core.answer_counts(here, here, OtherEpoch(epoch="e"))
     acks = Acks(place=Place(epoch="e", seq=12, top=12, mark="n"), acks=())
-    assert core.moved_on(here, acks) == Place(epoch="e", seq=5, top=12, mark="n")
-    assert core.moved_on(here, page).seq == 7
+    assert core.advanced_place(here, acks) == Place(epoch="e", seq=5, top=12, mark="n")
+    assert core.advanced_place(here, page).seq == 7
 
 
 def test_edits_that_wait_lie_on_top_of_what_the_server_says() -> None:
     mine = rev("m1", "r1", content="mine", title="old title")
-    stacked = core.stacked((rev("r1", number=1), rev("r5", "r1", 2, title="theirs")), [(mine, {"content": "mine"})])
+    stacked = core.with_pending_edits(
+        (rev("r1", number=1), rev("r5", "r1", 2, title="theirs")), [(mine, {"content": "mine"})]
+    )
     assert [(one.rev, one.number) for one in stacked] == [("r1", 1), ("r5", 2), ("m1", 3)]
     assert (stacked[-1].fields["content"], stacked[-1].fields["title"]) == ("mine", "theirs")
 
 
 def test_buckets_differ_where_a_head_differs() -> None:
-    ours, theirs = core.buckets([(ID, "r1"), ("b", "r1")]), core.buckets([("b", "r1"), (ID, "r2")])
+    ours, theirs = core.head_digests([(ID, "r1"), ("b", "r1")]), core.head_digests([("b", "r1"), (ID, "r2")])
     assert sum(ours[bucket] != theirs[bucket] for bucket in ours) == 1
 
 
 def test_what_the_writer_saw_counts_before_a_base_that_was_put_together_anew() -> None:
-    seen = {"content": core.mark("second, as another life of the server had it")}
+    seen = {"content": core.value_mark("second, as another life of the server had it")}
     unaware = edit("r3", "r2", content="third")
     assert core.edit(HELD, unaware, "ana")[0] == "applied"
     assert core.edit(HELD, msgspec.structs.replace(unaware, was=seen), "ana")[0] == "branched"
     saw_it = edit("r3", "unknown", content="third")
-    was = {"content": core.mark("second")}
+    was = {"content": core.value_mark("second")}
     assert core.edit(HELD, msgspec.structs.replace(saw_it, was=was), "ana")[0] == "merged"

@@ -14,8 +14,8 @@ from soak.syncing.machines import LaptopMachine, caller, memory_disk
 from soak.syncing.people import RAW, SHARED_IDS, TOKEN
 from soak.syncing.world import LEVEL, World
 from support.told_history import history, level
-from trivet.sync.core import other_id
-from trivet.sync.join import join, leave
+from trivet.sync.core import reassigned_id
+from trivet.sync.laptop import join, leave
 
 STEPS = 70
 MOST_SEEDS = 60
@@ -257,7 +257,7 @@ def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_
         assert len(laptop.rows("SELECT 1 FROM memory WHERE content LIKE '%token%'")) == 2
         world.come_to_rest()
         check_at_rest(world)
-        assert TOKEN in laptop.trivet.reveal(other_id(id, "ana")).content
+        assert TOKEN in laptop.trivet.reveal(reassigned_id(id, "ana")).content
 
 
 def test_a_secret_stays_though_its_memory_is_outside_of_the_laptops_scopes(folder: Path, team: dict[str, Path]) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from support.opened import Opened
 from trivet import Conflict
-from trivet.sync.core import other_id
-from trivet.sync.join import join, leave
-from trivet.sync.laptop import Laptop
+from trivet.sync.core import reassigned_id
+from trivet.sync.laptop import Laptop, join, leave
 from trivet.sync.messages import OtherEpoch, Page, Place
 
 MADE = str(uuid.uuid5(uuid.NAMESPACE_URL, "a file of a vault"))
@@ -26,7 +25,7 @@ def test_ids_made_of_names_become_the_users_own_with_their_secrets_and_links(ope
     before.link(other, "see-also", MADE)
     join(before.engine, "http://server", "ana")
     after = open_trivet(secrets_keyring=False)
-    renamed = other_id(MADE, "ana")
+    renamed = reassigned_id(MADE, "ana")
     assert {one.id for one in after.list().memories} == {renamed, other}
     assert TOKEN in after.reveal(renamed).content
     assert [one.memory.id for one in after.history(renamed)] == [renamed, renamed]

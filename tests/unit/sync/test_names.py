@@ -15,12 +15,12 @@ from soak.syncing.team import Request
 from soak.syncing.world import LEVEL, World
 from support.told_history import history, level
 from trivet import Trivet
-from trivet.ids import new_id
-from trivet.store.relational.bundles import read_bundles
+from trivet.common.ids import new_id
+from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.store.sync_records import Bundle
 from trivet.sync import server as server_side
-from trivet.sync.core import other_id
-from trivet.sync.join import join, leave
+from trivet.sync.core import reassigned_id
+from trivet.sync.laptop import join, leave
 from trivet.sync.messages import Acks, Op, Place
 
 IDS = (SHARED_IDS[0], "01890a5d-ac96-774b-bcce-b302099a8057")
@@ -71,7 +71,7 @@ def test_a_purge_under_one_name_is_one_under_the_other(
         word = known_by_two_names(world, id)
         world.put_server_back(0)
         laptop = world.laptops[purging]
-        laptop.trivet.purge(other_id(id, "ana") if purging else id)
+        laptop.trivet.purge(reassigned_id(id, "ana") if purging else id)
         for place in order * 2:
             world.exchange(world.laptops[place])
         world.come_to_rest()
@@ -111,7 +111,7 @@ def test_two_memories_that_were_one_in_a_life_of_the_server_are_two_again(
         id, laptop = SHARED_IDS[0], world.laptops[0]
         world.server.back_up()
         world.server.trivet.acting_as(caller("bo")).remember(f"{world.word('bo', id)} was said.", id=id)
-        first, second = world.word("ana", other_id(id, "ana")), world.word("ana", id)
+        first, second = world.word("ana", reassigned_id(id, "ana")), world.word("ana", id)
         laptop.trivet.remember(f"{first} was said.", id=id)
         for _ in range(LEVEL):
             world.exchange(laptop)
@@ -167,7 +167,7 @@ def test_what_waits_under_one_name_is_sent_under_the_other(
         world.come_to_rest()
         check_at_rest(world)
         assert word in words_on_server(world)
-        assert first.rows("SELECT id, body FROM parked") == [(other_id(id, "ana"), "refused")]
+        assert first.rows("SELECT id, body FROM parked") == [(reassigned_id(id, "ana"), "refused")]
         assert world.server.rows("SELECT query FROM feedback") == [("asked",)]
         linked = f"SELECT 1 FROM link AS l JOIN memory AS m ON m.key IN (l.source, l.target) WHERE m.id = '{other}'"
         assert len(world.server.rows(linked)) == 2
@@ -183,7 +183,7 @@ def test_words_of_another_are_brought_back_under_the_name_that_the_memory_has_no
         known_by_two_names(world, id)
         world.put_server_back(0)
         others.trivet.purge(id)
-        name = (id, other_id(id, "ana"))[named]
+        name = (id, reassigned_id(id, "ana"))[named]
         world.laptops[named].trivet.share(id=name, user="bo", permission="write")
         for laptop in (world.laptops[named], world.laptops[named], *[others] * 6):
             world.exchange(laptop)
@@ -191,7 +191,9 @@ def test_words_of_another_are_brought_back_under_the_name_that_the_memory_has_no
         others.trivet.edit(name, title=f"{word} title")
         world.exchange(others)
         world.put_server_back(0)
-        world.laptops[1 - named].trivet.share(id=(id, other_id(id, "ana"))[1 - named], user="bo", permission="write")
+        world.laptops[1 - named].trivet.share(
+            id=(id, reassigned_id(id, "ana"))[1 - named], user="bo", permission="write"
+        )
         for _ in range(LEVEL):
             world.exchange(world.laptops[1 - named])
         world.come_to_rest()
@@ -213,7 +215,7 @@ def known_by_two_names(world: World, id: str) -> str:
     others.trivet.remember(f"{world.word('bo', id)} was said.", id=id)
     for laptop in (others, others, second, second):
         world.exchange(laptop)
-    assert (other_id(id, "ana"),) in second.rows("SELECT id FROM memory")
+    assert (reassigned_id(id, "ana"),) in second.rows("SELECT id FROM memory")
     return word
 
 
@@ -262,7 +264,7 @@ def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
 def two_that_were_one(world: World) -> tuple[Trivet, str, str]:
     """Ana's memories of both ids that one of her vault's can have."""
     ana, id = world.server.trivet.acting_as(caller("ana")), SHARED_IDS[0]
-    another = other_id(id, "ana")
+    another = reassigned_id(id, "ana")
     ana.remember("first was said.", id=id)
     ana.remember("second was said.", id=another)
     world.come_to_rest()
@@ -302,7 +304,7 @@ def test_words_of_a_sensitive_memory_outlive_its_second_name(folder: Path, team:
         place, ops = first.laptop.ask(100)
         world.answer(Request(first, place, list(ops), 100))  # and the answer is lost
         level(world, first)
-        assert (other_id(id, "ana"),) in first.rows("SELECT id FROM memory")
+        assert (reassigned_id(id, "ana"),) in first.rows("SELECT id FROM memory")
         first.trivet.edit(id, content="hidden words", sensitive=True)
         world.leave_and_join(first)
         world.come_to_rest()

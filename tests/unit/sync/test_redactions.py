@@ -10,8 +10,8 @@ from soak.syncing.machines import LaptopMachine, Machine, caller
 from soak.syncing.people import RAW, unguarded
 from soak.syncing.world import World
 from support.told_history import history, level
-from trivet.memory.redact import redact_one
-from trivet.sync.join import join, leave
+from trivet.memory.lifecycle import redact_one
+from trivet.sync.laptop import join, leave
 from trivet.types import Memory
 
 # As the index keeps it too.

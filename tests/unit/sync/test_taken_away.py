@@ -10,7 +10,7 @@ from soak.syncing.check import check_at_rest
 from soak.syncing.machines import LaptopMachine
 from soak.syncing.world import World
 from support.told_history import history
-from trivet.sync.join import join, leave
+from trivet.sync.laptop import join, leave
 
 
 def hidden(world: World, laptop: LaptopMachine) -> str:

@@ -12,12 +12,12 @@ from soak.syncing.machines import caller
 from soak.syncing.people import RAW, SHARED_IDS
 from soak.syncing.team import Request
 from support.told_history import history, level
-from trivet.ids import new_id
-from trivet.secrets import MASK
-from trivet.store.relational.bundles import read_bundles
+from trivet.common.ids import new_id
+from trivet.secrets.masking import MASK
+from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.store.sync_records import ShareRecord
 from trivet.sync import server as server_side
-from trivet.sync.join import join, leave
+from trivet.sync.laptop import join, leave
 from trivet.sync.messages import Acks, Op, Page, Place
 from trivet.types import Caller
 

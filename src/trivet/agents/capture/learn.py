@@ -1,24 +1,27 @@
-"""After a turn of a conversation: finds what its user said that is worth keeping, by rules, and proposes it."""
+"""After a turn of a conversation: finds what its user said that is worth keeping, by rules, and proposes it.
+
+The language model's part of capture, in a thread of its own: a hook never waits for it.
+"""
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
-from trivet.agents.capture.background import in_background
-from trivet.agents.capture.propose import Captured, propose_all
+from trivet.agents.capture.proposals import Captured, curate, propose_all, read_waiting
 from trivet.agents.capture.rules import statements
 from trivet.agents.capture.transcript import new_turns, transcript_of
 from trivet.errors import TrivetError
-from trivet.memory.budgets import disk
-from trivet.memory.transcript_progress import progress_of, save_progress
+from trivet.memory.admin.maintenance import disk
+from trivet.memory.transcript_progress import forget_problem, note_problem, progress_of, save_progress
 from trivet.trivet import Trivet
 
-LONGEST_PROJECT = 64
+MAX_PROJECT_CHARACTERS = 64
 _SEPARATOR = re.compile(r"[/\\]")
 
 
@@ -40,11 +43,11 @@ def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
     except TrivetError as error:
         return Captured(problems=(str(error),))
     project = _project(event)
-    found = list(dict.fromkeys(one for message in new.of_user for one in statements(message)))
+    found = list(dict.fromkeys(one for message in new.user_texts for one in statements(message)))
     captured = propose_all(memory, found, path, project)
     save_progress(msgspec.structs.replace(progress, read_by_rules=new.position, project=project))
     if settings.capture_llm and settings.background and not memory.server:
-        in_background(memory)
+        start_in_background(memory)
     return _with_losses(captured, new.skipped_bytes, new.broken_lines)
 
 
@@ -58,7 +61,7 @@ def _learn_told(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -
 def _project(event: Mapping[str, Any]) -> str:
     """The name of the folder in which the agent works."""
     folder = event.get("cwd")
-    return _SEPARATOR.split(folder.rstrip("/\\"))[-1][:LONGEST_PROJECT] if isinstance(folder, str) else ""
+    return _SEPARATOR.split(folder.rstrip("/\\"))[-1][:MAX_PROJECT_CHARACTERS] if isinstance(folder, str) else ""
 
 
 def _over_budget(memory: Trivet) -> str | None:
@@ -77,3 +80,28 @@ def _with_losses(captured: Captured, skipped_bytes: int, broken_lines: int) -> C
     lost = [f"{skipped_bytes:,} bytes of a long transcript were skipped."] if skipped_bytes else []
     lost += [f"{broken_lines} lines of the transcript are no JSON and were skipped."] if broken_lines else []
     return msgspec.structs.replace(captured, problems=(*captured.problems, *lost)) if lost else captured
+
+
+_running = threading.Lock()
+
+
+def start_in_background(memory: Trivet) -> threading.Thread | None:
+    """Starts a thread that reads what waits, then curates; None if one runs. What it cannot do waits for the next."""
+    if not _running.acquire(blocking=False):
+        return None
+    thread = threading.Thread(target=_read_and_curate, args=(memory,), name="trivet-capture", daemon=True)
+    thread.start()
+    return thread
+
+
+def _read_and_curate(memory: Trivet) -> None:
+    try:
+        problems = (*read_waiting(memory).problems, *curate(memory).problems)
+        if problems:
+            note_problem(problems[-1])
+        else:
+            forget_problem()
+    except TrivetError as error:  # `doctor` shows it; the store may have been closed meanwhile
+        note_problem(str(error))
+    finally:
+        _running.release()

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from trivet.agents.capture.user_words import LONGEST, SHORTEST, sentences
+from trivet.agents.capture.transcript import LONGEST, SHORTEST, sentences
 from trivet.types import ProposalKind
 
 

@@ -1,8 +1,12 @@
-"""The new turns of an agent's transcript: those after a position in the file, whole lines only."""
+"""The new turns of an agent's transcript: those after a position in the file, whole lines only.
+
+The sentences a user wrote in a message, without what was pasted, quoted, injected or marked private.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,11 +15,19 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.sources.files.readers import claude_code, codex, gemini
-from trivet.sources.files.readers.conversations import Turn
+from trivet.secrets.masking import remove_private_parts
+from trivet.sources.files.conversations import (
+    Turn,
+    claude_code_turns,
+    codex_turns,
+    gemini_turns,
+    is_claude_code,
+    is_codex,
+    is_gemini,
+)
 
 # Most that is read at once, from the end: the newest turns count, and a hook must not hold up the agent.
-MOST_BYTES = 8 * 2**20
+MAX_READ_BYTES = 8 * 2**20
 USER = "User"
 # Without it, opening a named pipe would wait for a writer.
 _NONBLOCKING = getattr(os, "O_NONBLOCK", 0)
@@ -30,7 +42,7 @@ class NewTurns(msgspec.Struct, frozen=True):
     broken_lines: int = 0
 
     @property
-    def of_user(self) -> list[str]:
+    def user_texts(self) -> list[str]:
         return [turn.text for turn in self.turns if turn.speaker == USER]
 
 
@@ -53,7 +65,7 @@ def new_turns(path: Path, position: int, end: int | None = None) -> NewTurns:
             raise InvalidInput(f"The transcript {path} is no file.")
         size = min(status.st_size, end) if end is not None else status.st_size
         start = position if position <= size else 0
-        first = max(start, size - MOST_BYTES)
+        first = max(start, size - MAX_READ_BYTES)
         data = _read(handle, first, size)
     finally:
         os.close(handle)
@@ -88,9 +100,58 @@ def _objects(data: bytes, broken: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
-    if any(gemini.is_gemini(event) for event in events):  # first: its opening line looks like one of Claude Code
-        yield from gemini.turns_in(events)
-    elif any(claude_code.is_claude_code(event) for event in events):
-        yield from claude_code.turns_in(events)
-    elif any(codex.is_codex(event) for event in events):
-        yield from codex.turns_in(events)
+    if any(is_gemini(event) for event in events):  # first: its opening line looks like one of Claude Code
+        yield from gemini_turns(events)
+    elif any(is_claude_code(event) for event in events):
+        yield from claude_code_turns(events)
+    elif any(is_codex(event) for event in events):
+        yield from codex_turns(events)
+
+
+# Bounds of a sentence in characters. Longer ones are pasted, or say too much for one memory.
+SHORTEST, LONGEST = 12, 400
+# A longer message is mostly material: what its author wants kept stands in its first and last lines.
+LONGEST_MESSAGE = 20_000
+
+_not_by_user = re.compile(
+    # Our own wrapper around recalled memories, and what programs put into a user's message.
+    r"<memory-data\b.*?(?:</memory-data[^<>]*>|\Z)"
+    r"|<(trivet[\w-]*|system-reminder|[\w-]*(?:context|instructions|memory|memories)|local-command-\w+|"
+    r"command-\w+)\b[^<>]*>"
+    r".*?(?:</\1\s*>|\Z)"
+    # Code, and text between long quotation marks.
+    r"|```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)"
+    r"|[\"“][^\"“”\n]{20,400}[\"”]",
+    re.DOTALL | re.IGNORECASE,
+)
+# Only blanks of the same line: \s would also match line ends, and be quadratic over many empty lines.
+_quoted_line = re.compile(r"^[^\S\n]*(?:>|\||\$ |\+|-{2,}|={2,}|#include|at \w).*$", re.MULTILINE)
+_log = re.compile(
+    r"Traceback|\b\w*(?:Error|Exception)\b:|\b(?:WARN|ERROR|INFO|DEBUG|FATAL)\b|^\s*\[?\d{4}-\d\d-\d\d[ T]|"
+    r"\b0x[0-9a-f]{6,}"
+    r"|^\s*File \""
+)
+_bullet = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+# An end mark before a space; not after "e.g.", a number's dot or a single letter.
+_sentence_end = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)\s+(?=[\"'“(]?[A-Z0-9a-z])")
+
+
+def sentences(message: str) -> Iterator[tuple[str, str]]:
+    """Each sentence with the one before it in the same paragraph, or nothing."""
+    for paragraph in user_text(message).splitlines():
+        before = ""
+        if _log.search(paragraph):
+            continue
+        for piece in _sentence_end.split(_bullet.sub("", paragraph)):
+            sentence = " ".join(piece.split())
+            if sentence:
+                yield sentence, before
+                before = sentence
+
+
+def user_text(message: str) -> str:
+    """The message without what its author did not write, or marked private."""
+    message = remove_private_parts(message)
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[: LONGEST_MESSAGE // 2]}\n{message[-LONGEST_MESSAGE // 2 :]}"
+    return _quoted_line.sub("", _not_by_user.sub("\n", message))

@@ -1,15 +1,24 @@
-"""The table of moments, by the names that hooks are installed with and those that people type."""
+"""The table of moments, by the names that hooks are installed with and those that people type.
+
+A hook where no resident process runs: starts one if the settings allow it, else opens the store itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+import msgspec
+
+from trivet.agents.hooks.context import at_start, before_prompt
 from trivet.agents.hooks.event import Event, event_of
-from trivet.agents.hooks.prompt import before_prompt
-from trivet.agents.hooks.shown_memories import ShownMemories
-from trivet.agents.hooks.start import at_start
+from trivet.agents.hooks.state import ShownMemories
 from trivet.errors import InvalidInput, StoreError
-from trivet.serve.resident.hook_calls import HookCall
+from trivet.serve.resident import hook_client
+from trivet.serve.resident.client import start_resident
+from trivet.serve.resident.protocol import SUPPORTED, HookCall, hook_call
 from trivet.trivet import Trivet
 
 Handler = Callable[[Trivet, HookCall, Event], bytes]
@@ -71,3 +80,43 @@ def at_end(call: HookCall, event: Event) -> bytes:
 MOMENTS: Mapping[str, Handler] = {"start": at_start, "prompt": before_prompt, "stop": after_answer}
 WITHOUT_STORE: Mapping[str, HandlerWithoutStore] = {"compact": before_compaction, "end": at_end}
 ALSO_CALLED: Mapping[str, str] = {"session-start": "start", "pre-compact": "compact", "session-end": "end"}
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = sys.stdin.buffer.read()
+    try:
+        output = _answer(list(arguments), given)
+    except Exception as error:  # noqa: BLE001 - logged for `trivet status`; a failed hook must not disturb the agent
+        if SUPPORTED:
+            hook_client.log_failure(os.environb, list(arguments), f"{type(error).__name__}: {error}")
+        return 0
+    sys.stdout.buffer.write(output)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _answer(arguments: list[str], given: bytes) -> bytes:
+    call = hook_call(os.environ, Path.cwd(), arguments, given)
+    done = answer_without_store(call)  # a session that ends or is shortened is no reason to start a process
+    if done is not None:
+        return done
+    if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
+        return _in_this_process(call)
+    if not start_resident(call.settings):
+        hook_client.log_failure(
+            os.environb, arguments, "the resident process did not come up; the hook worked without it"
+        )
+        return _in_this_process(call)
+    try:
+        return hook_client.hook(os.environb, arguments, given)
+    except hook_client.ResidentUnavailable:
+        return _in_this_process(call)
+
+
+def _in_this_process(call: HookCall) -> bytes:
+    with Trivet.open(settings=msgspec.structs.replace(call.settings, background=False)) as memory:
+        return answer(memory, call)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,9 @@
-"""Where each agent keeps its settings, and how it writes a server and hooks there."""
+"""Where each agent keeps its settings, and how it writes a server and hooks there.
+
+A plugin folder for Claude Code: manifest, server, hooks, three commands and a skill, in a marketplace of one.
+
+It can be shared: no path of this machine stands in it. Its own script looks for Trivet where it runs.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,14 @@ import shlex
 import sys
 from collections.abc import Mapping
 from importlib import resources
+from importlib.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from trivet import __version__
+from trivet.errors import Conflict, StoreError
 
 AgentName = Literal["claude-code", "cursor", "codex", "gemini", "windsurf", "vscode", "zed", "opencode"]
 SERVER = "trivet"
@@ -38,7 +47,7 @@ class Launch(msgspec.Struct, frozen=True):
         return f"{shlex.join([*self.hook_words, moment, *self.arguments])} || exit 0"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class DesiredFile(msgspec.Struct, frozen=True):
     """What Trivet puts into one file: values at paths, and items of lists at paths; or a file that is ours alone."""
 
     file: Path
@@ -47,7 +56,7 @@ class Wanted(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def wanted(agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool) -> list[Wanted]:
+def wanted(agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool) -> list[DesiredFile]:
     made = _AGENTS[agent](launch, home, project)
     return [one for one in made if hooks or one.values]
 
@@ -85,38 +94,38 @@ _CURSOR = {"sessionStart": "start", "stop": "stop", "preCompact": "compact", "se
 _WINDSURF = {"post_cascade_response": "stop"}
 
 
-def _claude_code(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _claude_code(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     server = {"type": "stdio", **server_entry(launch)}
     folder = project / ".claude" if project else _from_environment("CLAUDE_CONFIG_DIR", home / ".claude")
     inside = os.environ.get("CLAUDE_CONFIG_DIR")
     servers = project / ".mcp.json" if project else (folder if inside else home) / ".claude.json"
     return [
-        Wanted(servers, ((("mcpServers", SERVER), server),)),
-        Wanted(folder / "settings.json", (), _nested(launch, _CLAUDE_CODE)),
+        DesiredFile(servers, ((("mcpServers", SERVER), server),)),
+        DesiredFile(folder / "settings.json", (), _nested(launch, _CLAUDE_CODE)),
     ]
 
 
-def _cursor(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _cursor(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = (project or home) / ".cursor"
     hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _CURSOR.items())
     return [
-        Wanted(folder / "mcp.json", ((("mcpServers", SERVER), server_entry(launch)),)),
-        Wanted(folder / "hooks.json", ((("version",), 1),), hooks),
+        DesiredFile(folder / "mcp.json", ((("mcpServers", SERVER), server_entry(launch)),)),
+        DesiredFile(folder / "hooks.json", ((("version",), 1),), hooks),
     ]
 
 
-def _codex(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _codex(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = project / ".codex" if project else _from_environment("CODEX_HOME", home / ".codex")
     return [
-        Wanted(folder / "config.toml", ((("mcp_servers", SERVER), server_entry(launch)),)),
-        Wanted(folder / "hooks.json", (), _nested(launch, _CODEX)),
+        DesiredFile(folder / "config.toml", ((("mcp_servers", SERVER), server_entry(launch)),)),
+        DesiredFile(folder / "hooks.json", (), _nested(launch, _CODEX)),
     ]
 
 
-def _gemini(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _gemini(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     file = (project or home) / ".gemini" / "settings.json"
     return [
-        Wanted(
+        DesiredFile(
             file,
             ((("mcpServers", SERVER), server_entry(launch)),),
             _nested(launch, _GEMINI, HOOK_SECONDS * 1000, SERVER),
@@ -124,33 +133,33 @@ def _gemini(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     ]
 
 
-def _windsurf(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _windsurf(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = home / ".codeium" / "windsurf"
     hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _WINDSURF.items())
     return [
-        Wanted(folder / "mcp_config.json", ((("mcpServers", SERVER), server_entry(launch)),)),
-        Wanted(project / ".windsurf" / "hooks.json" if project else folder / "hooks.json", (), hooks),
+        DesiredFile(folder / "mcp_config.json", ((("mcpServers", SERVER), server_entry(launch)),)),
+        DesiredFile(project / ".windsurf" / "hooks.json" if project else folder / "hooks.json", (), hooks),
     ]
 
 
-def _vscode(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _vscode(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = project / ".vscode" if project else _application(home, "Code") / "User"
-    return [Wanted(folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **server_entry(launch)}),))]
+    return [DesiredFile(folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **server_entry(launch)}),))]
 
 
-def _zed(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _zed(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = project / ".zed" if project else _configuration(home) / "zed"
     server = {"source": "custom", **server_entry(launch), "env": {}}
-    return [Wanted(folder / "settings.json", ((("context_servers", SERVER), server),))]
+    return [DesiredFile(folder / "settings.json", ((("context_servers", SERVER), server),))]
 
 
-def _opencode(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+def _opencode(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = project or _configuration(home) / "opencode"
     with_comments = folder / "opencode.jsonc"
     file = with_comments if with_comments.exists() else folder / "opencode.json"
     server = {"type": "local", "command": [launch.program, *launch.server], "enabled": True}
     plugin = (project / ".opencode" if project else folder) / "plugin" / "trivet.js"
-    return [Wanted(file, ((("mcp", SERVER), server),)), Wanted(plugin, text=_opencode_plugin(launch))]
+    return [DesiredFile(file, ((("mcp", SERVER), server),)), DesiredFile(plugin, text=_opencode_plugin(launch))]
 
 
 def _opencode_plugin(launch: Launch) -> str:
@@ -205,3 +214,77 @@ def _application(home: Path, name: str) -> Path:
     if sys.platform == "win32":
         return _from_environment("APPDATA", home / "AppData" / "Roaming") / name
     return _configuration(home) / name
+
+
+MANIFEST = ".claude-plugin/plugin.json"
+MARKETPLACE = ".claude-plugin/marketplace.json"
+# Claude Code puts the plugin's folder in here. Single quotation marks would keep a shell from doing it.
+PROGRAM = "${CLAUDE_PLUGIN_ROOT}/bin/trivet"
+SCRIPTS = "bin/"
+EXECUTABLE = 0o755
+AUTHOR = {"name": "The Trivet authors"}
+DESCRIPTION = "A long-term memory that recalls what matters, offline, and says why."
+
+
+def write_plugin(folder: Path, arguments: tuple[str, ...]) -> list[str]:
+    """Writes or renews the folder and returns its files. A folder of something else is left alone.
+
+    The arguments name a store, where the plugin is to use another than the usual one.
+    """
+    launch = Launch(PROGRAM, arguments)
+    if folder.exists() and any(folder.iterdir()) and not _is_ours(folder):
+        raise Conflict(f"{folder} holds something else. Nothing was written; name a new folder.")
+    contents = {
+        MANIFEST: _json(_manifest()),
+        MARKETPLACE: _json(_marketplace()),
+        ".mcp.json": _json({"mcpServers": {"trivet": server_entry(launch)}}),
+        "hooks/hooks.json": _json({"hooks": plugin_hooks(launch)}).replace(f"'{PROGRAM}'", f'\\"{PROGRAM}\\"'),
+        **_pages(resources.files("trivet.agents.install").joinpath("claude_code"), ""),
+    }
+    try:
+        for name, text in contents.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+            if name.startswith(SCRIPTS):
+                (folder / name).chmod(EXECUTABLE)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
+    return sorted(contents)
+
+
+def _manifest() -> dict[str, Any]:
+    return {
+        "name": "trivet",
+        "version": __version__,
+        "description": DESCRIPTION,
+        "author": AUTHOR,
+        "license": "Apache-2.0",
+        "keywords": ["memory", "recall", "mcp"],
+    }
+
+
+def _marketplace() -> dict[str, Any]:
+    """With it the folder, or a repository made of it, can be added as it is: `claude plugin marketplace add FOLDER`."""
+    plugin = {"name": "trivet", "source": "./", "description": DESCRIPTION, "version": __version__, "author": AUTHOR}
+    return {"name": "trivet", "owner": AUTHOR, "metadata": {"description": DESCRIPTION}, "plugins": [plugin]}
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        return bool(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["name"] == "trivet")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _pages(folder: Traversable, prefix: str) -> dict[str, str]:
+    pages: dict[str, str] = {}
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            pages |= _pages(entry, f"{prefix}{entry.name}/")
+        else:
+            pages[f"{prefix}{entry.name}"] = entry.read_text(encoding="utf-8")
+    return pages
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

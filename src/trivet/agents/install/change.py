@@ -1,20 +1,150 @@
-"""Changes of settings files: planned for all files of an agent first, then each is written atomically."""
+"""The text of a settings file with Trivet's entries in it, or without them.
+
+Changes of settings files: planned for all files of an agent first, then each is written atomically.
+"""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
-from trivet.agents.install.agents import Wanted
-from trivet.agents.install.edit import has_ours, is_empty, same_but_ours, with_ours, without_ours
-from trivet.atomic_write import OWNER_ONLY, atomic_write
-from trivet.decoding import known_type
+from trivet.agents.install import jsonc
+from trivet.agents.install.agents import DesiredFile
+from trivet.common.files import OWNER_ONLY_FILE, atomic_write, private_folder
+from trivet.common.threads import prepared_type
 from trivet.errors import Conflict, InvalidInput, StoreError
-from trivet.private_folder import private_folder
+
+# A hook is ours by the command it runs, wherever the program lies.
+_MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
+# Older versions had `resident` outside of `serve`.
+_SCRIPT = r"[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
+_TRIVET_COMMAND = re.compile(r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + "|" + _SCRIPT + _MOMENT)
+
+
+def with_trivet_entries(text: str, wanted: DesiredFile) -> str:
+    if wanted.file.suffix == ".toml":
+        return _toml_with(text, wanted)
+    for path, value in wanted.values:
+        if _at(jsonc.parse(text), path) != value:
+            text = jsonc.put(text, path, value)
+    for path, item in wanted.items:
+        present = _trivet_entries_at(text, path)
+        if [entry for _, entry in present] == [item]:
+            continue
+        for index, _ in reversed(present):
+            text = jsonc.remove(text, path, index)
+        text = jsonc.append(text, path, item)
+    return text
+
+
+def without_trivet_entries(text: str, wanted: DesiredFile) -> str:
+    """Removes our entries, and objects and lists that are empty afterwards."""
+    if wanted.file.suffix == ".toml":
+        return _toml_without(text, wanted)
+    for path, _ in wanted.items:
+        for index, _ in reversed(_trivet_entries_at(text, path)):
+            text = jsonc.remove(text, path, index)
+        text = _without_empty(text, path)
+    for path, _ in wanted.values:
+        if len(path) > 1:
+            text = _without_empty(jsonc.remove(text, path), path[:-1])
+    return text
+
+
+def has_trivet_entries(text: str, wanted: DesiredFile) -> bool:
+    if wanted.file.suffix == ".toml":
+        return without_trivet_entries(text, wanted) != text
+    whole = jsonc.parse(text)
+    ours = any(_trivet_entries_at(text, path) for path, _ in wanted.items)
+    return ours or any(len(path) > 1 and _at(whole, path) is not None for path, _ in wanted.values)
+
+
+def is_empty(text: str, wanted: DesiredFile) -> bool:
+    """Whether nothing is left in the file but values that we set at its top level."""
+    if wanted.file.suffix == ".toml":
+        return not text.strip()
+    left = jsonc.parse(text).value
+    marks = {path[0]: value for path, value in wanted.values if len(path) == 1}
+    return "//" not in text and "/*" not in text and left in ({}, marks)
+
+
+def _without_empty(text: str, path: tuple[str, ...]) -> str:
+    for depth in range(len(path), 0, -1):
+        if _at(jsonc.parse(text), path[:depth]) in ({}, []):
+            text = jsonc.remove(text, path[:depth])
+    return text
+
+
+def _trivet_entries_at(text: str, path: tuple[str, ...]) -> list[tuple[int, Any]]:
+    found = _at(jsonc.parse(text), path)
+    entries = found if isinstance(found, list) else []
+    return [(index, entry) for index, entry in enumerate(entries) if _TRIVET_COMMAND.search(_commands(entry))]
+
+
+def _commands(entry: Any) -> str:
+    hooks = entry.get("hooks", [entry]) if isinstance(entry, dict) else []
+    return "\n".join(str(hook.get("command", "")) for hook in hooks if isinstance(hook, dict))
+
+
+def _at(node: jsonc.Node, path: tuple[str, ...]) -> Any:
+    value = node.value
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _toml_with(text: str, wanted: DesiredFile) -> str:
+    document: Any = _toml(text)
+    for (outer, name), value in wanted.values:
+        if outer not in document:
+            document.add(outer, tomlkit.table(is_super_table=True))
+        if not hasattr(document[outer], "keys"):
+            raise InvalidInput(f"{outer} is not a table there. Mend it first; nothing was changed.")
+        if document[outer].get(name) == value:
+            continue
+        table = tomlkit.table()
+        for key, inner in value.items():
+            table.add(key, inner)
+        document[outer][name] = table
+    return str(tomlkit.dumps(document))
+
+
+def _toml_without(text: str, wanted: DesiredFile) -> str:
+    document: Any = _toml(text)
+    for (outer, name), _ in wanted.values:
+        if outer in document and name in document[outer]:
+            document[outer].remove(name)
+            if not document[outer]:
+                document.remove(outer)
+    return str(tomlkit.dumps(document))
+
+
+def _toml(text: str) -> Any:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise InvalidInput(f"it is not valid TOML: {error}") from None
+
+
+def same_except_trivet(before: str, after: str, wanted: DesiredFile) -> bool:
+    """A check before writing: without our entries, both texts must mean the same."""
+    if wanted.file.suffix == ".toml":
+        one, other = (_toml(without_trivet_entries(text, wanted)).unwrap() for text in (before, after))
+    else:
+        one, other = (jsonc.parse(without_trivet_entries(text, wanted)).value for text in (before, after))
+        for path, _ in wanted.values:
+            if len(path) == 1:
+                one, other = ({**value, path[0]: None} for value in (one, other))
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -44,11 +174,11 @@ class ChangeRecord(msgspec.Struct, frozen=True):
     after: str
 
 
-def plan_install(wanted: Sequence[Wanted]) -> list[Change]:
+def plan_install(wanted: Sequence[DesiredFile]) -> list[Change]:
     return [_planned(one, installing=True) for one in wanted]
 
 
-def plan_uninstall(wanted: Sequence[Wanted], records: Path) -> list[Change]:
+def plan_uninstall(wanted: Sequence[DesiredFile], records: Path) -> list[Change]:
     """Restores the old text if the file is still as we left it, else removes our entries from the present one."""
     changes = []
     for one in wanted:
@@ -84,22 +214,22 @@ def backup_of(records: Path, file: Path) -> Path:
     return _record_file(records, file)
 
 
-def _planned(wanted: Wanted, installing: bool) -> Change:
+def _planned(wanted: DesiredFile, installing: bool) -> Change:
     before = _read(wanted.file)
     if wanted.text:
         return _planned_whole(wanted, before, installing)
     try:
         if not installing:
-            return Change(str(wanted.file), before, _taken_out(before, wanted))
-        after = with_ours(before or "", wanted)
-        if not same_but_ours(before or "", after, wanted):
+            return Change(str(wanted.file), before, _without_trivet(before, wanted))
+        after = with_trivet_entries(before or "", wanted)
+        if not same_except_trivet(before or "", after, wanted):
             raise InvalidInput("it has a form that cannot be changed safely. Add Trivet by hand, see docs/mcp.md")
     except InvalidInput as error:
         raise InvalidInput(f"{wanted.file} was left as it is: {str(error).rstrip('.')}.") from None
     return Change(str(wanted.file), before, after)
 
 
-def _planned_whole(wanted: Wanted, before: str | None, installing: bool) -> Change:
+def _planned_whole(wanted: DesiredFile, before: str | None, installing: bool) -> Change:
     """Of a file that is ours alone. It is known by its first line, wherever that stands now."""
     mark = wanted.text.partition("\n")[0]
     is_ours = before is not None and mark in before
@@ -109,10 +239,10 @@ def _planned_whole(wanted: Wanted, before: str | None, installing: bool) -> Chan
     return Change(str(wanted.file), before, after)
 
 
-def _taken_out(before: str | None, wanted: Wanted) -> str | None:
-    if before is None or not has_ours(before, wanted):
+def _without_trivet(before: str | None, wanted: DesiredFile) -> str | None:
+    if before is None or not has_trivet_entries(before, wanted):
         return before  # nothing of ours: empty lists in it are the user's
-    after = without_ours(before, wanted)
+    after = without_trivet_entries(before, wanted)
     return None if after != before and is_empty(after, wanted) else after
 
 
@@ -131,7 +261,7 @@ def _replace(file: Path, text: str) -> None:
     """The file keeps its mode."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if file.exists() else OWNER_ONLY
+        mode = file.stat().st_mode & 0o777 if file.exists() else OWNER_ONLY_FILE
         with atomic_write(file, mode) as stream:
             stream.write(text.encode())
     except OSError as error:
@@ -153,7 +283,7 @@ def _write_record(records: Path, change: Change) -> None:
 
 def _record(records: Path, file: Path) -> ChangeRecord | None:
     try:
-        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=known_type(ChangeRecord))
+        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=prepared_type(ChangeRecord))
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.failure import INVALID, report_error
-from trivet.cli.progress import LateProgress
+from trivet.cli.file_io import read_if_dash
 from trivet.cli.session import Session
-from trivet.cli.standard_input import read_if_dash
-from trivet.code.questions import DEFAULT_BUDGET, DEFAULT_LIMIT, Question, Related, Search, Symbol
-from trivet.code.types import CodeFilters, CodeStatus, Kind
+from trivet.cli.stderr import INVALID, DelayedProgress, report_error
+from trivet.code.types import (
+    DEFAULT_BUDGET,
+    DEFAULT_LIMIT,
+    CodeFilters,
+    CodeStatus,
+    Kind,
+    Question,
+    Related,
+    Search,
+    Symbol,
+)
 from trivet.errors import TrivetError
 from trivet.settings import load_settings
 
@@ -34,10 +42,10 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000, metavar="
 Budget = Annotated[
     int, typer.Option("--budget", min=0, max=10**6, metavar="TOKENS", help="About how many tokens of code to show.")
 ]
-HERE = Path()
+CURRENT_FOLDER = Path()
 
 
-def as_ripgrep(function: Callable[..., int]) -> Callable[..., int]:
+def with_ripgrep_statuses(function: Callable[..., int]) -> Callable[..., int]:
     """Whatever kind of error it is, the status is 2: 1 means that nothing was found."""
 
     @functools.wraps(function)
@@ -63,11 +71,11 @@ gh issue view 12 | trivet code search - --root ~/src/shop --limit 5 --json
 """,
     uses_store=False,
 )
-@as_ripgrep
+@with_ripgrep_statuses
 def search(
     session: Session,
     query: Annotated[str, typer.Argument(help="What to look for; - reads standard input.", show_default=False)],
-    root: Root = HERE,
+    root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
     within: Annotated[
         str, typer.Option("--path", metavar="PATTERN", help="Only in this folder, file or pattern below DIR.")
@@ -97,11 +105,11 @@ def search(
     example="trivet code symbol Client.send\ntrivet code symbol parse_config --root ~/src/shop --json",
     uses_store=False,
 )
-@as_ripgrep
+@with_ripgrep_statuses
 def symbol(
     session: Session,
     name: Annotated[str, typer.Argument(help="The name; with its container as Class.method.", show_default=False)],
-    root: Root = HERE,
+    root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
     budget: Budget = 0,
 ) -> int:
@@ -114,11 +122,11 @@ def symbol(
     example="trivet code related src/client.py:120\ntrivet code related src/client.py --limit 5",
     uses_store=False,
 )
-@as_ripgrep
+@with_ripgrep_statuses
 def related(
     session: Session,
     place: Annotated[str, typer.Argument(metavar="PATH:LINE", help="From DIR.", show_default=False)],
-    root: Root = HERE,
+    root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
     budget: Budget = 0,
 ) -> int:
@@ -132,10 +140,10 @@ def related(
     example="trivet code index --root ~/src/shop\ntrivet code index --left-out\ntrivet code index --watch",
     uses_store=False,
 )
-@as_ripgrep
+@with_ripgrep_statuses
 def index_folder(
     session: Session,
-    root: Root = HERE,
+    root: Root = CURRENT_FOLDER,
     watch: Annotated[bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")] = False,
     left_out: Annotated[bool, typer.Option("--left-out", help="Name what is not indexed, and why.")] = False,
 ) -> int:
@@ -148,7 +156,7 @@ def index_folder(
         value = {"status": status, "file": str(index.file), **({"left_out": others} if left_out else {})}
         session.show(value, lambda: views.indexed(status, str(index.file), others))
         if watch:
-            _follow(session, index)
+            _watch_folder(session, index)
     return FOUND
 
 
@@ -159,8 +167,8 @@ def index_folder(
     example="trivet code status --root ~/src/shop",
     uses_store=False,
 )
-@as_ripgrep
-def status(session: Session, root: Root = HERE) -> int:
+@with_ripgrep_statuses
+def status(session: Session, root: Root = CURRENT_FOLDER) -> int:
     from trivet.cli.views import code as views
     from trivet.code.code_index import CodeIndex
 
@@ -179,17 +187,17 @@ def status(session: Session, root: Root = HERE) -> int:
     "exit status is 1 if any did.",
     example="trivet code check --root ~/src/shop --scope acme/shop",
 )
-@as_ripgrep
+@with_ripgrep_statuses
 def check_links(
     session: Session,
-    root: Root = HERE,
+    root: Root = CURRENT_FOLDER,
     scope: Annotated[
         str | None, typer.Option("--scope", "-s", metavar="TEXT", help="Only memories of this scope.")
     ] = None,
 ) -> int:
     from trivet.cli.views import code as views
     from trivet.code.code_index import CodeIndex
-    from trivet.code.links import check, links
+    from trivet.code.memory_links import check, links
 
     texts = [(id, text) for id, text in _memories(session, scope) if links(text)]
     with CodeIndex.open(root) as index:
@@ -201,36 +209,36 @@ def check_links(
 
 def _ask(session: Session, root: Path, question: Question) -> int:
     from trivet.cli.views import code as views
-    from trivet.serve.code_search import CodeSearch
+    from trivet.serve.resident.code_search import CodeSearch
 
-    with CodeSearch(load_settings()) as asked, _Parsing() as progress:
-        answer = asked.ask(root, question, progress.tell)
+    with CodeSearch(load_settings()) as asked, _ParsingProgress() as progress:
+        answer = asked.ask(root, question, progress.update)
     session.show(answer, lambda: views.answer(answer))
     return FOUND if answer.hits else NOTHING
 
 
-class _Parsing(LateProgress):
+class _ParsingProgress(DelayedProgress):
     """How many files are read of those that changed, on standard error."""
 
     def __init__(self) -> None:
-        self._told = self._whole = 0
+        self._reported = self._whole = 0
         super().__init__("reading files", lambda _: self._whole)
 
-    def __enter__(self) -> _Parsing:
+    def __enter__(self) -> _ParsingProgress:
         return self
 
-    def tell(self, done: int, whole: int) -> None:
+    def update(self, done: int, whole: int) -> None:
         self._whole = whole
-        self(done - self._told)
-        self._told = done
+        self(done - self._reported)
+        self._reported = done
 
 
 def _refreshed(index: CodeIndex) -> CodeStatus:
-    with _Parsing() as progress:
-        return index.refresh(progress.tell)
+    with _ParsingProgress() as progress:
+        return index.refresh(progress.update)
 
 
-def _follow(session: Session, index: CodeIndex) -> None:
+def _watch_folder(session: Session, index: CodeIndex) -> None:
     """Until interrupted: what was indexed already is kept."""
     from trivet.cli.views import code as views
 

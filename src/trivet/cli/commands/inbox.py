@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trivet.cli.command import command, verb_command
-from trivet.cli.failure import TROUBLED_EMBEDDER
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
+from trivet.cli.stderr import EMBEDDER_ERROR
 from trivet.cli.views.memories import day, preview
 from trivet.contract import InboxAccept, InboxEdit, InboxList, InboxPropose, InboxReject, InboxReopen, InboxShow
 from trivet.types import Proposal, ProposalPage, Proposed
@@ -44,7 +44,7 @@ def propose(session: Session, request: InboxPropose) -> None:
 def accept(session: Session, request: InboxAccept) -> None:
     accepted = session.memory.perform(request)
     session.show(accepted, lambda: [line("Accepted, memory ", (str(one.stored), "cyan")) for one in accepted])
-    session.embed_waiting()
+    session.embed_pending()
 
 
 @verb_command(
@@ -90,7 +90,7 @@ def curate(session: Session) -> int:
     value = {"proposed": read.proposed, "curated": curated.curated, "problems": problems}
     said = f"{read.proposed} new proposals, {curated.curated} looked at again."
     session.show(value, lambda: [line(said), *(line((problem, "yellow")) for problem in problems)])
-    return TROUBLED_EMBEDDER if problems else 0
+    return EMBEDDER_ERROR if problems else 0
 
 
 def _page(page: ProposalPage, state: str) -> Iterator[Line]:

@@ -12,12 +12,11 @@ import typer
 
 from trivet import Trivet, load_settings
 from trivet.cli.command import command
-from trivet.cli.failure import INVALID, warn
 from trivet.cli.output import Line, line
-from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
+from trivet.cli.stderr import INVALID, DelayedProgress, warn
 from trivet.errors import InvalidInput, TrivetError
-from trivet.settings.address import is_file
+from trivet.settings.locations import is_file
 
 if TYPE_CHECKING:
     from trivet.sources.files import Ingested, Options
@@ -70,7 +69,7 @@ def ingest_files(
         raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
     if files is None:
         session.creates = False
-        return _look_or_drop(session, dropped)
+        return _list_or_drop(session, dropped)
     options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
     ingested = _once(session, files, name, options, dry_run)
     _show(session, ingested)
@@ -79,8 +78,8 @@ def ingest_files(
     return INVALID if ingested.problems else 0
 
 
-def _look_or_drop(session: Session, dropped: str | None) -> int:
-    from trivet.sources.files.run import drop, vaults
+def _list_or_drop(session: Session, dropped: str | None) -> int:
+    from trivet.sources.files.ingest import drop, vaults
 
     if dropped is None:
         known = vaults(session.memory)
@@ -97,7 +96,7 @@ def _once(session: Session, files: Path, name: str | None, options: Options, dry
     from trivet.sources.files import ingest
 
     total = [0]
-    with _store(session, dry_run) as memory, LateProgress("reading files", lambda _: total[0]) as progress:
+    with _store(session, dry_run) as memory, DelayedProgress("reading files", lambda _: total[0]) as progress:
         ingested = ingest(
             memory,
             files,
@@ -124,7 +123,7 @@ def _store(session: Session, dry_run: bool) -> Iterator[Trivet]:
 def _show(session: Session, ingested: Ingested) -> None:
     session.show(ingested, lambda: shown(ingested))
     if ingested.changed and not ingested.dry_run:
-        session.embed_waiting()
+        session.embed_pending()
 
 
 def _watch(session: Session, files: Path, options: Options) -> None:
@@ -135,12 +134,12 @@ def _watch(session: Session, files: Path, options: Options) -> None:
     told: tuple[str, ...] = ()
     try:
         for _ in changes(asked):
-            told = _again(session, asked, options, told)
+            told = _ingest_again(session, asked, options, told)
     except KeyboardInterrupt:
         return  # that is how it ends; what was under way is whole or not there
 
 
-def _again(session: Session, asked: Path, options: Options, told: tuple[str, ...]) -> tuple[str, ...]:
+def _ingest_again(session: Session, asked: Path, options: Options, told: tuple[str, ...]) -> tuple[str, ...]:
     try:
         ingested = _once(session, asked, None, options, False)
     except TrivetError as error:

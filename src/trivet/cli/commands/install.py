@@ -13,13 +13,13 @@ import typer
 
 from trivet.agents.install.agents import AFTERWARDS, AgentName, Launch, wanted
 from trivet.cli.command import command
-from trivet.cli.failure import STOPPED
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
+from trivet.cli.stderr import STOPPED
 from trivet.errors import InvalidInput
 from trivet.serve.resident import hook_client
 from trivet.settings import data_folder, load_settings
-from trivet.settings.address import without_password
+from trivet.settings.locations import without_password
 
 if TYPE_CHECKING:
     from trivet.agents.install.change import Change
@@ -138,7 +138,7 @@ def _done(session: Session, agent: AgentName, needed: Sequence[Change], installi
 
 
 def _write_plugin(session: Session, agent: str, folder: Path) -> int:
-    from trivet.agents.install.plugin import write_plugin
+    from trivet.agents.install.agents import write_plugin
 
     if agent != "claude-code":
         raise InvalidInput(f"{agent} has no plugins of this kind; --plugin is for claude-code.")

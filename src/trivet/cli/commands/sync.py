@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from trivet.cli.command import command, verb_command
-from trivet.cli.failure import TROUBLED_STORE
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
+from trivet.cli.stderr import STORE_ERROR
 from trivet.cli.views.memories import preview
 from trivet.contract import SyncConflicts, SyncResolve
 from trivet.types import EditConflict, RefusedOperation
@@ -54,9 +54,9 @@ def _held(scopes: Sequence[str]) -> list[Line]:
 def now(session: Session) -> None:
     from trivet.sync import verbs
 
-    done = verbs.synced_now(session.memory.engine)
+    done = verbs.sync_now(session.memory.engine)
     session.show(done, lambda: _exchanged(done))
-    session.embed_waiting()
+    session.embed_pending()
 
 
 def _exchanged(done: Any) -> list[Line]:
@@ -161,7 +161,7 @@ def verify(session: Session) -> int:
     said = "Both hold the same." if found.level else f"{found.different} of {found.buckets} buckets differ."
     waiting = f" {found.outbox} operations wait to be sent." if found.outbox else ""
     session.show(found, lambda: [line(said + waiting)])
-    return 0 if found.level else TROUBLED_STORE
+    return 0 if found.level else STORE_ERROR
 
 
 @command(

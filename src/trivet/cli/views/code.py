@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trivet.cli.output import Line, Part, line
-from trivet.code.links import Checked
-from trivet.code.plain_reason import reason
-from trivet.code.types import CodeAnswer, CodeHit, CodeStatus, LeftOut
+from trivet.code.memory_links import Checked
+from trivet.code.types import CodeAnswer, CodeHit, CodeStatus, LeftOut, reason
 
 INDENT = 4
 FILES_SHOWN = 5
@@ -75,13 +74,13 @@ def checked(found: Sequence[Checked], memories: int) -> Iterator[Line]:
     for one in found:
         if one.state != "ok":
             yield line((f"{one.state:<8}", STATE_STYLES[one.state]), (f"{one.path}:{one.symbol}", "magenta"))
-            yield line(_became(one), indent=8)
+            yield line(_link_outcome(one), indent=8)
             yield line(("memory ", "dim"), (one.memory, "cyan"), indent=8)
     fine = sum(one.state == "ok" for one in found)
     yield line(f"{_count(len(found), 'link')} in {_count(memories, 'memory', 'memories')}: {fine:,} as they were.")
 
 
-def _became(one: Checked) -> str:
+def _link_outcome(one: Checked) -> str:
     if one.state == "moved":
         return f"defined at {', '.join(one.places)} now"
     if one.state == "gone":

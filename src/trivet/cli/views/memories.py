@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.cli.output import Line, line, one_line
-from trivet.clock import stamp, stamp_or_none
+from trivet.common.clock import stamp, stamp_or_none
 from trivet.types import Finding, Imported, Link, Memory, Page, Remembered, Revision, Stats, WhyNot
 
 if TYPE_CHECKING:
-    from trivet.cli.configuration import Setting
+    pass
 
 PREVIEW = 100
 MOST_TAGS = 12
@@ -176,14 +175,6 @@ def findings(findings: Iterable[Finding]) -> Iterator[Line]:
             yield line(finding.matters, indent=9)
         if finding.remedy:
             yield line((finding.remedy, "yellow"), indent=9)
-
-
-def configuration(file: Path, settings: Sequence[Setting]) -> Iterator[Line]:
-    yield line((f"Configuration file: {file}{'' if file.exists() else ' (not there)'}", "dim"))
-    for setting in settings:
-        value = ", ".join(setting.value) if isinstance(setting.value, tuple) else str(setting.value)
-        yield line((setting.name, "bold"), f" = {value}  ", (f"({setting.origin})", "cyan"))
-        yield line((setting.description, "dim"), indent=4)
 
 
 def _table(facts: Mapping[str, str]) -> Iterator[Line]:

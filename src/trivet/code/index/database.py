@@ -2,6 +2,8 @@
 
 Every worktree and branch shares it. All of it can be made again from the tree: a file that is damaged, or of another
 schema, is put aside and begun anew.
+
+Keeps the index file from growing with every edit: facts that no tree holds any more are deleted in time.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ import msgspec
 
 from trivet.code.index.facts import ANALYSER_VERSION, FileFacts
 from trivet.code.types import LeftOut
+from trivet.common.files import private_folder
 from trivet.errors import Damaged, StoreError
-from trivet.private_folder import private_folder
 
 logger = logging.getLogger("trivet.code")
 
@@ -31,7 +33,7 @@ PATIENCE_SECONDS = 30.0
 # Facts shrink to a third at the quickest level; slower ones gain little.
 COMPRESSION = 1
 # SQLite takes a statement with so many values in every version that is in use.
-MOST_VALUES = 500
+MAX_SQL_VALUES = 500
 
 SCHEMA = """
 CREATE TABLE file (key BLOB PRIMARY KEY, facts BLOB, reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
@@ -59,7 +61,7 @@ class IndexFile:
     def close(self) -> None:
         self._connection.close()
 
-    def begin_anew(self) -> None:
+    def recreate(self) -> None:
         """Throws the file away, as when it is damaged: all of it can be made again."""
         self._connection.close()
         _put_aside(self.file)
@@ -125,8 +127,8 @@ class IndexFile:
             return int(self._connection.execute("SELECT count(*) FROM file").fetchone()[0])
 
     def _some(self, query: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(keys), MOST_VALUES):
-            part = keys[start : start + MOST_VALUES]
+        for start in range(0, len(keys), MAX_SQL_VALUES):
+            part = keys[start : start + MAX_SQL_VALUES]
             yield from self._connection.execute(query.format(", ".join("?" * len(part))), part)
 
 
@@ -174,3 +176,23 @@ def _explained(file: Path) -> Iterator[None]:
         raise StoreError(f"The code index {file} failed ({error}). Is the disk full, or the file read-only?") from error
     except (sqlite3.Error, zlib.error, msgspec.MsgspecError) as error:
         raise Damaged(f"The code index {file} is damaged ({error}). Delete the file: it is made anew.") from error
+
+
+# Facts of other branches are kept, so that a switch back costs nothing, while they are fewer than this share of all.
+MAX_UNUSED_SHARE = 4.0
+MIN_FACTS = 2_000
+
+
+def tidy(index: IndexFile, keys: Iterable[bytes]) -> int:
+    """Deletes what this tree does not hold, once most of the file is such; returns how many files' facts went.
+
+    Other worktrees then parse theirs again, if theirs were among them.
+    """
+    used = set(keys)
+    if index.count() <= max(MIN_FACTS, MAX_UNUSED_SHARE * len(used)):
+        return 0
+    with index.writing():
+        for root, _, _ in index.trees():
+            if not Path(root).is_dir():
+                index.forget_tree(root)
+        return index.keep_only(used)

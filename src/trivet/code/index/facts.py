@@ -10,13 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.code.encoder import CONTAINER, DOC, NAME, Encoder
-from trivet.code.index.terms import hashes_of, words_of
+from trivet.code.encoder import CONTAINER, DOC, NAME, Encoder, hashes_of, words_of
 from trivet.code.types import Chunk, Definition, Kind, ParsedFile
 
 # Goes up when chunks, definitions or terms come out differently: files are then read anew.
 ANALYSER_VERSION = 2
-MOST_COUNTED = 255
+MAX_COUNTED_WORDS = 255
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Numbers = NDArray[np.integer[Any]]
@@ -82,7 +81,7 @@ def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFact
         terms=terms.tobytes(),
         held=_packed(held),
         posting_term=_packed(found.term),
-        posting_count=np.minimum(found.counts, MOST_COUNTED).astype(np.uint8).tobytes(),
+        posting_count=np.minimum(found.counts, MAX_COUNTED_WORDS).astype(np.uint8).tobytes(),
         posting_fields=found.fields.astype(np.uint8).tobytes(),
         vectors=encoder.vectors(path, terms, held, found.term, found.counts).tobytes() if encoder else b"",
     )

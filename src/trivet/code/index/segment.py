@@ -1,21 +1,43 @@
-"""Some files' facts as arrays over all of them: what a search reads.
+"""Many texts in two arrays, which a file can hold and map: a Python string is made only of one that is asked for.
+
+Some files' facts as arrays over all of them: what a search reads.
 
 A segment never changes. A tree is searched as one large segment, and a small one of what changed since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.analyse.term_hash import hashed
+from trivet.analyse.terms import hashed
+from trivet.code.encoder import all_hashes, hashes_of, normalized_name, terms_of, words_of
+from trivet.code.file_kind import role_of
 from trivet.code.index.facts import KINDS, FileFacts
-from trivet.code.index.strings import Strings, strings
-from trivet.code.index.terms import all_hashes, as_spoken, hashes_of, terms_of, words_of
-from trivet.code.roles import role_of
+
+
+class Strings(NamedTuple):
+    """`ends[n]` is where text n ends in the bytes, and text n + 1 begins."""
+
+    data: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    def at(self, number: int) -> str:
+        start = int(self.ends[number - 1]) if number else 0
+        return self.data[start : int(self.ends[number])].tobytes().decode()
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+def strings(texts: Iterable[str]) -> Strings:
+    encoded = [text.encode(errors="replace") for text in texts]
+    ends = np.cumsum([len(one) for one in encoded], dtype=np.int64)
+    return Strings(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
 
 # Bits of a path's posting: the term stands in the file's own name, or in a folder's.
 STEM, FOLDER = 1, 2
@@ -166,7 +188,7 @@ def _symbols(facts: Sequence[FileFacts], first: Numbers) -> Symbols:
         for number, one in enumerate(facts)
         for local in np.frombuffer(one.defining, np.uint32)
     ]
-    spoken = np.array([hashed(as_spoken(one.name)) for one in found], dtype=np.uint64)
+    spoken = np.array([hashed(normalized_name(one.name)) for one in found], dtype=np.uint64)
     order = np.argsort(spoken, kind="stable")
     sorted_ = [found[at] for at in order]
     return Symbols(

@@ -1,4 +1,7 @@
-"""Cuts a file into chunks of whole lines along its regions: small neighbours are merged, large regions are split."""
+"""A stretch of lines with a name: what chunks are cut along.
+
+Cuts a file into chunks of whole lines along its regions: small neighbours are merged, large regions are split.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,20 @@ from operator import add
 
 import msgspec
 
-from trivet.code.parse.region import Region
-from trivet.code.types import Chunk
+from trivet.code.types import Chunk, Definition, Kind
+
+
+class Region(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that belong together: a definition, an implementation block, a section. Lines count from 1."""
+
+    top: int  # the first line of the comment above it, or its own
+    start: int
+    end: int
+    kind: Kind
+    name: str  # qualified
+    signature: str = ""
+    definition: Definition | None = None  # None where nothing is defined: a section, `impl Trait for Type`
+
 
 SOFT = 1000  # characters to which neighbours are merged, and of the parts of what is split
 WHOLE = 1500  # a definition up to this size is not split

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from trivet.analyse.text import is_identifier
-from trivet.code.index.terms import all_hashes, as_spoken, terms_of, words_of
-from trivet.code.roles import Role
+from trivet.analyse import is_identifier
+from trivet.code.encoder import all_hashes, normalized_name, terms_of, words_of
+from trivet.code.file_kind import Role
 
 # A question has about so many words at most; more than the other number and it is a pasted issue.
 SHORT_QUERY, LONG_QUERY = 10, 40
 # A word of an issue's first line, its title, counts as so many more.
 IN_TITLE = 3
 # "parse retry after" may be a name of three words; few names have more than five.
-LONGEST_SPOKEN = 5
-MOST_NAMES = 400
-DEEPEST_MODULE = 10
+MAX_SPOKEN_WORDS = 5
+MAX_QUERY_NAMES = 400
+MAX_MODULE_DEPTH = 10
 
 _qualified = re.compile(r"(?<!\w)[^\W\d]\w*+(?:(?:\.|::|#|->)[^\W\d]\w*+)*+")
 _quoted = re.compile(r"`([^`\n]{1,80})`|'([\w.:]{1,80})'|\"([\w.:]{1,80})\"")
@@ -101,7 +101,7 @@ def _files(text: str) -> tuple[str, ...]:
 
 def _module_paths(dotted: str) -> list[str]:
     """`a.b.c` may be the module a/b/c, or something in a/b."""
-    parts = _separator.split(dotted.lower())[:DEEPEST_MODULE]
+    parts = _separator.split(dotted.lower())[:MAX_MODULE_DEPTH]
     return ["/".join(parts[:length]) for length in range(len(parts), 1, -1)]
 
 
@@ -114,10 +114,10 @@ def _names(text: str) -> tuple[Name, ...]:
         parts = _separator.split(token)
         sure = 1.0 if alone or token in quoted or is_identifier(token) else 0.3
         for at, part in enumerate(parts):
-            _add(found, Name(as_spoken(part), part, parts[at - 1] if at else "", sure))
+            _add(found, Name(normalized_name(part), part, parts[at - 1] if at else "", sure))
     for name in _spoken_names(tokens):
         _add(found, name)
-    return tuple(found.values())[:MOST_NAMES]
+    return tuple(found.values())[:MAX_QUERY_NAMES]
 
 
 def _add(found: dict[str, Name], name: Name) -> None:
@@ -131,7 +131,9 @@ def _spoken_names(words: list[str]) -> list[Name]:
         return []
     runs = [
         (words[start : start + length])
-        for length in range(2, LONGEST_SPOKEN + 1)
+        for length in range(2, MAX_SPOKEN_WORDS + 1)
         for start in range(len(words) - length + 1)
     ]
-    return [Name(as_spoken("".join(run)), " ".join(run), "", 1.0 if len(run) == len(words) else 0.7) for run in runs]
+    return [
+        Name(normalized_name("".join(run)), " ".join(run), "", 1.0 if len(run) == len(words) else 0.7) for run in runs
+    ]

@@ -1,4 +1,7 @@
-"""A code search from its query to ranked chunks: legs, fusion, demotion by role, balance by file."""
+"""A code search from its query to ranked chunks: legs, fusion, demotion by role, balance by file.
+
+Chunks that have to do with another: of like meaning, that define names it uses, that use names it defines.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.code.encoder import Encoder
+from trivet.code.encoder import Encoder, hashes_of
+from trivet.code.file_kind import Role
+from trivet.code.index.segment import Segment
 from trivet.code.recipe import Balance, CodeRecipe, Demote
-from trivet.code.roles import Role
-from trivet.code.search.definitions import definitions
-from trivet.code.search.dense import NOWHERE, dense
-from trivet.code.search.lexical import lexical
-from trivet.code.search.paths import paths
+from trivet.code.search.legs import NOWHERE, definitions, dense, lexical, paths
 from trivet.code.search.query import Query
 from trivet.code.search.view import Mask, Scores, View
 from trivet.search.fuse import fuse
@@ -25,7 +26,7 @@ Chunks = NDArray[np.intp]
 # Chunk numbers as ids of a fixed width, so that ties are broken in the order of the tree.
 ID = "{:09d}"
 # A question of a few words takes this share of the depth; a pasted issue, which many chunks of a file answer, all.
-FEWEST = 0.25
+MIN_RESULTS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def _legs(view: View, query: Query, recipe: CodeRecipe, vector: Vector | None, a
         legs.append(("dense", dense(view, vector.numbers), vector.floor))
     if allowed is not None:
         legs = [(leg, np.where(allowed, scores, NOWHERE), floor) for leg, scores, floor in legs]
-    depth = round(recipe.depth * (FEWEST + (1 - FEWEST) * query.length))
+    depth = round(recipe.depth * (MIN_RESULTS + (1 - MIN_RESULTS) * query.length))
     own = [_best(scores, floor, depth) for _, scores, floor in legs]
     # What one leg brings counts with all: where hundreds of chunks hold a word, the right one need not be among the
     # first hundred of each leg. Of a pasted issue the legs bring enough, and more would only add to the sums of files.
@@ -145,3 +146,84 @@ def balanced(
             for place, one in enumerate(found)
         ]
     return sorted(ranked, key=lambda one: (-one.file, one.chunk))
+
+
+MAX_RELATED = 100
+# A name that more places than this use or define says little about either.
+MAX_USES = 30
+ONE_WORD = 0.3
+# Chunks of one project share many words; below this cosine that is all they have in common.
+MIN_COSINE = 0.5
+# Tests, examples and the like use nearly everything.
+NOT_CODE = 0.3
+WEIGHTS = {"meaning": 1.0, "uses it": 1.0, "used by it": 1.0}
+
+
+def related(view: View, chunk: int) -> list[RankedChunk]:
+    """Best first, the chunk itself left out."""
+    legs = {"meaning": _similar(view, chunk), "uses it": _users(view, chunk), "used by it": _used(view, chunk)}
+    total: Scores = sum((WEIGHTS[leg] * scores for leg, scores in legs.items()), np.zeros(view.chunks, np.float32))
+    total *= np.where(view.roles == Role.CODE, 1, NOT_CODE).astype(np.float32)
+    total[chunk] = 0
+    total[~view.alive] = 0
+    best = [int(at) for at in np.argsort(-total, kind="stable")[:MAX_RELATED] if total[at] > 0]
+    return [
+        RankedChunk(
+            at,
+            float(total[at]),
+            float(total[at]),
+            1.0,
+            tuple(
+                Contribution(
+                    leg=leg, rank=1, score=float(scores[at]), normalised=float(scores[at]), weight=WEIGHTS[leg]
+                )
+                for leg, scores in legs.items()
+                if scores[at] > 0
+            ),
+        )
+        for at in best
+    ]
+
+
+def _similar(view: View, chunk: int) -> Scores:
+    segment, number = view.segment_of(chunk)
+    if len(segment.vectors) != segment.chunks:
+        return np.zeros(view.chunks, np.float32)
+    own = segment.vectors[number].astype(np.float32)
+    cosines = dense(view, own / max(float(np.linalg.norm(own)), 1e-9))
+    near: Scores = np.where(cosines >= MIN_COSINE, cosines, 0).astype(np.float32)
+    return near
+
+
+def _users(view: View, chunk: int) -> Scores:
+    """Chunks that hold a name which this one defines, the rarer the name the more."""
+    scores: Scores = np.zeros(view.chunks, np.float32)
+    segment, number = view.segment_of(chunk)
+    for row in np.flatnonzero(segment.symbols.chunk == number):
+        spans = [(one, first, one.words.span(int(segment.symbols.term[row]))) for one, first in view.placed()]
+        holders = sum(span.stop - span.start for _, _, span in spans)
+        if not 0 < holders <= MAX_USES:
+            continue
+        for one, first, span in spans:
+            scores[one.words.holders[span] + first] += _sure(segment, int(row)) / np.sqrt(holders)
+    return scores
+
+
+def _used(view: View, chunk: int) -> Scores:
+    """Chunks that define a name which this one holds."""
+    scores: Scores = np.zeros(view.chunks, np.float32)
+    segment, number = view.segment_of(chunk)
+    held = np.flatnonzero(segment.words.holders == number)
+    terms = segment.words.terms[np.searchsorted(segment.words.offsets, held, "right") - 1]
+    for one, first in view.placed():
+        rows = np.flatnonzero(np.isin(one.symbols.term, terms))
+        _, place, count = np.unique(one.symbols.term[rows], return_inverse=True, return_counts=True)
+        for row, defined in zip(rows.tolist(), count[place].tolist(), strict=True):
+            if defined <= MAX_USES:
+                scores[int(one.symbols.chunk[row]) + first] += _sure(one, row) / np.sqrt(defined)
+    return scores
+
+
+def _sure(segment: Segment, row: int) -> float:
+    """A name of one word may only be a part of the name that stands there: `parse` of `parse_config`."""
+    return 1.0 if len(hashes_of(segment.symbols.name.at(row))) > 1 else ONE_WORD

@@ -1,21 +1,30 @@
-"""What a search looks at: the segments of a tree as if they were one, without chunks of files that changed since."""
+"""What a search looks at: the segments of a tree as if they were one, without chunks of files that changed since.
+
+Which chunks may answer: by folder or pattern, language, kind of definition, and whether tests count.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.code.file_kind import TEXT, Role, language_of
+from trivet.code.index.facts import KINDS
 from trivet.code.index.segment import Segment
+from trivet.code.tree import Root
+from trivet.code.types import CodeFilters
+from trivet.errors import InvalidInput
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 # Up to so many vectors are kept as floats, a kilobyte each; of more, a block at a time is turned into floats.
-MOST_KEPT_WHOLE = 32_768
+MAX_DENSE_CHUNKS = 32_768
 # So many chunks at a time are turned into floats, which keeps the working memory small.
 BLOCK = 8_192
 # Files that stand for the folder they lie in.
@@ -89,7 +98,7 @@ class View:
     @cached_property
     def unit_vectors(self) -> Scores | None:
         """The vectors at unit length, where they are few enough to be kept so; None where they are not."""
-        if self.chunks > MOST_KEPT_WHOLE or any(len(one.vectors) != one.chunks for one in self.segments):
+        if self.chunks > MAX_DENSE_CHUNKS or any(len(one.vectors) != one.chunks for one in self.segments):
             return None
         return np.concatenate(
             [
@@ -149,3 +158,54 @@ class View:
 
 def view_of(*segments: Segment) -> View:
     return View(segments, np.ones(sum(segment.chunks for segment in segments), bool))
+
+
+def allowed_chunks(view: View, root: Root, filters: CodeFilters) -> Mask | None:
+    """By chunk; None where all are."""
+    if filters.kind and filters.kind not in KINDS:
+        raise InvalidInput(f"There is no kind {filters.kind!r}; the kinds are {', '.join(KINDS)}.")
+    if not root.prefix and filters == CodeFilters():
+        return None
+    languages = _languages(view, filters.lang) if filters.lang else frozenset()
+    masks = []
+    for segment in view.segments:
+        paths = [segment.path.at(number) for number in range(len(segment.path))]
+        files = np.array([_path_fits(path, root.prefix, filters.path) for path in paths], bool)
+        if filters.lang:
+            files &= np.array([segment.language.at(number) in languages for number in range(len(segment.path))], bool)
+        if filters.tests is not None:
+            files &= (segment.role == Role.TEST) == filters.tests
+        chunks = files[segment.file] if len(files) else np.zeros(0, bool)
+        if filters.kind:
+            chunks &= _of_kind(segment, KINDS.index(filters.kind))
+        masks.append(chunks)
+    return np.concatenate(masks)
+
+
+def _languages(view: View, named: str) -> frozenset[str]:
+    """The language of that name, or that files of such an ending have: `python` and `py` alike."""
+    lower = named.lower().removeprefix(".")
+    there = {segment.language.at(number) for segment in view.segments for number in range(len(segment.path))}
+    wanted = {lower, language_of(f"a.{lower}", b"")} - {TEXT} | ({lower} & {TEXT})
+    if not wanted & there:
+        raise InvalidInput(f"No file here is in {named!r}; there are {', '.join(sorted(there)) or 'none at all'}.")
+    return frozenset(wanted)
+
+
+def _of_kind(segment: Segment, kind: int) -> Mask:
+    """By chunk: whether it is such a definition, or one begins in it: a small class is one chunk with its methods."""
+    found: Mask = segment.kind == kind
+    found[segment.symbols.chunk[segment.symbols.kind == kind]] = True
+    return found
+
+
+def _path_fits(path: str, prefix: str, pattern: str) -> bool:
+    if not path.startswith(prefix):
+        return False
+    inner = path[len(prefix) :]
+    if not pattern:
+        return True
+    if any(mark in pattern for mark in "*?["):
+        return fnmatch(inner, pattern) or fnmatch(inner, f"*/{pattern}")
+    folder = pattern.strip("/").removeprefix("./")
+    return inner == folder or inner.startswith(folder + "/") or f"/{folder}/" in f"/{inner}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from trivet.code.tree.by_git import lists_below
-from trivet.code.tree.by_walk import enters
 from trivet.code.tree.git import GitRefused
+from trivet.code.tree.list_files import is_entered, list_by_git, list_by_walk, lists_below
+from trivet.code.tree.listing import Listing, ListingBuilder, Stat, printable
 from trivet.code.tree.root import Root, checked_digest, no_worktree
 from trivet.errors import InvalidInput
 
@@ -25,7 +26,7 @@ def find_root(folder: Path) -> Root:
         return _plain(asked)
     prefix = "" if asked == top else f"{asked.relative_to(top).as_posix()}/"
     root = _of_worktree(top, prefix)
-    covers = lists_below if root.git else enters
+    covers = lists_below if root.git else is_entered
     return root if not prefix or covers(top, prefix) else _plain(asked)
 
 
@@ -67,3 +68,31 @@ def _common_directory(top: Path) -> str:
 def _line_of(file: Path) -> str:
     with file.open("rb") as opened:
         return os.fsdecode(opened.read(_LONGEST_GITFILE)).strip()
+
+
+def list_tree(root: Root, known: Mapping[str, Stat] | None = None, only: Collection[str] = ()) -> Listing:
+    """Every file worth indexing, by the blob id of its present bytes, and what was left out.
+
+    :param known: the stats of the last listing of this folder. Files that look the same are not read again.
+    :param only: paths to look at, as `watch` gives them; a folder stands for all that is below it. Empty: the root.
+    """
+    only = () if "" in only else only
+    look, refusal = ListingBuilder(root, known or {}), root.refusal
+    try:
+        if root.git and (list_by_git(look, root.folder, only) or only):
+            return look.listing()
+    except GitRefused as error:  # since the root was found: the program is gone, or the repository broke
+        refusal = str(error)
+    look = _walked(root, known or {}, only)
+    if refusal:
+        look.leave_out(".git/", f"its files were found without git: {printable(refusal)}")
+    return look.listing()
+
+
+def _walked(root: Root, known: Mapping[str, Stat], only: Collection[str]) -> ListingBuilder:
+    """Without git. A folder that ignores all it has, as environments do, is searched nevertheless: it was asked for."""
+    look = ListingBuilder(root, known)
+    if list_by_walk(look, root.folder, only) and not only:
+        look = ListingBuilder(root, known)
+        list_by_walk(look, root.folder, respect_gitignore=False)
+    return look

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 # A repository may make git wait for ever, as by an excludes file that is a pipe.
-LONGEST_SECONDS = 120
+TIMEOUT_SECONDS = 120
 _OFF = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}")
 _KEPT = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"))
 _NO_SUCH_KEY = 1  # git config's status where nothing matches
@@ -41,7 +41,7 @@ def ask(folder: Path, *arguments: str, accept: Sequence[int] = (0,), given: byte
             env=_environment(),
             input=given,
             capture_output=True,
-            timeout=LONGEST_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -51,7 +51,7 @@ def ask(folder: Path, *arguments: str, accept: Sequence[int] = (0,), given: byte
     return done.stdout
 
 
-def ask_list(folder: Path, *arguments: str, accept: Sequence[int] = (0,), given: bytes = b"") -> list[str]:
+def git_list(folder: Path, *arguments: str, accept: Sequence[int] = (0,), given: bytes = b"") -> list[str]:
     """What git prints with a NUL after each. Names that are not UTF-8 come as the system has them in Python."""
     return os.fsdecode(ask(folder, *arguments, accept=accept, given=given)).split("\0")[:-1]
 
@@ -59,7 +59,7 @@ def ask_list(folder: Path, *arguments: str, accept: Sequence[int] = (0,), given:
 def without_filters(folder: Path) -> list[str]:
     """Options that switch off each filter which the configuration names: there is none for all of them."""
     found = (0, _NO_SUCH_KEY)
-    keys = ask_list(folder, "config", "-z", "--name-only", "--get-regexp", r"^filter\.", accept=found)
+    keys = git_list(folder, "config", "-z", "--name-only", "--get-regexp", r"^filter\.", accept=found)
     names = {key.removeprefix("filter.").rpartition(".")[0] for key in keys}
     if any("=" in name for name in names):  # such a name ends at its first = on the command line
         raise GitRefused("a filter in its configuration has a name that cannot be switched off")

@@ -1,14 +1,21 @@
-"""What is indexed: a folder, and what its index is named by."""
+"""What is indexed: a folder, and what its index is named by.
+
+Where the index of a root lies: in the user's cache folder, because it can be made again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from pathlib import Path
 
 import msgspec
 
 from trivet.code.tree.git import GitRefused, ask
+from trivet.common.files import private_folder
 from trivet.errors import InvalidInput
+from trivet.settings import cache_folder
 
 _FATAL = 128  # git's status where it cannot answer, after those answers that it could give
 
@@ -51,3 +58,28 @@ def checked_digest(top: Path) -> str:
     if os.path.realpath(named.removesuffix("\n")) != str(top):
         raise GitRefused(f"git does not take {top} for the top level of a worktree")
     return digest
+
+
+# Where the indexes lie instead, as for tests.
+VARIABLE = "TRIVET_CODE_CACHE"
+_DIGITS = 12
+_LONGEST_NAME = 60
+_NOT_PLAIN = re.compile(r"[^\w.-]")
+
+
+def index_path(root: Root) -> Path:
+    """One file for each repository; its folder is made. The name is for people, the digits tell apart."""
+    digits = hashlib.sha256(os.fsencode(root.identity)).hexdigest()[:_DIGITS]
+    return private_folder(_folder()) / f"{_name(root)}-{digits}.db"
+
+
+def _folder() -> Path:
+    named = os.environ.get(VARIABLE)
+    return Path(named).expanduser() if named else cache_folder() / "code"
+
+
+def _name(root: Root) -> str:
+    """The same for all worktrees: the folder that git's common directory lies in, or the bare repository's own."""
+    identity = Path(root.identity)
+    folder = identity.parent if identity.name == ".git" else identity
+    return _NOT_PLAIN.sub("_", folder.name)[:_LONGEST_NAME] or "root"

@@ -8,9 +8,8 @@ from pathlib import Path, PurePath
 from threading import Event
 from typing import TYPE_CHECKING
 
-from trivet.code.tree.git import GitRefused, ask_list
-from trivet.code.tree.ignore import GITIGNORE, OWN
-from trivet.code.tree.names import OTHERS_CODE, file_reason
+from trivet.code.tree.exclusions import GITIGNORE, THIRD_PARTY_FOLDERS, TRIVET_IGNORE, file_reason
+from trivet.code.tree.git import GitRefused, git_list
 from trivet.code.tree.root import Root
 
 if TYPE_CHECKING:
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 # A saved file must be found within a tenth of a second; editors save in several steps that take a few milliseconds.
 QUIET_MILLISECONDS = 20
 # A checkout changes thousands of files: they come in few bursts.
-LONGEST_MILLISECONDS = 1_000
+MAX_DELAY_MILLISECONDS = 1_000
 # How often the wait is interrupted to see whether it should stop.
-LOOK_UP_MILLISECONDS = 250
+POLL_MILLISECONDS = 250
 # With more paths than this, or a changed ignore file, the whole root is looked at.
-MOST_PATHS = 200
+MAX_CHANGED_PATHS = 200
 EVERYTHING = frozenset(("",))
 
 
@@ -39,9 +38,9 @@ def watch(root: Root, stop: Event | None = None) -> Iterator[frozenset[str]]:
     for found in watchfiles.watch(
         root.folder,
         watch_filter=lambda _, path: _concerns(root.folder, path),
-        debounce=LONGEST_MILLISECONDS,
+        debounce=MAX_DELAY_MILLISECONDS,
         step=QUIET_MILLISECONDS,
-        rust_timeout=LOOK_UP_MILLISECONDS,
+        rust_timeout=POLL_MILLISECONDS,
         yield_on_timeout=True,
         stop_event=stop,
         raise_interrupt=False,
@@ -56,12 +55,14 @@ def watch(root: Root, stop: Event | None = None) -> Iterator[frozenset[str]]:
 def _concerns(folder: Path, path: str) -> bool:
     """Whether a change may be one of the tree. Without a look at the disk: builds change files by the thousand."""
     *above, name = PurePath(path).relative_to(folder).parts or ("",)
-    return not any(part == ".git" or part in OTHERS_CODE for part in (*above, name)) and file_reason(name) is None
+    return (
+        not any(part == ".git" or part in THIRD_PARTY_FOLDERS for part in (*above, name)) and file_reason(name) is None
+    )
 
 
 def _paths(folder: Path, found: set[tuple[Change, str]]) -> frozenset[str]:
     paths = frozenset(PurePath(path).relative_to(folder).as_posix() for _, path in found)
-    return EVERYTHING if any(PurePath(path).name in (GITIGNORE, OWN) for path in paths) else paths
+    return EVERYTHING if any(PurePath(path).name in (GITIGNORE, TRIVET_IGNORE) for path in paths) else paths
 
 
 def _not_ignored(root: Root, paths: frozenset[str]) -> frozenset[str]:
@@ -70,7 +71,7 @@ def _not_ignored(root: Root, paths: frozenset[str]) -> frozenset[str]:
         # By the patterns alone first, because to read the index of a large repository takes as long as all the rest:
         # only what they ignore may be tracked nevertheless.
         paths -= _ignored(root, _ignored(root, paths, "--no-index"))
-    return paths if len(paths) <= MOST_PATHS else EVERYTHING
+    return paths if len(paths) <= MAX_CHANGED_PATHS else EVERYTHING
 
 
 def _ignored(root: Root, paths: frozenset[str], *options: str) -> frozenset[str]:
@@ -80,7 +81,7 @@ def _ignored(root: Root, paths: frozenset[str], *options: str) -> frozenset[str]
     given = b"\0".join(map(os.fsencode, paths))
     try:
         return frozenset(
-            ask_list(root.folder, "check-ignore", "-z", "--stdin", *options, accept=(some, none), given=given)
+            git_list(root.folder, "check-ignore", "-z", "--stdin", *options, accept=(some, none), given=given)
         )
     except GitRefused:  # as for a path inside a submodule: the listing finds out
         return frozenset()

@@ -3,13 +3,13 @@
 The surfaces show the verbs in the order in which they are declared, so the modules are read in this one.
 """
 
-from trivet.contract.verbs.selection import *  # noqa: F403, I001 - the order is that of the table
+from trivet.contract.verbs.memories import *  # noqa: F403, I001 - the order is that of the table
 from trivet.contract.verbs.memories import *  # noqa: F403
-from trivet.contract.verbs.links import *  # noqa: F403
+from trivet.contract.verbs.memories import *  # noqa: F403
 from trivet.contract.verbs.sharing import *  # noqa: F403
-from trivet.contract.verbs.syncing import *  # noqa: F403
-from trivet.contract.verbs.looking import *  # noqa: F403
-from trivet.contract.verbs.inbox import *  # noqa: F403
-from trivet.contract.verbs.usage import *  # noqa: F403
+from trivet.contract.verbs.sharing import *  # noqa: F403
+from trivet.contract.verbs.browse import *  # noqa: F403
+from trivet.contract.verbs.review import *  # noqa: F403
+from trivet.contract.verbs.review import *  # noqa: F403
 from trivet.contract.verbs.administration import *  # noqa: F403
-from trivet.contract.verbs.upkeep import *  # noqa: F403
+from trivet.contract.verbs.administration import *  # noqa: F403

@@ -9,22 +9,21 @@ from statistics import fmean
 import msgspec
 import numpy as np
 
-from trivet.lab.code.ask import FILES, Ranked
+from trivet.lab.code.search_runs import FILES, Ranked
 from trivet.lab.code.sets import CodeSet
-from trivet.lab.compare import CONFIDENCE, RESAMPLES, Comparison, compare, paired
-from trivet.lab.dataset import RELEVANT, Dataset, Document, Judgement, Query
-from trivet.lab.measures import Measured, Values, means, measure
-from trivet.lab.significance import bootstrap_means, intervals
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Document, Judgement, Query
+from trivet.lab.measure.comparison import CONFIDENCE, RESAMPLES, Comparison, bootstrap_means, compare, intervals, paired
+from trivet.lab.measure.measures import Measured, Values, means, measure
 
 MEASURES = ("nDCG@10", "recall@5")
 # Look-ups that a program made of the symbols of a tree: easy by construction, so no headline counts them.
-MADE_UP = frozenset({"symbol-auto", "symbol-qualified", "symbol-spoken"})
+GENERATED_STRATA = frozenset({"symbol-auto", "symbol-qualified", "symbol-spoken"})
 # The strata that semble's annotations have.
 ANNOTATED = frozenset({"nl", "arch", "symbol"})
 HEADLINE, OWN, ALL = "headline", "semble's own", "all"
 GROUPS = (HEADLINE, OWN, ALL)
 MEANING = (
-    f"`{HEADLINE}` is every query but the look-ups that a program made ({', '.join(sorted(MADE_UP))}), which are easy "
+    f"`{HEADLINE}` is every query but the look-ups that a program made ({', '.join(sorted(GENERATED_STRATA))}), which are easy "
     f"by construction; `{OWN}` are the strata that semble's annotations have ({', '.join(sorted(ANNOTATED))})."
 )
 
@@ -139,7 +138,7 @@ def _dataset(sets: Sequence[CodeSet], run: Run) -> Dataset:
 
 def _groups(values: Measured) -> dict[str, tuple[str, ...]]:
     every = tuple(values.per_query[MEASURES[0]])
-    made_up = {query for name in MADE_UP for query in values.strata.get(name, ())}
+    made_up = {query for name in GENERATED_STRATA for query in values.strata.get(name, ())}
     own = {query for name in ANNOTATED for query in values.strata.get(name, ())}
     groups = {
         HEADLINE: tuple(query for query in every if query not in made_up),

@@ -1,4 +1,7 @@
-"""Measures code search on sets: recipes over the same index, semble beside them, the figures of each, differences."""
+"""Measures code search on sets: recipes over the same index, semble beside them, the figures of each, differences.
+
+The gate of code search: no measure falls below an earlier run, and no forbidden file is found.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ import msgspec
 import numpy as np
 
 from trivet.code.recipe import parse_code_recipe
+from trivet.errors import InvalidInput
 from trivet.lab.code import figures
-from trivet.lab.code.ask import Answers, Asked, Indexed, Ranked, ask_trivet
-from trivet.lab.code.beside import Semble, Version
-from trivet.lab.code.figures import Difference, Forbidden, Group
+from trivet.lab.code.figures import GROUPS, MEASURES, Difference, Forbidden, Group
+from trivet.lab.code.search_runs import IndexCost, Ranked, SearchRun, Semble, SetAnswers, Version, ask_trivet
 from trivet.lab.code.sets import CodeSet, Scope, fingerprint
-from trivet.lab.measures import Measured
-from trivet.lab.run import environment
+from trivet.lab.datasets.read_files import content
+from trivet.lab.measure.comparison import ALPHA, Comparison, compare
+from trivet.lab.measure.measures import Measured, means
+from trivet.lab.measure.run import environment
 
 SEMBLE = "semble"
 
@@ -35,15 +40,15 @@ class CodeArm(msgspec.Struct, frozen=True, kw_only=True):
     recipe: str
     groups: Mapping[str, Group]
     by_set: Mapping[str, Mapping[str, Mapping[str, float]]]
-    index: Indexed
-    index_by_set: Mapping[str, Indexed]
+    index: IndexCost
+    index_by_set: Mapping[str, IndexCost]
     query_ms: Spread | None
     query_processor_ms: Spread | None
     query_ms_by_set: Mapping[str, Spread | None]
     forbidden: Forbidden
 
 
-class Versus(msgspec.Struct, frozen=True, kw_only=True):
+class CodeComparison(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     candidate: str
     groups: Mapping[str, Mapping[str, Difference]]
@@ -61,7 +66,7 @@ class CodeReport(msgspec.Struct, frozen=True, kw_only=True):
     sets: Mapping[str, int]
     meaning: str
     arms: tuple[CodeArm, ...]
-    differences: tuple[Versus, ...]
+    differences: tuple[CodeComparison, ...]
     absent: tuple[str, ...]
     per_query: Mapping[str, Mapping[str, float]]
     strata: Mapping[str, Sequence[str]]
@@ -87,8 +92,8 @@ def measure_code(
     for recipe in recipes:
         parse_code_recipe(recipe)  # a misspelt one is told before the long work
     load = os.getloadavg()[0]
-    ours: dict[str, Answers] = {}
-    theirs: dict[str, Answers] = {}
+    ours: dict[str, SetAnswers] = {}
+    theirs: dict[str, SetAnswers] = {}
     with Semble(semble) if semble else nullcontext() as beside:
         for one in sets:
             ours[one.name] = ask_trivet(one, scope, recipes)
@@ -104,8 +109,8 @@ def _measurement(
     sets: Sequence[CodeSet],
     scope: Scope,
     recipes: Sequence[str],
-    ours: Mapping[str, Answers],
-    theirs: Mapping[str, Answers],
+    ours: Mapping[str, SetAnswers],
+    theirs: Mapping[str, SetAnswers],
     version: Version | None,
     loads: Mapping[str, Any],
 ) -> Measurement:
@@ -119,7 +124,7 @@ def _measurement(
     first = recipes[0]
     pairs = [(first, other) for other in recipes[1:]] + ([(SEMBLE, first)] if version else [])
     compared = [
-        Versus(base=base, candidate=name, groups=figures.differences(values[base], values[name], of))
+        CodeComparison(base=base, candidate=name, groups=figures.differences(values[base], values[name], of))
         for base, name in pairs
     ]
     report = CodeReport(
@@ -141,10 +146,15 @@ def _measurement(
 
 
 def _arm(
-    name: str, answers: Mapping[str, Answers], place: int, sets: Sequence[CodeSet], run: figures.Run, values: Measured
+    name: str,
+    answers: Mapping[str, SetAnswers],
+    place: int,
+    sets: Sequence[CodeSet],
+    run: figures.Run,
+    values: Measured,
 ) -> CodeArm:
     of = figures.sets_of(sets)
-    asked: dict[str, Asked] = {one.name: answers[one.name].asked[place] for one in sets}
+    asked: dict[str, SearchRun] = {one.name: answers[one.name].asked[place] for one in sets}
     return CodeArm(
         name=name,
         recipe="" if name == SEMBLE else str(parse_code_recipe(name)),
@@ -159,13 +169,13 @@ def _arm(
     )
 
 
-def _joined(answers: Mapping[str, Answers], place: int) -> dict[str, Ranked]:
+def _joined(answers: Mapping[str, SetAnswers], place: int) -> dict[str, Ranked]:
     return {query: files for one in answers.values() for query, files in one.asked[place].run.items()}
 
 
-def _sum(parts: Sequence[Indexed]) -> Indexed:
-    return Indexed(
-        **{field: round(sum(getattr(one, field) for one in parts), 3) for field in Indexed.__struct_fields__}
+def _sum(parts: Sequence[IndexCost]) -> IndexCost:
+    return IndexCost(
+        **{field: round(sum(getattr(one, field) for one in parts), 3) for field in IndexCost.__struct_fields__}
     )
 
 
@@ -179,3 +189,70 @@ def _spread(values: Sequence[float]) -> Spread | None:
 def _absent(one: CodeSet) -> list[str]:
     judged = sorted({path for grades in one.grades.values() for path in grades})
     return [path for path in judged if not (one.tree / path).is_file()]
+
+
+# As in the gate of recall, 4 is for a single case: that one broke.
+MEASURE_FELL, FORBIDDEN_FOUND = 1, 4
+
+
+class CodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """`code` is 0 for passed, or the sum of 1 (a measure fell) and 4 (a forbidden file is among the first ten)."""
+
+    code: int
+    reasons: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.code == 0
+
+
+class _Baseline(msgspec.Struct, frozen=True):
+    scope: str
+    sha256: str
+    per_query: dict[str, dict[str, float]]
+    strata: dict[str, list[str]]
+
+
+def read_baseline(path: Path) -> _Baseline:
+    try:
+        return msgspec.json.decode(content(path), type=_Baseline)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: {error}. Give the measures.json that `trivet lab code` has written.") from None
+
+
+def judge(measurement: Measurement, baseline: _Baseline | None, forbid: bool) -> CodeVerdict:
+    """Judges the first recipe. Without a baseline only forbidden files can fail."""
+    fallen = _fallen(measurement, baseline) if baseline else []
+    found = measurement.report.arms[0].forbidden.found if forbid else ()
+    code = (MEASURE_FELL if fallen else 0) | (FORBIDDEN_FOUND if found else 0)
+    barred = [f"{len(found)} forbidden files are among the first ten: {', '.join(found[:10])}"] if found else []
+    return CodeVerdict(code=code, reasons=(*fallen, *barred))
+
+
+def check_same_data(report_sha256: str, baseline: _Baseline, path: Path) -> None:
+    if report_sha256 != baseline.sha256:
+        raise InvalidInput(
+            f"{path} was measured on other queries, grades or another scope ({baseline.scope}). Only runs over the "
+            "same data can be compared: make the baseline anew."
+        )
+
+
+def _fallen(measurement: Measurement, baseline: _Baseline) -> list[str]:
+    """Groups by their interval; strata, of which there are many, also after Holm's correction."""
+    base = Measured(
+        per_query=baseline.per_query,
+        overall={},
+        by_stratum={name: means(baseline.per_query, ids) for name, ids in baseline.strata.items()},
+        strata={name: tuple(ids) for name, ids in baseline.strata.items()},
+    )
+    compared = compare(base, measurement.values, MEASURES).by_stratum
+    return [
+        f"{name} of {group} fell from {one.base:.4f} to {one.candidate:.4f} ({one.low:+.4f} to {one.high:+.4f})"
+        for group, found in compared.items()
+        for name, one in found.items()
+        if _fell(group, one)
+    ]
+
+
+def _fell(group: str, one: Comparison) -> bool:
+    return one.high < 0 and (group in GROUPS or one.corrected_p < ALPHA)

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from trivet.lab.code.figures import HEADLINE, MEASURES, Difference, Mean
-from trivet.lab.code.measure import SEMBLE, CodeArm, CodeReport, Measurement, Spread, Versus
-from trivet.lab.document import Page, Paragraph, Section, Table, as_markdown
-from trivet.lab.run import slug
+from trivet.lab.code.measure import SEMBLE, CodeArm, CodeComparison, CodeReport, Measurement, Spread
+from trivet.lab.measure.run import slug
+from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 
 TAG = "trivet"
 # So many arms have their intervals beside them in one table.
@@ -78,7 +78,7 @@ def table(report: CodeReport, measure: str) -> Table:
     return Table(header, rows)
 
 
-def difference_rows(versus: Versus, measure: str) -> list[list[str]]:
+def difference_rows(versus: CodeComparison, measure: str) -> list[list[str]]:
     return [[group, *_difference(found[measure])] for group, found in versus.groups.items()]
 
 

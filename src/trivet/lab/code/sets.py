@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import RELEVANT, UNSORTED, Identifier, Written
-from trivet.lab.read_files import content, existing, json_lines, refuse, text_lines
+from trivet.lab.datasets.dataset import NO_STRATUM, RELEVANT, Identifier, Written
+from trivet.lab.datasets.read_files import content, find_file, json_lines, raise_line_error, text_lines
 
 Scope = Literal["root", "whole"]
 QUERIES, GRADES, META, TREE = "queries.jsonl", "qrels.tsv", "meta.json", "tree"
@@ -27,7 +27,7 @@ class CodeQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Identifier
     text: Written
-    stratum: Written = UNSORTED
+    stratum: Written = NO_STRATUM
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -73,8 +73,8 @@ def read_set(folder: Path) -> CodeSet:
     tree = folder / TREE
     if not tree.is_dir():
         raise InvalidInput(f"{tree}: there is no such folder. {LAYOUT}.")
-    queries = _queries(existing(folder, QUERIES))
-    grades = _grades(existing(folder, GRADES), {query.id for query in queries})
+    queries = _queries(find_file(folder, QUERIES))
+    grades = _grades(find_file(folder, GRADES), {query.id for query in queries})
     return CodeSet(
         name=folder.resolve().name, tree=tree, root=_root(folder / META, tree), queries=queries, grades=grades
     )
@@ -96,7 +96,9 @@ def _queries(path: Path) -> tuple[CodeQuery, ...]:
     queries = []
     for number, query in json_lines(path, CodeQuery):
         if query.id in first_line:
-            refuse(path, number, f"id {query.id!r} is taken by line {first_line[query.id]}. Ids must be unique.")
+            raise_line_error(
+                path, number, f"id {query.id!r} is taken by line {first_line[query.id]}. Ids must be unique."
+            )
         first_line[query.id] = number
         queries.append(query)
     if not queries:
@@ -109,16 +111,18 @@ def _grades(path: Path, queries: Collection[str]) -> dict[str, dict[str, int]]:
     for number, line in text_lines(path):
         fields = [field.strip() for field in line.split("\t")]
         if len(fields) != 3:
-            refuse(path, number, f"{len(fields)} columns, not 3: query, path and grade, separated by tabs.")
+            raise_line_error(path, number, f"{len(fields)} columns, not 3: query, path and grade, separated by tabs.")
         query, file, grade = fields
         if number == 1 and query not in queries and not _whole_number.fullmatch(grade):
             continue  # a header
         if query not in queries:
-            refuse(path, number, f"there is no query {query!r} in {QUERIES}.")
+            raise_line_error(path, number, f"there is no query {query!r} in {QUERIES}.")
         if not _whole_number.fullmatch(grade):
-            refuse(path, number, f"grade {grade!r} is not a whole number: 1, 2, ... the better, 0 is forbidden.")
+            raise_line_error(
+                path, number, f"grade {grade!r} is not a whole number: 1, 2, ... the better, 0 is forbidden."
+            )
         if file in grades[query]:
-            refuse(path, number, f"query {query!r} and file {file!r} were judged on an earlier line.")
+            raise_line_error(path, number, f"query {query!r} and file {file!r} were judged on an earlier line.")
         grades[query][file] = int(grade)
     return grades
 

@@ -16,10 +16,10 @@ from typing import Literal
 
 import msgspec
 
-from trivet.atomic_write import OWNER_ONLY, atomic_write
-from trivet.clock import now
+from trivet.common.clock import now
+from trivet.common.files import OWNER_ONLY_FILE, atomic_write
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError, TrivetError
-from trivet.lab.read_files import json_lines
+from trivet.lab.datasets.read_files import json_lines
 from trivet.lab.tune.tuning import Plan, Validation
 from trivet.settings import config_path
 
@@ -44,7 +44,7 @@ def open_folder(store: Path) -> Path:
     return folder
 
 
-def write_whole(target: Path, data: bytes, mode: int = OWNER_ONLY) -> None:
+def replace_file(target: Path, data: bytes, mode: int = OWNER_ONLY_FILE) -> None:
     """Replaces the file at once: readers see the old content or the new, never a part. A link stays a link."""
     target = target.resolve()
     try:
@@ -67,12 +67,12 @@ def read_text(path: Path) -> str | None:
         raise InvalidInput(f"{path} cannot be read: {error}. Mend it or move it away.") from None
 
 
-def value_in(text: str | None, name: str) -> str | None:
+def setting_value(text: str | None, name: str) -> str | None:
     value = tomllib.loads(text).get(name) if text is not None else None
     return value if isinstance(value, str) else None
 
 
-def with_value(text: str, name: str, value: str) -> str:
+def with_setting(text: str, name: str, value: str) -> str:
     """The text with `name = "value"` in the place of the present line, whose comment stays, or in one of its own."""
     line = _line(name)
     quoted = json.dumps(value)
@@ -85,14 +85,14 @@ def with_value(text: str, name: str, value: str) -> str:
     return f"{text[:place]}{gap}{name} = {quoted}{end}{text[place:]}"
 
 
-def without(text: str, name: str) -> str:
+def without_setting(text: str, name: str) -> str:
     return re.sub(_line(name).pattern + r"(?:\r?\n|\Z)", "", text, count=1, flags=re.MULTILINE)
 
 
 def write_setting(path: Path, name: str, value: str | None) -> None:
     """Sets it, or takes it out for None, having made sure that nothing else in the file changes its meaning."""
     text = read_text(path) or ""
-    changed = with_value(text, name, value) if value is not None else without(text, name)
+    changed = with_setting(text, name, value) if value is not None else without_setting(text, name)
     wanted = {key: kept for key, kept in tomllib.loads(text).items() if key != name}
     if value is not None:
         wanted[name] = value
@@ -101,7 +101,7 @@ def write_setting(path: Path, name: str, value: str | None) -> None:
         raise InvalidInput(f"{path} is written in a way that cannot be changed safely. Put this into it: {line}")
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else NEW_FILE_MODE
-    write_whole(path, changed.encode(), mode)
+    replace_file(path, changed.encode(), mode)
 
 
 def _line(name: str) -> re.Pattern[str]:
@@ -133,18 +133,18 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     after: str | None
 
 
-def keep_results(store: Path, plan: Plan, validation: Validation) -> Path:
+def save_results(store: Path, plan: Plan, validation: Validation) -> Path:
     """Writes the probes and what was found into the private folder, and nowhere else."""
     folder = open_folder(store)
     lines = b"".join(msgspec.json.encode(probe) + b"\n" for probe in plan.probes)
-    write_whole(folder / "probes.jsonl", lines)
+    replace_file(folder / "probes.jsonl", lines)
     result = {
         "at": now(),
         "plan": {**msgspec.structs.asdict(msgspec.structs.replace(plan, probes=())), "kinds": plan.kinds},
         "validation": validation,
         "passed": validation.passed,
     }
-    write_whole(folder / "result.json", msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    replace_file(folder / "result.json", msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
     return folder
 
 
@@ -156,7 +156,7 @@ def apply(store: Path, recipe: str, environment: Mapping[str, str] | None = None
             f"{VARIABLE} is set and wins over the settings file, so a recipe there would have no effect."
         )
     file = config_path(environment)
-    before = value_in(read_text(file), "recipe")
+    before = setting_value(read_text(file), "recipe")
     change = Change(at=now(), action="applied", file=str(file), before=before, after=recipe)
     history = _history(store)
     _write_history(store, [*history, change])
@@ -178,7 +178,7 @@ def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Chan
         raise NotFound("There is no tuning of this store to roll back.")
     last = _last_standing(history)
     file = Path(last.file)
-    found = value_in(read_text(file), "recipe")
+    found = setting_value(read_text(file), "recipe")
     if found != last.after:
         raise Conflict(
             f"The recipe in {file} is not the one that tuning wrote, so it was changed since and stays: {found!r}. "
@@ -207,4 +207,4 @@ def _history(store: Path) -> list[Change]:
 
 def _write_history(store: Path, changes: list[Change]) -> None:
     data = b"".join(msgspec.json.encode(change) + b"\n" for change in changes)
-    write_whole(open_folder(store) / HISTORY, data)
+    replace_file(open_folder(store) / HISTORY, data)

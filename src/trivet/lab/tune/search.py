@@ -10,16 +10,16 @@ from statistics import fmean, stdev
 import msgspec
 
 from trivet.contract import Recall, check
-from trivet.lab.dataset import Dataset, Document, Judgement, Query
-from trivet.lab.gate import JUDGED_BY
-from trivet.lab.legs import CachedLegs
-from trivet.lab.measures import Measured, measure
+from trivet.lab.datasets.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.measure.complete_retrieval import CachedLegs, asked, require_complete
+from trivet.lab.measure.gate import GATE_MEASURES
+from trivet.lab.measure.measures import Measured, measure
 from trivet.lab.tune.probes import Probe
-from trivet.lab.tune.rules import LITERAL
-from trivet.lab.whole_answers import asked, demand_whole
+from trivet.lab.tune.query_rules import LITERAL
+from trivet.memory.answer.decision import Stopwatch
 from trivet.memory.engine import Engine
-from trivet.memory.recall import Stopwatch, rank
-from trivet.models.rerank.spec import AUTO
+from trivet.memory.recall import rank
+from trivet.models.rerank.registry import AUTO
 from trivet.search.fuse import Fusion, parse_fusion
 from trivet.search.recipe import Recipe, parse_recipe
 
@@ -45,7 +45,7 @@ class Scores:
     def of(self, recipe: str) -> Measured:
         if recipe not in self._measured:
             run = {probe.id: self._ranked(probe, recipe) for probe in self.probes}
-            self._measured[recipe] = measure(self._questions, run, JUDGED_BY)
+            self._measured[recipe] = measure(self._questions, run, GATE_MEASURES)
         return self._measured[recipe]
 
     def seconds_each(self, recipe: str) -> float:
@@ -72,7 +72,7 @@ class Scores:
         request = check(Recall, {"query": probe.query, "recipe": recipe, **how})
         with asked(probe.id):
             decision = rank(self._engine, request, Stopwatch(), self._legs.retrieve)
-            demand_whole(decision)
+            require_complete(decision)
         return [hit.memory.id for hit in decision.hits]
 
 
@@ -95,10 +95,10 @@ OBJECTIVE = "nDCG@10"
 # difference: what a few probes cannot tell from nothing is no reason to drop a recipe, anything more is.
 TOLERATED_ERRORS = 1.0
 # Less than this is not worth a change, and on other probes it would be another recipe's.
-WORTH_A_CHANGE = 0.002
+MIN_IMPROVEMENT = 0.002
 
 
-class Space(msgspec.Struct, frozen=True, kw_only=True):
+class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
     """The values tried: fusions first, then the others one after the other on what has won so far."""
 
     norms: tuple[str, ...] = ("zscore", "minmax", "dbsf")
@@ -140,7 +140,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
         return 1 + len(fusions) + searches * sum(map(len, others))
 
 
-def search(scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe, space: Space) -> Recipe:
+def search(scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe, space: SearchSpace) -> Recipe:
     """The best recipe on these probes (ids by kind), among those that lose in no kind."""
     before = _by_kind(scores.of(str(present)), kinds)
     best, best_value = present, _worth(before)
@@ -148,12 +148,14 @@ def search(scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe
         for recipe in neighbours(best):
             after = _by_kind(scores.of(str(recipe)), kinds)
             value = _worth(after)
-            if value > best_value + WORTH_A_CHANGE and all(held(before[kind], after[kind]) for kind in kinds):
+            if value > best_value + MIN_IMPROVEMENT and all(
+                no_significant_loss(before[kind], after[kind]) for kind in kinds
+            ):
                 best, best_value = recipe, value
     return best
 
 
-def held(before: Sequence[float], after: Sequence[float]) -> bool:
+def no_significant_loss(before: Sequence[float], after: Sequence[float]) -> bool:
     """Whether a kind of probe lost no more than chance explains, given how many probes there are."""
     differences = [new - old for old, new in zip(before, after, strict=True)]
     error = stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 0.0

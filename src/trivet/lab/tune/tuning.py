@@ -13,18 +13,26 @@ from statistics import fmean
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab import MEASURING, need
-from trivet.lab.compare import Comparison, compare, paired
-from trivet.lab.gate import JUDGED_BY, Verdict, gate
-from trivet.lab.measures import Measured
-from trivet.lab.tune.feedback import all_feedback, feedback_probes
-from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
-from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
-from trivet.lab.tune.rules import commonness
-from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
-from trivet.lab.whole_answers import measuring
+from trivet.lab.measure.comparison import Comparison, compare, paired
+from trivet.lab.measure.complete_retrieval import measuring_engine
+from trivet.lab.measure.gate import GATE_MEASURES, Verdict, gate
+from trivet.lab.measure.measures import Measured
+from trivet.lab.optional_packages import MEASURING, need
+from trivet.lab.tune.probes import (
+    Paraphrased,
+    Probe,
+    all_feedback,
+    feedback_probes,
+    make_probes,
+    paraphrase,
+    relatives_of,
+    sample,
+    usable_memories,
+)
+from trivet.lab.tune.query_rules import document_frequencies
+from trivet.lab.tune.search import OBJECTIVE, Scores, SearchSpace, search
+from trivet.memory.admin.maintenance import stats
 from trivet.memory.engine import Engine
-from trivet.memory.maintenance import stats
 from trivet.models.chat import Chat
 from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
@@ -65,8 +73,8 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
         return self.gate.passed and not self.losing
 
 
-def cross_validate(scores: Scores, present: Recipe, space: Space, seed: int, folds: int = FOLDS) -> Validation:
-    fold_of = assign(scores.probes, folds, seed)
+def cross_validate(scores: Scores, present: Recipe, space: SearchSpace, seed: int, folds: int = FOLDS) -> Validation:
+    fold_of = assign_folds(scores.probes, folds, seed)
     choices = []
     for fold in range(folds):
         training = [probe for probe in scores.probes if fold_of[probe.group] != fold]
@@ -93,7 +101,7 @@ def judged(
     )
 
 
-def assign(probes: Sequence[Probe], folds: int, seed: int) -> dict[str, int]:
+def assign_folds(probes: Sequence[Probe], folds: int, seed: int) -> dict[str, int]:
     """The fold of each group: all probes of a memory and of its near-duplicates are held out together."""
     groups = sorted({probe.group for probe in probes})
     Random(seed + 2).shuffle(groups)
@@ -130,7 +138,7 @@ def _by_memory(measured: Measured, probes: Sequence[Probe]) -> dict[str, dict[st
         groups.setdefault(probe.group, []).append(probe.id)
     return {
         name: {group: fmean(measured.per_query[name][id] for id in ids) for group, ids in groups.items()}
-        for name in JUDGED_BY
+        for name in GATE_MEASURES
     }
 
 
@@ -181,17 +189,17 @@ class Tuning:
         most_memories: int = MOST_MEMORIES,
         seed: int = 0,
         chat: Chat | None = None,
-        space: Space | None = None,
+        space: SearchSpace | None = None,
         asking: Progress | None = None,
     ) -> None:
         need(*MEASURING)
-        engine = measuring(engine)
+        engine = measuring_engine(engine)
         self._present = _runnable(engine)
-        self._space = space or Space()
+        self._space = space or SearchSpace()
         usable = {memory.id: memory for memory in usable_memories(engine)}
         chosen = sample(list(usable.values()), most_memories, seed)
         relatives = relatives_of(engine, chosen, usable)
-        probes = make_probes(chosen, relatives, commonness(usable.values()), seed)
+        probes = make_probes(chosen, relatives, document_frequencies(usable.values()), seed)
         given = feedback_probes(all_feedback(engine), usable)
         written = paraphrase(chat, chosen, relatives, asking) if chat else Paraphrased((), {})
         dumb = len(chosen) - len({probe.memory for probe in probes})

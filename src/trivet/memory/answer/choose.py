@@ -1,45 +1,55 @@
-"""Which candidates become hits: successors stand for superseded ones, twins are folded, sources capped."""
+"""Which candidates become hits: successors stand for superseded ones, twins are folded, sources capped.
+
+Pages of links (a table of contents, an index) stand behind the notes that they list.
+
+Such a page holds the words of every title on it, so it matches nearly any question on its subject and answers none.
+Where a note that it lists was found too, the note goes first. Without such a note the page keeps its place: it is then
+the best there is.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from trivet.contract import Recall
-from trivet.memory.answer.decision import Scored
-from trivet.memory.answer.pages_of_links import behind_what_they_list
-from trivet.memory.likeness import negations
-from trivet.search.indexed_texts import IndexedTexts
+from trivet.memory.answer.decision import ScoredCandidate
+from trivet.memory.similarity import negations
+from trivet.search.relevance_features import IndexedTexts
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
     from trivet.store import Store
 
-Chosen = tuple[tuple[Scored, ...], dict[str, str]]
+
+Chosen = tuple[tuple[ScoredCandidate, ...], dict[str, str]]
 
 
-def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filter, texts: IndexedTexts) -> Chosen:
+def choose(
+    store: Store, scored: Sequence[ScoredCandidate], request: Recall, filter: Filter, texts: IndexedTexts
+) -> Chosen:
     """The candidates in order, and for every one that was dropped, why. `cut` keeps as many as were asked for."""
     dropped: dict[str, str] = {}
-    candidates = _redirected(store, scored, filter, dropped)
+    candidates = _replace_superseded(store, scored, filter, dropped)
     candidates = _above_minimum(candidates, request.minimum_score, dropped)
     if request.collapse:
-        candidates = _collapsed(candidates, request.limit, dropped, texts)
+        candidates = _fold_duplicates(candidates, request.limit, dropped, texts)
     if request.per_source is not None:
-        candidates = _capped(candidates, request.per_source, dropped)
-    return tuple(behind_what_they_list(store, candidates)), dropped
+        candidates = _limit_per_source(candidates, request.per_source, dropped)
+    return tuple(demote_link_pages(store, candidates)), dropped
 
 
-def cut(candidates: Sequence[Scored], limit: int, dropped: dict[str, str]) -> tuple[Scored, ...]:
+def cut(candidates: Sequence[ScoredCandidate], limit: int, dropped: dict[str, str]) -> tuple[ScoredCandidate, ...]:
     for place, hit in enumerate(candidates[limit:], limit + 1):
         dropped[hit.memory.id] = f"came {place} and the limit is {limit}"
     return tuple(candidates[:limit])
 
 
-def sort_hits(hits: Sequence[Scored], sort: str) -> tuple[Scored, ...]:
+def sort_hits(hits: Sequence[ScoredCandidate], sort: str) -> tuple[ScoredCandidate, ...]:
     """Relevance decides what is in the answer; the sort decides the order in which it is shown."""
     if sort == "importance":
         return tuple(sorted(hits, key=lambda hit: (-hit.memory.importance, -hit.score, hit.memory.id)))
@@ -48,13 +58,15 @@ def sort_hits(hits: Sequence[Scored], sort: str) -> tuple[Scored, ...]:
     return tuple(hits)
 
 
-def _redirected(store: Store, scored: Sequence[Scored], filter: Filter, dropped: dict[str, str]) -> list[Scored]:
+def _replace_superseded(
+    store: Store, scored: Sequence[ScoredCandidate], filter: Filter, dropped: dict[str, str]
+) -> list[ScoredCandidate]:
     """A superseded memory is answered by the head of its chain, in the place it earned."""
     superseded = [hit.memory.id for hit in scored if hit.memory.state == "superseded"]
     if not superseded or "active" not in filter.states:
         return list(scored)
-    heads = _heads(store, superseded, filter)
-    kept: dict[str, Scored] = {}
+    heads = _newest_successors(store, superseded, filter)
+    kept: dict[str, ScoredCandidate] = {}
     for hit in scored:
         head = heads.get(hit.memory.id)
         target = head or hit.memory
@@ -69,7 +81,7 @@ def _redirected(store: Store, scored: Sequence[Scored], filter: Filter, dropped:
     return list(kept.values())
 
 
-def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory]:
+def _newest_successors(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory]:
     """For each id the visible end of its chain of successors. Links admit no circles, so this ends."""
     current = {id: id for id in ids}
     frontier = set(ids)
@@ -86,7 +98,7 @@ def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory
     return {id: memories[end] for id, end in current.items() if end in memories}
 
 
-def _above_minimum(hits: Sequence[Scored], minimum: float, dropped: dict[str, str]) -> list[Scored]:
+def _above_minimum(hits: Sequence[ScoredCandidate], minimum: float, dropped: dict[str, str]) -> list[ScoredCandidate]:
     """By the score without the time that was asked about, which is a preference and leaves nothing out."""
     kept = [hit for hit in hits if hit.score >= minimum * hit.time_factor]
     for hit in hits:
@@ -95,17 +107,19 @@ def _above_minimum(hits: Sequence[Scored], minimum: float, dropped: dict[str, st
     return kept
 
 
-def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str], texts: IndexedTexts) -> list[Scored]:
+def _fold_duplicates(
+    hits: Sequence[ScoredCandidate], limit: int, dropped: dict[str, str], texts: IndexedTexts
+) -> list[ScoredCandidate]:
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
     texts.read(hit.memory for hit in hits if not hit.memory.sensitive)
-    kept: list[Scored] = []
+    kept: list[ScoredCandidate] = []
     places: dict[tuple[str, str], list[int]] = {}  # of those with the same terms in the same order
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
             return [*kept, *hits[position:]]
         memory = hit.memory
         alike = [] if memory.sensitive else places.setdefault((memory.scope, texts.of(memory).content), [])
-        twin = next((place for place in alike if _denies_the_same(kept[place].memory, memory)), None)
+        twin = next((place for place in alike if _same_negations(kept[place].memory, memory)), None)
         if twin is None:
             alike.append(len(kept))
             kept.append(hit)
@@ -115,14 +129,14 @@ def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str], text
     return kept
 
 
-def _denies_the_same(one: Memory, other: Memory) -> bool:
-    """Of two texts with equal terms: whether they say the same (`essence` in likeness.py)."""
+def _same_negations(one: Memory, other: Memory) -> bool:
+    """Of two texts with equal terms: whether they say the same (`content_key` in likeness.py)."""
     return one.content == other.content or negations(one.content) == negations(other.content)
 
 
-def _capped(hits: Sequence[Scored], most: int, dropped: dict[str, str]) -> list[Scored]:
+def _limit_per_source(hits: Sequence[ScoredCandidate], most: int, dropped: dict[str, str]) -> list[ScoredCandidate]:
     seen: Counter[str] = Counter()
-    kept: list[Scored] = []
+    kept: list[ScoredCandidate] = []
     for hit in hits:
         source = hit.memory.source.uri if hit.memory.source else None
         if source is not None:
@@ -132,3 +146,102 @@ def _capped(hits: Sequence[Scored], most: int, dropped: dict[str, str]) -> list[
                 continue
         kept.append(hit)
     return kept
+
+
+# Rows that begin with a link are at least so much of a page; headings do not count.
+MIN_LINK_SHARE = 2 / 3
+# With fewer links than that, nothing but a date or the like may follow them: "[Ana](ana.md) leads the team" is a fact.
+MIN_LINKS = 3
+MAX_TRAILING_CHARACTERS = 20
+# A note must be about as good a hit as the page: in some leg, at least so much of its raw score. (Fused scores do not
+# tell: they are relative to the other candidates, and in a small store the second best may have next to nothing.)
+MIN_SCORE_SHARE = 0.6
+# Names of files that every folder has say nothing.
+GENERIC_FILE_NAMES = frozenset(("readme", "index", "home", "contents"))
+# Each row is tried once, from its beginning: [text](target), [[target]] or an address, perhaps in a list or a table.
+_BULLET = re.compile(r"\s*(?:[-*+|]|\d{1,9}[.)])?\s*(?:\[[ xX]\]\s+)?")
+_COLON = re.compile(": ")
+# Possessive, so that a row without an end is given up at once.
+_LINK = re.compile(
+    r"!?\[\[(?P<wiki>[^\[\]|#\n]++)[^\[\]\n]*+\]\]"
+    r"|\[(?P<text>[^\]\n]*+)\]\((?P<target>[^)\s]*+)[^)\n]*+\)"
+    r"|<?(?P<address>https?://[^\s>]++)>?"
+)
+
+
+def demote_link_pages(store: Store, hits: Sequence[ScoredCandidate]) -> list[ScoredCandidate]:
+    """The hits, with every page of links behind the notes on it that are among them."""
+    pages = {hit.memory.id: links for hit in hits if (links := names_on_link_page(hit.memory))}
+    if not pages:
+        return list(hits)
+    linked = {(link.source, link.target) for link in store.links.from_sources(sorted(pages), "see-also")}
+    ordered = list(hits)
+    for page in [hit for hit in hits if hit.memory.id in pages]:
+        place, names = ordered.index(page), pages[page.memory.id]
+        better = [
+            other
+            for other in ordered[place + 1 :]
+            if other.memory.id not in pages
+            and _comparable(other, page)
+            and ((page.memory.id, other.memory.id) in linked or names.intersection(names_of_note(other.memory)))
+        ]
+        if better:
+            ordered.insert(ordered.index(better[-1]) + 1, _demoted(page, better))
+            del ordered[place]
+    return ordered
+
+
+def _comparable(note: ScoredCandidate, page: ScoredCandidate) -> bool:
+    of_page = {part.leg: part.score for part in page.fused.contributions if part.rank is not None}
+    return any(
+        part.rank is not None and part.score >= MIN_SCORE_SHARE * of_page[part.leg]
+        for part in note.fused.contributions
+        if part.leg in of_page
+    )
+
+
+def names_on_link_page(memory: Memory) -> frozenset[str]:
+    """The names on a page of links; none if it is no such page. What is sensitive is not looked into."""
+    text = memory.content
+    # Most texts hold no bracket at all, and to look for one character is the quickest there is.
+    if memory.sensitive or not (("[" in text and ("](" in text or "[[" in text)) or "://" in text):
+        return frozenset()
+    rows = [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")]
+    links = [found for row in rows if (found := _LINK.match(row, _start(row)))]
+    if len(links) < MIN_LINKS:
+        links = [link for link in links if len(link.string) - link.end() <= MAX_TRAILING_CHARACTERS]
+    if len(links) < MIN_LINK_SHARE * len(rows):
+        return frozenset()
+    return frozenset(name for link in links for name in _names(link) if name and name not in GENERIC_FILE_NAMES)
+
+
+def names_of_note(memory: Memory) -> Iterator[str]:
+    """By which a page may list it: its title, the title of the note it is a section of, the name of its file."""
+    title = (memory.title or "").casefold()
+    for end in (*(found.start() for found in _COLON.finditer(title)), len(title)):
+        yield title[:end].strip()
+    if memory.source is not None:
+        yield _stem(memory.source.uri)
+
+
+def _names(link: re.Match[str]) -> Iterable[str]:
+    text, target = link["text"] or "", link["wiki"] or link["target"] or link["address"] or ""
+    return (text.strip().casefold(), link["wiki"].strip().casefold() if link["wiki"] else "", _stem(target))
+
+
+def _stem(address: str) -> str:
+    """The name of a file without folders, ending and anchor."""
+    name = address.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2].strip().casefold()
+    return name.rpartition(".")[0] or name
+
+
+def _start(row: str) -> int:
+    found = _BULLET.match(row)
+    return found.end() if found else 0
+
+
+def _demoted(page: ScoredCandidate, better: Sequence[ScoredCandidate]) -> ScoredCandidate:
+    """With the score of the last one before it, so that scores fall with the ranks."""
+    return msgspec.structs.replace(
+        page, score=min(page.score, better[-1].score), yields_to=tuple(hit.memory.id for hit in better)
+    )

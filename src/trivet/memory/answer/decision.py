@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from trivet.analyse import Question
+from trivet.search.recipe import Recipe
+from trivet.search.relevance_features import Evidence
 from trivet.types import Filter, Fused, LegHealth, Memory, Ranking, Value
+
+if TYPE_CHECKING:
+    from trivet.search.temporal_filter import TemporalQuery
 
 if TYPE_CHECKING:
     from trivet.analyse import Question
     from trivet.search.recipe import Recipe
-    from trivet.search.relevance.features import Evidence
-    from trivet.search.when import TimeAsked
+    from trivet.search.relevance_features import Evidence
+    from trivet.search.temporal_filter import TemporalQuery
 
 
 class Retrieved(msgspec.Struct, frozen=True):
@@ -25,7 +33,7 @@ class Retrieved(msgspec.Struct, frozen=True):
     narrowed: bool = False
 
 
-class Pool(msgspec.Struct, frozen=True):
+class CandidatePool(msgspec.Struct, frozen=True):
     """The candidates from fusion to choice: best first, as far as is known by now.
 
     `evidence` is for the model of relevance, one for each question asked: the query and, in `asked`, its rewrites.
@@ -38,7 +46,7 @@ class Pool(msgspec.Struct, frozen=True):
     asked: tuple[str, ...] = ()
 
 
-class Scored(Value, frozen=True, kw_only=True):
+class ScoredCandidate(Value, frozen=True, kw_only=True):
     """A candidate that was read, with bonus and prior on its score; later with what was found out besides."""
 
     fused: Fused
@@ -69,9 +77,26 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     question: Question
     recipe: Recipe
     retrieved: Retrieved
-    pool: Pool
-    hits: tuple[Scored, ...]
+    pool: CandidatePool
+    hits: tuple[ScoredCandidate, ...]
     dropped: dict[str, str]
-    time: TimeAsked | None = None
+    time: TemporalQuery | None = None
     best_relevance: float | None = None
     nothing_relevant: bool = True
+
+
+class Stopwatch:
+    """How long each stage of a recall took, for the trace."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.stages_ms: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.stages_ms[name] = round((time.perf_counter() - started) * 1000, 3)
+
+    def total_ms(self) -> float:
+        return round((time.perf_counter() - self._started) * 1000, 3)

@@ -1,33 +1,46 @@
-"""Makes what a caller sees: hits with passage, reasons, resolutions and masks, within the token budget; the health."""
+"""Makes what a caller sees: hits with passage, reasons, resolutions and masks, within the token budget; the health.
+
+What a user of a server is told of the time an answer took: whether it was slow, and nothing finer.
+
+A word that some memory holds takes a fraction of a millisecond longer to look up than one that none does. Whoever
+shares a store could tell by exact times which words others have stored. The owner, who can read it, sees exact times.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.memory.answer.decision import Decision, Scored
+from trivet.memory.answer.decision import Decision, ScoredCandidate
 from trivet.memory.engine import Engine
-from trivet.memory.passages import best_passages, estimate_tokens, excerpts
+from trivet.memory.passages import best_excerpts, best_passages, estimate_tokens
 from trivet.search.legs.leg import LegQuery
 from trivet.search.legs.registry import leg_named
-from trivet.search.relevance.model import strength
-from trivet.secrets import masked
+from trivet.search.relevance import strength
+from trivet.secrets.masking import masked
 from trivet.store.records import Backlog, Model
-from trivet.types import Filter, Health, Hit, PathStep, Resolution, Why
+from trivet.types import Answer, Filter, Health, Hit, PathStep, Resolution, Why
+
+if TYPE_CHECKING:
+    from trivet.store import Store
+
 
 # A provider's error page must not fill the agent's context.
 LONGEST_ERROR = 300
 
 Path = tuple[PathStep, ...]
 
-if TYPE_CHECKING:
-    from trivet.store import Store
-
 
 def present(
-    engine: Engine, decision: Decision, chosen: Sequence[Scored], model: Model | None, reveal: bool, budget: int | None
+    engine: Engine,
+    decision: Decision,
+    chosen: Sequence[ScoredCandidate],
+    model: Model | None,
+    reveal: bool,
+    budget: int | None,
 ) -> tuple[tuple[Hit, ...], bool]:
     """The hits in the order of `chosen`, and whether the token budget cut anything."""
     store, filter = engine.store, decision.filter
@@ -35,7 +48,7 @@ def present(
     wording.look_up(hit.memory.id for hit in chosen)
     paths = _paths(engine, decision, chosen)
     shown = [masked(hit.memory, reveal, filter.viewer) for hit in chosen]
-    passages = excerpts(store, model, shown, best_passages(decision.retrieved.rankings), decision.question)
+    passages = best_excerpts(store, model, shown, best_passages(decision.retrieved.rankings), decision.question)
     conflicts = store.branches.waiting([hit.memory.id for hit in chosen])
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
@@ -48,7 +61,7 @@ def present(
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
                 why=_why(
-                    wording.words_held(hit.memory), hit, paths.get(hit.fused.id, ()), conflicts.get(memory.id, ())
+                    wording.words_matched_by(hit.memory), hit, paths.get(hit.fused.id, ()), conflicts.get(memory.id, ())
                 ),
                 relevance=hit.relevance,
                 strength=strength(hit.relevance),
@@ -58,7 +71,7 @@ def present(
     return _within_budget(hits, budget)
 
 
-def _paths(engine: Engine, decision: Decision, chosen: Sequence[Scored]) -> Mapping[str, Path]:
+def _paths(engine: Engine, decision: Decision, chosen: Sequence[ScoredCandidate]) -> Mapping[str, Path]:
     """By what way a leg came to a memory, by its id. Where a successor is served instead, the way leads over it."""
     query = LegQuery(engine.store, engine.embedding, decision.question, decision.filter, decision.recipe)
     paths: dict[str, Path] = {}
@@ -73,7 +86,7 @@ def _paths(engine: Engine, decision: Decision, chosen: Sequence[Scored]) -> Mapp
     return paths
 
 
-def _found_by(leg: str, hit: Scored) -> bool:
+def _found_by(leg: str, hit: ScoredCandidate) -> bool:
     return any(part.leg == leg and part.rank is not None for part in hit.fused.contributions)
 
 
@@ -97,7 +110,7 @@ def _shortened(hit: Hit) -> Hit:
     return msgspec.structs.replace(hit, content=hit.passage)
 
 
-def _why(matched: Sequence[str], hit: Scored, path: Path, conflicts: tuple[str, ...]) -> Why:
+def _why(matched: Sequence[str], hit: ScoredCandidate, path: Path, conflicts: tuple[str, ...]) -> Why:
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},
         matched_words=tuple(matched),
@@ -171,3 +184,22 @@ def _backlog(engine: Engine, serving: Model | None, memories: int) -> tuple[Back
         return engine.store.jobs.told(serving)
     waiting = engine.store.graph.backlog("rules").waiting
     return Backlog(memories if engine.embedding.enabled else 0, 0, None), waiting
+
+
+# Far above what a word's presence costs, far below what a person calls slow.
+COARSE_STEP_MS = 50.0
+
+
+def coarsen_times(answer: Answer) -> Answer:
+    """The whole is rounded up, its parts down: most of them become 0."""
+    legs = tuple(msgspec.structs.replace(leg, took_ms=_round_down(leg.took_ms)) for leg in answer.health.legs)
+    return msgspec.structs.replace(
+        answer,
+        took_ms=math.ceil(answer.took_ms / COARSE_STEP_MS) * COARSE_STEP_MS,
+        stages_ms={name: _round_down(took) for name, took in answer.stages_ms.items()},
+        health=msgspec.structs.replace(answer.health, legs=legs),
+    )
+
+
+def _round_down(milliseconds: float) -> float:
+    return milliseconds // COARSE_STEP_MS * COARSE_STEP_MS

@@ -9,32 +9,30 @@ from functools import partial
 import msgspec
 
 from trivet.analyse import Question
-from trivet.memory.answer.decision import Pool
-from trivet.memory.answer.judge import Likelihood, confidence
+from trivet.memory.answer.decision import CandidatePool
+from trivet.memory.answer.relevance import Likelihood, confidence
 from trivet.memory.engine import Engine
-from trivet.memory.passages import best_passages, excerpts
-from trivet.models.rerank.base import Reranker
-from trivet.models.rerank.spec import PRESETS
-from trivet.search.relevance.model import strength
-from trivet.search.rerank.blend import RERANK, blended
-from trivet.search.rerank.step import Rerank
-from trivet.secrets.placeholder import without_placeholders
+from trivet.memory.passages import best_excerpts, best_passages
+from trivet.models.rerank.registry import PRESETS, Reranker
+from trivet.search.relevance import strength
+from trivet.search.rerank import RERANK, Rerank, blended
+from trivet.secrets.masking import without_placeholders
 from trivet.types import Candidate, LegHealth, Memory, Ranking
 
 # A long memory is as good as its best passage. A second one is worth .015 nDCG@10 on LiHua-World, a third .004 more.
-MOST_PASSAGES = 2
+MAX_RERANK_PASSAGES = 2
 
 
 # Below, not even a reranker finds an answer; above, it only confirms: so said the candidates of training/lives.
-HOPELESS, CLEAR = 0.01, 0.85
+RERANK_FROM, RERANK_BELOW = 0.01, 0.85
 
 
-def is_due(engine: Engine, pool: Pool, step: Rerank) -> bool:
+def should_rerank(engine: Engine, pool: CandidatePool, step: Rerank) -> bool:
     """Whether the second look is worth its time: always where the caller wants it, else where the first is unsure."""
     if not _is_optional(step):
         return True
     # Who does without an embedder wants no model at work.
-    return engine.embedding.enabled and HOPELESS <= confidence(engine, pool) < CLEAR
+    return engine.embedding.enabled and RERANK_FROM <= confidence(engine, pool) < RERANK_BELOW
 
 
 def _is_optional(step: Rerank) -> bool:
@@ -43,12 +41,14 @@ def _is_optional(step: Rerank) -> bool:
     return preset is not None and preset.when_unsure
 
 
-class ReadText(msgspec.Struct, frozen=True):
+class RerankText(msgspec.Struct, frozen=True):
     id: str
     text: str
 
 
-def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[Ranking], step: Rerank) -> Pool:
+def rerank_candidates(
+    engine: Engine, question: Question, pool: CandidatePool, rankings: Sequence[Ranking], step: Rerank
+) -> CandidatePool:
     """Sensitive memories are not read, not even by a local model: a score by meaning would tell what they say."""
     assert step.top is not None, "a resolved step says how many"
     assert step.blend is not None, "and how much they count"
@@ -57,36 +57,42 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     readable = [memories[id] for id in head if id in memories and not memories[id].sensitive]
     if not readable:
         return pool
-    if _is_optional(step) and (crowded := engine.load.gives_way()):
-        return _unread(pool, LegHealth(leg=RERANK, answered=False, reason=f"{crowded}; the fused order stands"))
+    if _is_optional(step) and (crowded := engine.load.overload_reason()):
+        return _without_reranking(
+            pool, LegHealth(leg=RERANK, answered=False, reason=f"{crowded}; the fused order stands")
+        )
     deadline = time.monotonic() + engine.settings.rerank_time_limit_ms / 1000
     first_alone = _is_optional(step) and len(readable) > 1 and readable[0].id == head[0]
 
     def reading(some: Sequence[Memory]) -> Ranking:
-        return reading_of(engine, step.model, question, some, rankings, deadline)
+        return score_by_reranker(engine, step.model, question, some, rankings, deadline)
 
     def read() -> Ranking:
         if not first_alone:
             return reading(readable)
         first = reading(readable[:1])
-        return first if _answers(engine, pool, first, readable[0], step) else _joined(first, reading(readable[1:]))
+        return (
+            first
+            if _first_suffices(engine, pool, first, readable[0], step)
+            else _merge_rankings(first, reading(readable[1:]))
+        )
 
     resting = engine.rerankers.resting(step.model)
     if resting:
         engine.rerankers.note(False)
         silent = LegHealth(leg=RERANK, answered=False, reason=resting)
-        return _unread(pool, _with_count(engine, silent))
+        return _without_reranking(pool, _with_count(engine, silent))
     limit, late = engine.settings.rerank_time_limit_ms, partial(engine.rerankers.late, step.model)
     found, (health,) = engine.legs.run({RERANK: read}, limit, here=(), late=lambda _: late())
     engine.rerankers.note(health.answered)
     if not found:
-        return _unread(pool, _with_count(engine, health))
+        return _without_reranking(pool, _with_count(engine, health))
     top = 1 if first_alone and len(found[0].candidates) == 1 else step.top
     fused = blended(pool.fused, top, found[0], step.blend)
     return msgspec.structs.replace(pool, fused=fused, health=[*pool.health, health])
 
 
-def _answers(engine: Engine, pool: Pool, first: Ranking, memory: Memory, step: Rerank) -> bool:
+def _first_suffices(engine: Engine, pool: CandidatePool, first: Ranking, memory: Memory, step: Rerank) -> bool:
     """Whether the first candidate, now that it is read, is sure to answer: to read the others would change nothing.
 
     On the made-up lives four of five readings are saved in a third of the recalls that read. On the half that this was
@@ -96,7 +102,7 @@ def _answers(engine: Engine, pool: Pool, first: Ranking, memory: Memory, step: R
     return strength(Likelihood(engine, read, step).of(read.fused[0], memory)) == "strong"
 
 
-def _joined(*rankings: Ranking) -> Ranking:
+def _merge_rankings(*rankings: Ranking) -> Ranking:
     candidates = [candidate for ranking in rankings for candidate in ranking.candidates]
     return Ranking(
         leg=RERANK,
@@ -105,11 +111,11 @@ def _joined(*rankings: Ranking) -> Ranking:
     )
 
 
-def _unread(pool: Pool, health: LegHealth) -> Pool:
+def _without_reranking(pool: CandidatePool, health: LegHealth) -> CandidatePool:
     return msgspec.structs.replace(pool, health=[*pool.health, health])
 
 
-def reading_of(
+def score_by_reranker(
     engine: Engine,
     model: str,
     question: Question,
@@ -119,33 +125,35 @@ def reading_of(
 ) -> Ranking:
     """What a reranker thinks of these memories, the best first; each by its best passage."""
     reranker = engine.rerankers.named(model)
-    query, texts = _permitted(engine, reranker, question, texts_to_read(engine, question, memories, rankings))
+    query, texts = _redacted_for_reranker(
+        engine, reranker, question, rerank_texts(engine, question, memories, rankings)
+    )
     return _ranking(reranker, query, texts, deadline)
 
 
-def texts_to_read(
+def rerank_texts(
     engine: Engine, question: Question, memories: Sequence[Memory], rankings: Sequence[Ranking]
-) -> list[ReadText]:
+) -> list[RerankText]:
     serving, best = engine.embedding.serving(), best_passages(rankings)
-    parts = excerpts(engine.store, serving, memories, best, question, MOST_PASSAGES)
+    parts = best_excerpts(engine.store, serving, memories, best, question, MAX_RERANK_PASSAGES)
     return [
-        ReadText(memory.id, f"{memory.title}\n{part}" if memory.title else part)
+        RerankText(memory.id, f"{memory.title}\n{part}" if memory.title else part)
         for memory in memories
         for part in parts[memory.id]
     ]
 
 
-def _permitted(
-    engine: Engine, reranker: Reranker, question: Question, texts: list[ReadText]
-) -> tuple[str, list[ReadText]]:
+def _redacted_for_reranker(
+    engine: Engine, reranker: Reranker, question: Question, texts: list[RerankText]
+) -> tuple[str, list[RerankText]]:
     """What the reranker may see: one outside this process gets neither secrets nor the marks that stand for them."""
     if reranker.local:
         return question.text, texts
-    outside = [ReadText(one.id, without_placeholders(engine.guard.without_secrets(one.text))) for one in texts]
+    outside = [RerankText(one.id, without_placeholders(engine.guard.without_secrets(one.text))) for one in texts]
     return without_placeholders(question.text), [one for one in outside if one.text.strip()]
 
 
-def _ranking(reranker: Reranker, query: str, texts: list[ReadText], deadline: float) -> Ranking:
+def _ranking(reranker: Reranker, query: str, texts: list[RerankText], deadline: float) -> Ranking:
     scores = reranker.score(query, [one.text for one in texts], deadline) if texts else []
     best: dict[str, float] = {}
     for one, score in zip(texts, scores, strict=True):

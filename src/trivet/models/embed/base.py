@@ -1,6 +1,12 @@
-"""What an embedder is, and the checks that every vector passes before anyone may use it."""
+"""What an embedder is, and the checks that every vector passes before anyone may use it.
+
+How near texts are to a model that have nothing to do with each other: what its cosines are to be taken against.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -83,3 +89,30 @@ def _unit_length(matrix: Vectors, source: str) -> Vectors:
         raise EmbedderError(f"{source} answered a zero vector, which is similar to nothing")
     unit: Vectors = (matrix / lengths).astype(np.float32)
     return unit
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityBaseline:
+    """The cosines of questions and memories that have nothing to do with each other."""
+
+    mean: float
+    deviation: float
+
+    def nearness(self, cosine: float) -> float:
+        """0: as near as unrelated texts are on average, 1: the same. What is stated so holds for every model."""
+        return (cosine - self.mean) / (1 - self.mean)
+
+    def cosine(self, nearness: float) -> float:
+        return self.mean + nearness * (1 - self.mean)
+
+
+# How far -1 lies below the cosines of unrelated texts with the models that the fusion's weights were found for first.
+DEVIATIONS = 13.0
+# Of a model that nobody has measured: cosines are taken as they are, down to -1.
+UNMEASURED_BASELINE = SimilarityBaseline(mean=0.0, deviation=1 / DEVIATIONS)
+
+
+def similarity_baseline_of(embedder: object) -> SimilarityBaseline:
+    """What was measured of an embedder, whoever made it."""
+    known: SimilarityBaseline | None = getattr(embedder, "background", None)
+    return known or UNMEASURED_BASELINE

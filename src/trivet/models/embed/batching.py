@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder, Vectors
 
 # So that the first of a crowd does not wait for all of it.
-MOST_AT_ONCE = 32
+MAX_BATCH = 32
 # Longer than a thread takes to wake up: after that the caller goes on with its work in any case.
 WAKING_SECONDS = 0.005
 STOPPING_SECONDS = 0.5
 
 
-class _Asked:
+class _PendingQuery:
     """One query, and once its batch has run, its vector; where the batch failed, it has to be asked alone.
 
     `alone` embeds it by itself. A query that was begun has nobody who waits in its place: it is `made` by our thread.
@@ -36,7 +36,7 @@ class _Asked:
         self.alone = alone
         self.made = made
         self.woken = threading.Event()
-        self.leads = False
+        self.is_leader = False
         self.vector: Vectors | None = None
 
 
@@ -47,16 +47,16 @@ class BatchedQueries:
     """
 
     def __init__(self, embedder: Embedder, sizes: Counter[int] | None = None) -> None:
-        self._kept_elsewhere = ref(embedder)
+        self._embedder_ref = ref(embedder)
         self._guard = threading.Lock()
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_PendingQuery] = []
         self._running = False
-        self._beside = _Thread()
+        self._thread = _Thread()
         self.sizes: Counter[int] = Counter() if sizes is None else sizes
 
     @property
     def _embedder(self) -> Embedder:
-        embedder = self._kept_elsewhere()
+        embedder = self._embedder_ref()
         assert embedder is not None, "whoever asks has it"
         return embedder
 
@@ -72,45 +72,45 @@ class BatchedQueries:
         made: Future[Vectors] = Future()
         with self._guard:
             if self._running:
-                self._waiting.append(_Asked(text, partial(self._embedder.embed_query, text), made))
+                self._waiting.append(_PendingQuery(text, partial(self._embedder.embed_query, text), made))
                 return made
             self._running = True
         try:
-            asked = _Asked(text, begun(text), made)
+            asked = _PendingQuery(text, begun(text), made)
         except BaseException:  # an interruption too must not leave the others waiting
             self._hand_over()
             raise
-        self._beside.put(made, partial(self._lead, asked)).wait(WAKING_SECONDS)
+        self._thread.put(made, partial(self._lead, asked)).wait(WAKING_SECONDS)
         return made
 
     def embed_query(self, text: str) -> Vectors:
-        asked = _Asked(text, partial(self._embedder.embed_query, text))
+        asked = _PendingQuery(text, partial(self._embedder.embed_query, text))
         with self._guard:
             if self._running:
                 self._waiting.append(asked)
             else:
-                self._running = asked.leads = True
-        if not asked.leads:
+                self._running = asked.is_leader = True
+        if not asked.is_leader:
             asked.woken.wait()
-        if asked.leads:
+        if asked.is_leader:
             return self._lead(asked)
         # Its neighbours must not be able to spoil it, nor it them: what failed together is tried apart.
         return asked.vector if asked.vector is not None else asked.alone()
 
-    def _lead(self, asked: _Asked) -> Vectors:
+    def _lead(self, asked: _PendingQuery) -> Vectors:
         """Runs the batch of those that wait by now, then hands the lead to the first that came meanwhile."""
         with self._guard:
-            others = self._waiting[: MOST_AT_ONCE - 1]
-            self._waiting = self._waiting[MOST_AT_ONCE - 1 :]
+            others = self._waiting[: MAX_BATCH - 1]
+            self._waiting = self._waiting[MAX_BATCH - 1 :]
             self.sizes[1 + len(others)] += 1
         try:
             return self._together(asked, others) if others else asked.alone()
         finally:
             self._hand_over()
             for other in others:
-                self._tell(other)
+                self._deliver(other)
 
-    def _together(self, asked: _Asked, others: list[_Asked]) -> Vectors:
+    def _together(self, asked: _PendingQuery, others: list[_PendingQuery]) -> Vectors:
         try:
             vectors = self._embedder.embed_queries([asked.text, *(other.text for other in others)])
         except Exception:  # noqa: BLE001 - each asks alone now, and hears what is wrong with its own text
@@ -126,20 +126,20 @@ class BatchedQueries:
                 self._running = False
                 return
             following = self._waiting.pop(0)
-            following.leads = True
+            following.is_leader = True
         if following.made is not None:
-            self._beside.put(following.made, partial(self._lead, following))
+            self._thread.put(following.made, partial(self._lead, following))
         else:
             following.woken.set()
 
-    def _tell(self, other: _Asked) -> None:
+    def _deliver(self, other: _PendingQuery) -> None:
         """That its batch has run."""
         if other.made is None:
             other.woken.set()
         elif other.vector is not None:
             other.made.set_result(other.vector)
         else:
-            self._beside.put(other.made, other.alone)
+            self._thread.put(other.made, other.alone)
 
 
 class _Task(NamedTuple):
@@ -189,31 +189,31 @@ def _work(tasks: _Tasks) -> None:
         del task  # and the vector with it, while it waits for the next
 
 
-_known: WeakKeyDictionary[Embedder, BatchedQueries] = WeakKeyDictionary()
-_knowing = threading.Lock()
+_queues: WeakKeyDictionary[Embedder, BatchedQueries] = WeakKeyDictionary()
+_queues_lock = threading.Lock()
 
 
 def batched(embedder: Embedder) -> BatchedQueries:
     """The one that all who share this embedder share too."""
-    with _knowing:
-        found = _known.get(embedder)
+    with _queues_lock:
+        found = _queues.get(embedder)
         if found is None:
-            found = _known[embedder] = BatchedQueries(embedder)
+            found = _queues[embedder] = BatchedQueries(embedder)
         return found
 
 
-def start_anew(embedder: Embedder) -> None:
+def replace_hung_batch(embedder: Embedder) -> None:
     """The batch under way hangs: queries that come from now on do not wait for it, and count on where it was."""
-    with _knowing:
-        hung = _known.get(embedder)
+    with _queues_lock:
+        hung = _queues.get(embedder)
         if hung is not None:
-            _known[embedder] = BatchedQueries(embedder, hung.sizes)
+            _queues[embedder] = BatchedQueries(embedder, hung.sizes)
 
 
 def batch_sizes() -> Counter[int]:
     """How many batches of each size this process has embedded."""
     total: Counter[int] = Counter()
-    with _knowing:
-        for queries in _known.values():
+    with _queues_lock:
+        for queries in _queues.values():
             total.update(dict(queries.sizes))  # a copy, since others count on
     return total

@@ -1,19 +1,28 @@
-"""An embedder from a local folder: the bundled layout, plain ONNX, or a sentence-transformers folder."""
+"""An embedder from a local folder: the bundled layout, plain ONNX, or a sentence-transformers folder.
+
+An embedder over the sentence-transformers library, for folders whose weights are not ONNX.
+"""
+
+from __future__ import annotations
 
 import hashlib
+import importlib
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trivet.errors import EmbedderError
-from trivet.models.embed.base import Embedder
+from trivet.models.embed.base import Embedder, Vectors, checked, clean
 from trivet.models.embed.onnx import OnnxEmbedder, OnnxFiles, Pooling, described
 from trivet.models.onnx import HASH_LENGTH
 
 DEFAULT_MAX_TOKENS = 512
 # Tokenizer configurations write "no limit" as a number like 1e30.
-LARGEST_SENSIBLE_WINDOW = 1_000_000
+MAX_SENSIBLE_WINDOW = 1_000_000
 # The parts we can run ourselves; anything else (a dense layer, a bag of words) needs the library.
 SIMPLE_MODULES = ("Transformer", "Pooling", "Normalize")
 POOLING_MODES: dict[str, Pooling] = {
@@ -37,8 +46,6 @@ def open_folder(name: str) -> Embedder:
     if model is not None and (folder / "tokenizer.json").is_file() and _is_simple(folder):
         return OnnxEmbedder(_onnx_files(folder, model))
     if (folder / "modules.json").is_file() or _has_weights(folder):
-        from trivet.models.embed.sentence import SentenceEmbedder
-
         return SentenceEmbedder(folder, _identity(folder))
     raise EmbedderError(f"{folder} holds no model: expected model.onnx (or onnx/model.onnx) beside tokenizer.json")
 
@@ -101,7 +108,7 @@ def _max_tokens(folder: Path) -> int:
         _read(folder / "tokenizer_config.json", {}).get("model_max_length"),
         _read(folder / "config.json", {}).get("max_position_embeddings"),
     )
-    sensible = (int(value) for value in stated if value and 0 < value < LARGEST_SENSIBLE_WINDOW)
+    sensible = (int(value) for value in stated if value and 0 < value < MAX_SENSIBLE_WINDOW)
     return next(sensible, DEFAULT_MAX_TOKENS)
 
 
@@ -138,3 +145,62 @@ def _read(path: Path, missing: Any) -> Any:
         return missing
     except (OSError, ValueError) as error:
         raise EmbedderError(f"cannot read {path}: {error}") from error
+
+
+SENTENCE_MAX_TOKENS = 512
+
+
+class SentenceEmbedder:
+    """Says at once when the library is missing; loads the model at its first use."""
+
+    local = True
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        self.identity = identity
+        self._folder = folder
+        self._library = _library(folder)
+        self._opened: Any = None
+        self._opening = threading.Lock()
+
+    @property
+    def dimension(self) -> int:
+        return len(self.embed_query("dimension"))
+
+    @property
+    def window(self) -> int:
+        model = self._model()
+        return int(model.max_seq_length or SENTENCE_MAX_TOKENS) - int(model.tokenizer.num_special_tokens_to_add(False))
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        rows = self._model().encode_document([clean(text) for text in texts], show_progress_bar=False)
+        return checked(rows, len(texts), None, self.identity)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        rows = self._model().encode_query([clean(text) for text in texts], show_progress_bar=False)
+        return checked(rows, len(texts), None, self.identity)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        tokenizer = self._model().tokenizer
+        return [len(tokenizer.encode(clean(text), add_special_tokens=False)) for text in texts]
+
+    def _model(self) -> Any:
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._library.SentenceTransformer(str(self._folder), local_files_only=True)
+            return self._opened
+
+
+def _library(folder: Path) -> Any:
+    try:
+        return importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise EmbedderError(
+            f"{folder} has no ONNX model that runs by itself, so it needs another package: "
+            "pip install 'sentence-transformers>=5'"
+        ) from error

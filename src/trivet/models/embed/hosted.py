@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trivet.breaker import TRIAL_TEXT, breaker_of
+from trivet.common.breaker import PROBE_TEXT, breaker_for
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors, checked, clean
-from trivet.models.embed.spec import Spec
+from trivet.models.embed.registry import Spec
 from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, TRIAL_LIMITS, Limits, post_json
 
 Purpose = Literal["query", "document"]
@@ -59,7 +59,7 @@ class HostedEmbedder(ABC):
         self._limits: dict[Purpose, Limits] = {"query": query_limits, "document": document_limits}
         self._wait = wait
         self._dimension = spec.dimensions
-        self.breaker = breaker_of("embedder", endpoint, spec.name, self._try)
+        self.breaker = breaker_for("embedder", endpoint, spec.name, self._try)
 
     @abstractmethod
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]: ...
@@ -112,7 +112,7 @@ class HostedEmbedder(ABC):
 
     def _try(self) -> None:
         """Asks for one vector, to see whether the endpoint answers again."""
-        post_json(self.endpoint, self._body([TRIAL_TEXT], "query"), self._key(), TRIAL_LIMITS, name=self.identity)
+        post_json(self.endpoint, self._body([PROBE_TEXT], "query"), self._key(), TRIAL_LIMITS, name=self.identity)
 
     def _parsed(self, answer: Any) -> list[list[float]]:
         try:

@@ -19,13 +19,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trivet.cores import usable_cores
+from trivet.common.threads import worker_cores
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
-from trivet.models.embed.background import Background
-from trivet.models.embed.base import Vectors, checked
-from trivet.models.embed.tokens import Tokens
-from trivet.models.onnx import HASH_LENGTH, input_types, open_session
+from trivet.models.embed.base import SimilarityBaseline, Vectors, checked
+from trivet.models.onnx import HASH_LENGTH, Tokens, input_types, open_session
 
 Pooling = Literal["mean", "cls", "max", "last"]
 
@@ -48,7 +46,7 @@ class OnnxFiles:
     pooling: Pooling = "mean"
     query_prompt: str = ""
     document_prompt: str = ""
-    background: Background | None = None
+    background: SimilarityBaseline | None = None
 
 
 class OnnxEmbedder:
@@ -151,7 +149,7 @@ def described(folder: Path) -> OnnxFiles:
             tokenizer=folder / "tokenizer.json",
             max_tokens=description["max_tokens"],
             dimension=description["dimension"],
-            background=Background(**description["background"]) if "background" in description else None,
+            background=SimilarityBaseline(**description["background"]) if "background" in description else None,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(
@@ -174,8 +172,8 @@ class Runtime:
     """One model opened for use, one text at a time. Opening takes tens of milliseconds. Safe for any thread."""
 
     def __init__(self, model: Path, tokenizer: Path, max_tokens: int, pooling: Pooling) -> None:
-        threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else usable_cores()
-        self.workers = usable_cores() // threads
+        threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else worker_cores()
+        self.workers = worker_cores() // threads
         self._session = open_session(model, threads)
         self._inputs = input_types(self._session, model)
         self._output = _output_name(self._session)

@@ -20,7 +20,7 @@ NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 TOKEN = re.compile(r"[(),|=]|[^\s(),|=]+")
 
 # Every whole number up to here is exact in a float and shorter written out than with an exponent.
-LARGEST_PLAIN_INTEGER = 10**15
+MAX_PLAIN_INTEGER = 10**15
 
 
 class Options(Mapping[str, Scalar]):
@@ -97,7 +97,7 @@ def print_value(value: Scalar) -> str:
     """Write a word as it is and a number in its shortest form that reads back to the same number."""
     if isinstance(value, str):
         return value
-    if abs(value) < LARGEST_PLAIN_INTEGER and value == int(value):
+    if abs(value) < MAX_PLAIN_INTEGER and value == int(value):
         return str(int(value))
     return repr(float(value))
 

@@ -13,7 +13,7 @@ from trivet.types import Contribution, PathStep, Ranking, Why
 
 if TYPE_CHECKING:
     from trivet.store import Store
-    from trivet.store.records import Seeds
+    from trivet.store.records import WalkSeeds
 
 NAME = "graph"
 FLOOR = 0.0
@@ -24,20 +24,20 @@ FIRST_OF_ID, LAST_OF_ID = 8, 4
 class Walked(Ranking, frozen=True):
     """A ranking that remembers where its walk started. None: it found nowhere to start."""
 
-    seeds: Seeds | None = None
+    seeds: WalkSeeds | None = None
 
 
 def _named(query: LegQuery) -> dict[int, float]:
     # It reads names and dates, which a command line that only prints does not.
-    from trivet.search.legs.seeds import named_concepts
+    from trivet.search.legs.graph_seeds import named_concepts
 
     return named_concepts(query)
 
 
 def _search(query: LegQuery) -> Ranking:
-    from trivet.search.legs.seeds import seeds_of
+    from trivet.search.legs.graph_seeds import graph_seeds
 
-    seeds = seeds_of(query, query.prepared[NAME] if NAME in query.prepared else _named(query))
+    seeds = graph_seeds(query, query.prepared[NAME] if NAME in query.prepared else _named(query))
     if seeds is None:
         return Walked(leg=NAME, floor=FLOOR)
     found = query.store.graph.walk(seeds, query.filter, query.recipe.walk, query.recipe.depth)
@@ -50,7 +50,7 @@ def _paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str
     return query.store.graph.paths(ids, ranking.seeds, query.filter, query.recipe.walk)
 
 
-def _silent_because(query: LegQuery, ranking: Ranking) -> str | None:
+def _no_hits_reason(query: LegQuery, ranking: Ranking) -> str | None:
     if isinstance(ranking, Walked) and ranking.seeds is not None:
         return None
     if _named(query):
@@ -86,6 +86,6 @@ GRAPH = Leg(
     norm="raw",
     told=_told,
     paths=_paths,
-    silent_because=_silent_because,
+    no_hits_reason=_no_hits_reason,
     note=_note,
 )

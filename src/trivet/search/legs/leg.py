@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from trivet.errors import InvalidInput
 from trivet.types import Contribution, PathStep, Ranking, Why
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Leg:
     # The way it came to each of these memories, where it has one to show.
     paths: Callable[[LegQuery, Ranking, Sequence[str]], Mapping[str, tuple[PathStep, ...]]] = _no_paths
     # Why it has no hits at all, where it knows more than that: for `why_not`.
-    silent_because: Callable[[LegQuery, Ranking], str | None] = lambda query, ranking: None
+    no_hits_reason: Callable[[LegQuery, Ranking], str | None] = lambda query, ranking: None
     # What a caller should know about its state: a note in the health of the answer.
     note: Callable[[Store], str | None] = lambda store: None
 
@@ -102,3 +103,32 @@ class Leg:
     def cache_key(self, recipe: Recipe) -> tuple[object, ...]:
         """Recipes with equal keys get the same ranking from this leg, the depth aside."""
         return tuple(getattr(recipe, step) for step in self.steps)
+
+
+_legs: tuple[Leg, ...] = ()
+
+
+def legs() -> tuple[Leg, ...]:
+    return _legs
+
+
+def leg_names() -> tuple[str, ...]:
+    return tuple(leg.name for leg in _legs)
+
+
+def leg_named(name: str) -> Leg | None:
+    """None for what stands in a trace beside the legs: another system, a reranker, rewrites of the query."""
+    return next((leg for leg in _legs if leg.name == name), None)
+
+
+def register(leg: Leg) -> None:
+    """Adds a leg behind the others. A recipe runs it once it names it: `legs(lexical, NAME)`."""
+    global _legs
+    if leg_named(leg.name) is not None:
+        raise InvalidInput(f"there is a leg {leg.name!r} already; choose another name")
+    _legs = (*_legs, leg)
+
+
+def unregister(name: str) -> None:
+    global _legs
+    _legs = tuple(leg for leg in _legs if leg.name != name)

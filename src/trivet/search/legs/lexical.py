@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 NAME = "lexical"
 FLOOR = 0.0
 # With so many memories that hold every word, partial matches are left out of the ranking.
-ENOUGH_WITH_ALL_WORDS = 10
+MIN_FULL_MATCHES = 10
 
 
 def _search(query: LegQuery) -> Ranking:
     recipe, question = query.recipe, query.question
     required = _required(question) if recipe.match == "all-then-any" else ()
     found = query.store.lexical.search(
-        question.terms, required, ENOUGH_WITH_ALL_WORDS, query.filter, recipe.bm25, recipe.depth, question.others
+        question.terms, required, MIN_FULL_MATCHES, query.filter, recipe.bm25, recipe.depth, question.others
     )
     return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
 

@@ -1,19 +1,177 @@
-"""A system that is a program: run for each query, it prints its hits as JSON or as the lines of `rg` or `grep`."""
+"""A program that is run within bounds: of time, of what it prints, and never longer than it is waited for.
+
+It gets a process group of its own, which is killed whole, so that what it started ends with it.
+
+A system that is a program: run for each query, it prints its hits as JSON or as the lines of `rg` or `grep`.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import re
+import selectors
+import signal
+import subprocess
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any, Self
 
 import msgspec
 
-from trivet.search.systems.program import Program
-from trivet.search.systems.reply import Raw, SystemFailed, SystemQuery, at, decoded, raw_hits
-from trivet.search.systems.request import asks, filled_arguments
-from trivet.settings.systems import WORDS, OtherSystem
+from trivet.search.systems.messages import (
+    RawHit,
+    SystemFailed,
+    SystemQuery,
+    at,
+    decoded,
+    filled_arguments,
+    has_placeholders,
+    raw_hits,
+)
+from trivet.settings.systems import WORDS, ExternalSystem
+
+CHUNK_BYTES = 64 * 1024
+# The end of what it complained of is enough to tell what went wrong.
+COMPLAINT_BYTES = 4_096
+# Keys and passwords are not among them; a system names the others it needs.
+ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "SYSTEMROOT")
+
+
+class Program:
+    """Use it as a context manager: whatever happens, nothing of it is left running."""
+
+    def __init__(self, command: Sequence[str], names: Sequence[str], end: float, most_bytes: int) -> None:
+        self._end = end
+        self._most = most_bytes
+        self._read = 0
+        self._heard = bytearray()
+        self._unsaid = b""
+        self._closing = False
+        self._complaint = b""
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(names),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise SystemFailed("its program cannot be started", str(error)) from None
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+        self._stdin = stdin
+        self._pipes = (stdin, stdout, stderr)
+        self._selector = selectors.DefaultSelector()
+        for pipe in self._pipes:
+            os.set_blocking(pipe.fileno(), False)
+        for pipe in (stdout, stderr):
+            self._selector.register(pipe, selectors.EVENT_READ)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            self._process.kill()  # the group is gone already, or has become somebody else's
+        self._process.wait()
+        self._selector.close()
+        for pipe in self._pipes:
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue  # what was left to be written has no reader any more
+
+    def send(self, said: bytes) -> None:
+        """Written while it is listened to, so that neither waits for the other for ever."""
+        if said and not self._unsaid:
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        self._unsaid += said
+
+    def rest(self) -> bytes:
+        """Everything it prints until it ends; it is told that nothing more is to come."""
+        self._closing = True
+        if not self._unsaid:
+            self._stdin.close()
+        while self._open:
+            self._exchange()
+        return bytes(self._heard)
+
+    def line(self) -> bytes | None:
+        """The next line it prints; None if it ends before."""
+        while b"\n" not in self._heard:
+            if not self._open:
+                return None
+            self._exchange()
+        line, _, self._heard = self._heard.partition(b"\n")
+        return bytes(line)
+
+    def complaint(self) -> SystemFailed | None:
+        """How it ended and what it said of that; None if all went well."""
+        try:
+            code = self._process.wait(self._seconds_left())
+        except subprocess.TimeoutExpired:
+            raise SystemFailed("it did not end in time") from None
+        said = self._complaint.decode("utf-8", "replace")
+        return SystemFailed(f"it ended with status {code}", said) if code else None
+
+    @property
+    def status(self) -> int | None:
+        return self._process.poll()
+
+    @property
+    def _open(self) -> bool:
+        return any(key.fileobj is self._process.stdout for key in self._selector.get_map().values())
+
+    def _seconds_left(self) -> float:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise SystemFailed("it did not end in time")
+        return left
+
+    def _exchange(self) -> None:
+        for key, _ in self._selector.select(self._seconds_left()):
+            if key.fileobj is self._stdin:
+                self._write()
+            else:
+                self._receive(key.fileobj)  # type: ignore[arg-type]
+
+    def _write(self) -> None:
+        try:
+            self._unsaid = self._unsaid[os.write(self._stdin.fileno(), self._unsaid[:CHUNK_BYTES]) :]
+        except BrokenPipeError:
+            self._unsaid = b""  # it does not want to hear more, which is its own business
+        if not self._unsaid:
+            self._selector.unregister(self._stdin)
+            if self._closing:
+                self._stdin.close()
+
+    def _receive(self, pipe: IO[bytes]) -> None:
+        chunk = os.read(pipe.fileno(), CHUNK_BYTES)
+        if not chunk:
+            self._selector.unregister(pipe)
+        if pipe is self._process.stderr:
+            self._complaint = (self._complaint + chunk)[-COMPLAINT_BYTES:]
+            return
+        self._read += len(chunk)
+        if self._read > self._most:
+            raise SystemFailed(f"it printed more than {self._most} bytes")
+        self._heard += chunk
+
+
+def _environment(names: Sequence[str]) -> Mapping[str, str]:
+    return {name: os.environ[name] for name in (*ENVIRONMENT, *names) if name in os.environ}
+
 
 # `grep` and `rg` say by this that nothing matched.
 NOTHING_MATCHED = 1
@@ -21,14 +179,14 @@ NOTHING_MATCHED = 1
 _matching_line = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9}):(?P<text>.*)", re.DOTALL)
 
 
-def ask_command(system: OtherSystem, asked: SystemQuery, end: float) -> Iterable[Raw]:
+def ask_command(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[RawHit]:
     """Where no argument has the query, it stands on standard input."""
     if not asked.words and any(WORDS in part for part in system.command):
         return ()  # an empty regular expression would find everything
     command = filled_arguments(system.command, system, asked)
-    said = b"" if asks(system.command) else asked.query.encode() + b"\n"
+    said = b"" if has_placeholders(system.command) else asked.query.encode() + b"\n"
     with Program(command, system.environment, end, system.most_bytes) as child:
-        child.say(said)
+        child.send(said)
         output = child.rest()
         complaint = child.complaint()
         searches_lines = system.format in ("rg", "lines")
@@ -45,7 +203,7 @@ class Matched(msgspec.Struct, frozen=True):
     text: str
 
 
-def hits_in(output: bytes, system: OtherSystem, words: Sequence[str]) -> Iterable[Raw]:
+def hits_in(output: bytes, system: ExternalSystem, words: Sequence[str]) -> Iterable[RawHit]:
     text = output.decode("utf-8", "replace")
     if system.format == "json":
         return raw_hits(decoded(text), system)
@@ -63,7 +221,7 @@ def _decoded_alone(line: str) -> Any:
         return None
 
 
-def by_file(matches: Iterable[Matched], words: Sequence[str]) -> Iterator[Raw]:
+def by_file(matches: Iterable[Matched], words: Sequence[str]) -> Iterator[RawHit]:
     """A hit a file. Its score is how many of the query's words it holds, rare ones counting for more.
 
     The line that holds most of them is where it is.
@@ -99,5 +257,5 @@ def _lines(text: str) -> Iterator[Matched]:
             yield Matched(found["path"], int(found["line"]), found["text"])
 
 
-def _listed(system: OtherSystem) -> OtherSystem:
+def _listed(system: ExternalSystem) -> ExternalSystem:
     return msgspec.structs.replace(system, hits="hits")

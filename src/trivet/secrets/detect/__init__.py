@@ -1,5 +1,5 @@
-"""Finding secrets in a text: `find` says what kind each is and where it stands."""
+"""Detection of secrets in a text: `find` returns the kind and place of each."""
 
-from trivet.secrets.detect.find import SecretSpan, apart_from, find, without_secrets
+from trivet.secrets.detect.scan import SecretSpan, find, without_overlaps, without_secrets
 
-__all__ = ["SecretSpan", "apart_from", "find", "without_secrets"]
+__all__ = ["SecretSpan", "find", "without_overlaps", "without_secrets"]

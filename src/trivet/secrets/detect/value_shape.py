@@ -45,12 +45,12 @@ def entropy(value: str) -> float:
     return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
 
 
-def is_wordy(value: str) -> bool:
+def looks_like_words(value: str) -> bool:
     """Words, identifiers, versions, dates, sizes, paths: ordinary values after `key:`."""
     return _WORDY().fullmatch(value) is not None
 
 
-def classes(value: str) -> int:
+def character_classes(value: str) -> int:
     """How many of small letters, capitals, digits and marks it has."""
     kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
     return sum(any(map(kind, value)) for kind in kinds)
@@ -60,21 +60,21 @@ def is_password(value: str) -> bool:
     """What may follow `password:`. Short values count, since people choose such; plain words do not."""
     return (
         SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD
-        and classes(value) >= 2
-        and not is_wordy(value)
+        and character_classes(value) >= 2
+        and not looks_like_words(value)
         and _has_letter(value)
     )
 
 
-def is_word_like_password(value: str) -> bool:
+def is_weak_password(value: str) -> bool:
     """In `PASSWORD=...` of an env file or in quotes, letters with a digit or two are meant as one."""
-    mixed = classes(value) >= 2 and any(map(str.isdigit, value)) and not _THING().fullmatch(value)
+    mixed = character_classes(value) >= 2 and any(map(str.isdigit, value)) and not _THING().fullmatch(value)
     return SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD and (is_password(value) or mixed)
 
 
 def is_token(value: str) -> bool:
     """A generated value: long, mixed and with no more order than chance gives."""
-    if len(value) < SHORTEST_TOKEN or is_wordy(value) or not _has_letter(value):
+    if len(value) < SHORTEST_TOKEN or looks_like_words(value) or not _has_letter(value):
         return False
     digits = sum(map(str.isdigit, value))
     return digits >= 2 and entropy(value) >= _least_entropy(value) and not _is_hyphenated_words(value)

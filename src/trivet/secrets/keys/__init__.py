@@ -1,5 +1,5 @@
-"""The keys that secrets are sealed with: where they are kept, made and rotated."""
+"""The keys that seal secrets: where they are kept, made and rotated."""
 
-from trivet.secrets.keys.ring import Key, KeyRing, places_of
+from trivet.secrets.keys.ring import Key, KeyRing, key_stores
 
-__all__ = ["Key", "KeyRing", "places_of"]
+__all__ = ["Key", "KeyRing", "key_stores"]

@@ -13,16 +13,14 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import SecretError
-from trivet.secrets.keys.document import Keys, Place
-from trivet.secrets.keys.file import FilePlace
-from trivet.secrets.keys.keyring import usable_keyring
+from trivet.secrets.keys.storage import FileKeyStore, Keys, KeyStore, find_keyring
 
 logger = logging.getLogger("trivet.secrets.keys")
 
 KEY_FILE = "secret-keys.json"
 # How often another process may change the keys first before we give up: every store notes itself once, and a server may
 # open many at the same moment.
-TRIES = 30
+MAX_TRIES = 30
 # The longest pause before another try; its length is random, so that they do not come in step.
 PAUSE_SECONDS = 0.02
 
@@ -35,7 +33,7 @@ class Key(msgspec.Struct, frozen=True):
         return f"Key({self.id})"
 
 
-class LetGo(msgspec.Struct, frozen=True):
+class ReleasedKeys(msgspec.Struct, frozen=True):
     """How many keys a rotation dropped, and which it kept because of which stores."""
 
     dropped: int
@@ -48,12 +46,12 @@ class KeyRing:
     `user` names the store that it works for; it is noted beside each key that the store uses.
     """
 
-    def __init__(self, find_places: Callable[[], Sequence[Place]], user: Callable[[], str] = str) -> None:
+    def __init__(self, find_places: Callable[[], Sequence[KeyStore]], user: Callable[[], str] = str) -> None:
         self._find_places = find_places
         self._find_user = user
-        self._found: Sequence[Place] | None = None
+        self._found: Sequence[KeyStore] | None = None
         self._opened: dict[str, Key] = {}
-        self._noted: set[str] = set()
+        self._recorded_uses: set[str] = set()
         self._lock = threading.Lock()
 
     def current(self) -> Key:
@@ -64,7 +62,7 @@ class KeyRing:
 
     def get(self, id: str, note: bool = True) -> Key:
         """The key with this id, from the first place that has it. With `note` the store is noted as its user."""
-        user = self._find_user() if note and id not in self._noted else ""
+        user = self._find_user() if note and id not in self._recorded_uses else ""
         with self._lock:
             if user or id not in self._opened:
                 self._look_up(id, user)
@@ -81,7 +79,7 @@ class KeyRing:
             if secret is not None:
                 self._opened[id] = Key(id, secret)
                 if user:
-                    self._note_use(place, id, user)
+                    self._record_use(place, id, user)
                 return
 
     def add(self) -> Key:
@@ -95,7 +93,7 @@ class KeyRing:
         with self._lock:
             return self._first().read().before(id)
 
-    def let_go(self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()) -> LetGo:
+    def release(self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()) -> ReleasedKeys:
         """This store holds nothing any longer that these keys sealed. With `drop` those without other users go.
 
         One compare-and-set: a store that begins to use one of them at the same time is noted before, and keeps it, or
@@ -104,20 +102,20 @@ class KeyRing:
         user = self._find_user()
 
         def change(keys: Keys) -> Keys:
-            left = keys.let_go(ids, user)
+            left = keys.release(ids, user)
             unused = {id for id in ids if not left.users_of(id)} if drop else set()
             return left.without(unused | set(even_if_used))
 
         with self._lock:
             before = self._first().read()
             after = self._change(change)
-            self._noted -= set(ids)
+            self._recorded_uses -= set(ids)
         kept = {id: after.users_of(id) for id in ids if id in after.keys} if drop else {}
-        return LetGo(len(before.keys) - len(after.keys), kept)
+        return ReleasedKeys(len(before.keys) - len(after.keys), kept)
 
-    def _note_use(self, place: Place, id: str, user: str) -> None:
+    def _record_use(self, place: KeyStore, id: str, user: str) -> None:
         """To open a secret does not depend on it: where the place cannot be written, nobody drops keys there either."""
-        self._noted.add(id)
+        self._recorded_uses.add(id)
         if place is not self._first():
             return
         try:
@@ -131,7 +129,7 @@ class KeyRing:
         return self._opened.setdefault(keys.current, Key(keys.current, secret))
 
     def _change(self, change: Callable[[Keys], Keys]) -> Keys:
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             before = self._first().read()
             after = change(before)
             if after == before or self._first().write(before, after):
@@ -139,10 +137,10 @@ class KeyRing:
             time.sleep(random.uniform(0, PAUSE_SECONDS))
         raise SecretError(f"{self._first().name} was changed again and again meanwhile. Try again.")
 
-    def _first(self) -> Place:
+    def _first(self) -> KeyStore:
         return self._places()[0]
 
-    def _places(self) -> Sequence[Place]:
+    def _places(self) -> Sequence[KeyStore]:
         if self._found is None:
             self._found = self._find_places()
         return self._found
@@ -153,22 +151,22 @@ def _with_current(keys: Keys, user: str) -> Keys:
     return made.used(made.current, user)
 
 
-def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:
+def key_stores(vault: str, keyring: bool, folder: Path) -> Sequence[KeyStore]:
     """A vault if one is configured, else the keyring if there is one, and a file: the first is preferred.
 
     A configured vault that fails is an error, never a reason to use another place.
     """
-    places: list[Place] = []
+    places: list[KeyStore] = []
     if vault:
-        from trivet.secrets.keys.vault import VaultPlace  # 30 ms, only where a vault is configured
+        from trivet.secrets.keys.vault import VaultKeyStore  # 30 ms, only where a vault is configured
 
         token = os.environ.get("VAULT_TOKEN", "")
         if not token:
             raise SecretError(
                 "secrets_vault is set, but VAULT_TOKEN is not. Set it to a token that may read and write there."
             )
-        places.append(VaultPlace(vault, token))
-    if keyring and (found := usable_keyring(folder / KEY_FILE)) is not None:
+        places.append(VaultKeyStore(vault, token))
+    if keyring and (found := find_keyring(folder / KEY_FILE)) is not None:
         places.append(found)
-    places.append(FilePlace(folder / KEY_FILE))
+    places.append(FileKeyStore(folder / KEY_FILE))
     return places

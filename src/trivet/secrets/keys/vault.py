@@ -9,9 +9,9 @@ import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
-from trivet.breaker import breaker_of
+from trivet.common.breaker import breaker_for
 from trivet.errors import InvalidInput, SecretError
-from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
+from trivet.secrets.keys.storage import EMPTY, Keys, decode, encode
 
 SECONDS = 10.0
 FIELD = "keys"
@@ -24,7 +24,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class VaultPlace:
+class VaultKeyStore:
     """`address` is https://HOST:8200/MOUNT/PATH; the token comes from VAULT_TOKEN."""
 
     def __init__(self, address: str, token: str) -> None:
@@ -41,7 +41,7 @@ class VaultPlace:
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirect)
         # Writes with secrets take turns at the keys: one that hung is enough to wait for.
-        self._breaker = breaker_of("vault", self._url, "", lambda: self._asked("GET"), _resting)
+        self._breaker = breaker_for("vault", self._url, "", lambda: self._asked("GET"), _resting)
 
     @property
     def name(self) -> str:

@@ -14,26 +14,18 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from trivet.errors import TrivetError
-from trivet.serve.http.auth import Authentication
-from trivet.serve.http.endpoint import Endpoint, ServerContext, addresses
-from trivet.serve.http.errors import NotThere, problem_response
-from trivet.serve.http.export_import import export_import_endpoints
-from trivet.serve.http.extra_endpoints import extra_endpoints
-from trivet.serve.http.health import health_routes
-from trivet.serve.http.hosts import LOOPBACK_NAMES, Hosts, is_loopback
-from trivet.serve.http.mcp import McpEndpoint
-from trivet.serve.http.metrics import Metrics
-from trivet.serve.http.neighbours import Neighbours
-from trivet.serve.http.news import News
-from trivet.serve.http.page import page_routes
-from trivet.serve.http.reference import reference_routes
-from trivet.serve.http.request_log import RequestLog
-from trivet.serve.http.sign_in import Links
-from trivet.serve.http.streams import Streams
-from trivet.serve.http.sync import sync_routes
+from trivet.serve.http.auth import LOOPBACK_NAMES, Authentication, HostCheck, is_loopback
+from trivet.serve.http.endpoints.endpoint import Endpoint, ServerContext, endpoint_routes
+from trivet.serve.http.endpoints.export_import import Streams, export_import_endpoints
+from trivet.serve.http.endpoints.mcp import McpEndpoint
+from trivet.serve.http.endpoints.openapi import reference_routes
+from trivet.serve.http.endpoints.page import SignInLinks, page_routes
+from trivet.serve.http.endpoints.sync import ChangeNotifier, WorkerPeers, sync_routes
+from trivet.serve.http.endpoints.verbs import extra_endpoints, verb_endpoints
+from trivet.serve.http.errors import RouteNotFound, problem_response
+from trivet.serve.http.limits import ThreadPool
+from trivet.serve.http.monitoring import Metrics, RequestLog, health_routes
 from trivet.serve.http.tenants import Tenants
-from trivet.serve.http.thread_pool import ThreadPool
-from trivet.serve.http.verb_endpoints import verb_endpoints
 from trivet.settings import Settings
 
 logger = logging.getLogger("trivet.serve.http")
@@ -43,19 +35,19 @@ def build_app(
     tenants: Tenants,
     settings: Settings,
     host: str = "127.0.0.1",
-    links: Links | None = None,
-    neighbours: Neighbours | None = None,
+    links: SignInLinks | None = None,
+    neighbours: WorkerPeers | None = None,
 ) -> Starlette:
     """The application. It closes the stores of its tenants when it ends. `links` are those that sign in to the page.
 
     `neighbours` are the other processes of the server, if there are any.
     """
-    others = neighbours or Neighbours()
+    others = neighbours or WorkerPeers()
     metrics = Metrics(tenants.load)
     context = ServerContext(tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings)
     streams = Streams()
     agents = McpEndpoint(context)
-    news = News(context, others)
+    news = ChangeNotifier(context, others)
     endpoints = (*extra_endpoints(context), *verb_endpoints(context), *export_import_endpoints(context, streams))
 
     @asynccontextmanager
@@ -72,12 +64,12 @@ def build_app(
         lifespan=running,
         routes=[
             *_routes(endpoints, context, metrics, agents),
-            *page_routes(context, links or Links()),
+            *page_routes(context, links or SignInLinks()),
             *sync_routes(context, news),
         ],
         middleware=[
             Middleware(RequestLog, metrics=metrics, seconds=settings.server_request_seconds),
-            Middleware(Hosts, names=_names(settings, host)),
+            Middleware(HostCheck, names=_names(settings, host)),
             Middleware(
                 Authentication, tenants=tenants, pool=context.pool, metrics=metrics, settings=settings, news=news
             ),
@@ -106,7 +98,7 @@ def _routes(
     agents: McpEndpoint,
 ) -> list[BaseRoute]:
     return [
-        *addresses(endpoints),
+        *endpoint_routes(endpoints),
         *health_routes(context, metrics),
         *reference_routes(endpoints),
         agents.address(),
@@ -129,4 +121,4 @@ async def _no_route(request: Request, error: Exception) -> Response:
         message = f"{request.method} is not possible here; the header Allow says what is."
     else:
         message = "There is nothing at this address. GET /openapi.json lists what there is."
-    return problem_response(NotThere(error.status_code, message, error.headers or {}), request.state.request_id)
+    return problem_response(RouteNotFound(error.status_code, message, error.headers or {}), request.state.request_id)

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from trivet.client.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, ProblemKind
 from trivet.errors import Conflict, InvalidInput, Moved, Moving, TooMany, TrivetError, Unauthorised
-from trivet.serve.failures import told
+from trivet.serve.failures import public_message
 
-WHO = "Bearer"
+AUTH_SCHEME = "Bearer"
 UNEXPECTED = ProblemKind("unexpected", 500, "The server failed at this")
 
 
@@ -40,11 +40,11 @@ class Misdirected(TrivetError):
     """The request names another host than this server answers for."""
 
 
-class Foreign(TrivetError):
+class CrossSiteRequest(TrivetError):
     """A page of another site asks."""
 
 
-class TooSlow(TrivetError):
+class BodyTimedOut(TrivetError):
     """The caller did not send the request in time."""
 
 
@@ -52,7 +52,7 @@ class Busy(TrivetError):
     """The server has no room for this request now; nothing was done."""
 
 
-class TookTooLong(TrivetError):
+class WorkTimedOut(TrivetError):
     """The work goes on, but the caller has waited long enough."""
 
 
@@ -62,18 +62,18 @@ class StillRunning(Conflict):
 
 RETRY_SECONDS: Mapping[type[TrivetError], int] = {Busy: 1, StillRunning: 1, Moved: 1, Moving: 2}
 
-_OWN: Mapping[type[TrivetError], ProblemKind] = {
+_HTTP_PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
     Malformed: ProblemKind("malformed", 400, "The request cannot be read"),
-    TooSlow: ProblemKind("too-slow", 408, "The request did not arrive in time"),
+    BodyTimedOut: ProblemKind("too-slow", 408, "The request did not arrive in time"),
     OutOfDate: ProblemKind("out-of-date", 412, "It has changed meanwhile"),
     TooLarge: ProblemKind("too-large", 413, "The request is too large"),
     WrongMediaType: ProblemKind("wrong-media-type", 415, "The body is of the wrong kind"),
     Misdirected: ProblemKind("misdirected", 421, "This server does not answer for that host"),
-    Foreign: ProblemKind("foreign", 403, "Not allowed from another site"),
+    CrossSiteRequest: ProblemKind("foreign", 403, "Not allowed from another site"),
     Busy: ProblemKind("busy", 503, "The server is busy"),
-    TookTooLong: ProblemKind("took-too-long", 504, "The work takes too long"),
+    WorkTimedOut: ProblemKind("took-too-long", 504, "The work takes too long"),
 }
-ALL: Mapping[type[TrivetError], ProblemKind] = {**_OWN, **PROBLEMS}
+ALL_PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {**_HTTP_PROBLEMS, **PROBLEMS}
 
 
 class Limited(TooMany):
@@ -84,7 +84,7 @@ class Limited(TooMany):
         self.seconds = seconds
 
 
-class NotThere(NoSuchRoute):
+class RouteNotFound(NoSuchRoute):
     """As the router says it: 404, or 405 with the methods there are."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
@@ -93,23 +93,23 @@ class NotThere(NoSuchRoute):
         self.headers = headers
 
 
-def kind_of(error: TrivetError) -> ProblemKind:
-    if isinstance(error, NotThere):
+def problem_kind(error: TrivetError) -> ProblemKind:
+    if isinstance(error, RouteNotFound):
         return ProblemKind("no-such-route", error.status, HTTPStatus(error.status).phrase)
-    return next((problem for kind, problem in ALL.items() if isinstance(error, kind)), UNEXPECTED)
+    return next((problem for kind, problem in ALL_PROBLEMS.items() if isinstance(error, kind)), UNEXPECTED)
 
 
 def problem_response(error: TrivetError, request_id: str) -> Response:
-    return _answer(kind_of(error), told(error), request_id, _headers(error))
+    return _problem(problem_kind(error), public_message(error), request_id, _headers(error))
 
 
 def failure_response(request_id: str) -> Response:
     """For an unexpected error. The caller gets the id under which the server's log has the details."""
     detail = f"Nothing is known to be wrong with the request. The server's log has the details under {request_id}."
-    return _answer(UNEXPECTED, detail, request_id, {})
+    return _problem(UNEXPECTED, detail, request_id, {})
 
 
-def _answer(kind: ProblemKind, detail: str, request_id: str, headers: Mapping[str, str]) -> Response:
+def _problem(kind: ProblemKind, detail: str, request_id: str, headers: Mapping[str, str]) -> Response:
     problem = Problem(
         type=TYPE_PREFIX + kind.name,
         title=kind.title,
@@ -122,10 +122,10 @@ def _answer(kind: ProblemKind, detail: str, request_id: str, headers: Mapping[st
 
 def _headers(error: TrivetError) -> Mapping[str, str]:
     if isinstance(error, Unauthorised):
-        return {"WWW-Authenticate": f'{WHO} realm="trivet"'}
+        return {"WWW-Authenticate": f'{AUTH_SCHEME} realm="trivet"'}
     if isinstance(error, Limited):
         return {"Retry-After": str(error.seconds)}
-    if isinstance(error, NotThere):
+    if isinstance(error, RouteNotFound):
         return error.headers
     seconds = next((seconds for kind, seconds in RETRY_SECONDS.items() if isinstance(error, kind)), None)
     return {} if seconds is None else {"Retry-After": str(seconds)}

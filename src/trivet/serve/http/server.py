@@ -1,31 +1,62 @@
-"""The process: a socket, uvicorn, logs, and an end that finishes what was accepted."""
+"""How much memory the threads of a server set aside.
+
+The C library of Linux (glibc) gives threads arenas of their own, up to eight for each core, and what is freed in one is
+not used by another. A server has some twenty threads, of which Python lets one run at a time: they need few.
+
+The process: a socket, uvicorn, logs, and an end that finishes what was accepted.
+
+A server in a thread of another process: the page over a store, until nobody has looked at it for long.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import socket
 import sys
+import threading
+import time
+from collections.abc import Callable
 from types import FrameType
 
 import msgspec
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trivet.errors import InvalidInput
+from trivet.errors import InvalidInput, StoreError
+from trivet.memory.engine import Shared
 from trivet.serve.http.app import build_app
-from trivet.serve.http.connection import Connection
-from trivet.serve.http.memory_arenas import share_arenas
-from trivet.serve.http.neighbours import Neighbours
-from trivet.serve.http.sign_in import Links
+from trivet.serve.http.endpoints.page import SignInLinks, link_to
+from trivet.serve.http.endpoints.sync import WorkerPeers
+from trivet.serve.http.limits import LimitedConnection
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
+MAX_ARENAS = 2
+# In malloc.h.
+_M_ARENA_MAX = -8
+# Whoever sets this has decided.
+_USER_VARIABLE = "MALLOC_ARENA_MAX"
+
+
+def limit_arenas() -> bool:
+    """Whether the C library has such arenas, and now keeps to few. To be called before threads are started."""
+    if os.name != "posix" or _USER_VARIABLE in os.environ:
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library
+        return False
+    return bool(mallopt(_M_ARENA_MAX, MAX_ARENAS))
+
+
 KEEP_ALIVE_SECONDS = 30
-LONGEST_HEAD = 32 * 1024
-KILLED = 1
+MAX_HEAD_BYTES = 32 * 1024
+EXIT_KILLED = 1
 # How many ports after the wanted one are tried where any will do.
-PORTS_TRIED = 100
+MAX_PORTS_TRIED = 100
 
 
 class Server(uvicorn.Server):
@@ -33,7 +64,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
-            os._exit(KILLED)
+            os._exit(EXIT_KILLED)
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -46,15 +77,15 @@ class Server(uvicorn.Server):
 
 def listen(host: str, port: int, any_port: bool = False) -> socket.socket:
     """A socket at the address, or at the next free port after it."""
-    for candidate in range(port, min(port + PORTS_TRIED, 65536) if any_port else port + 1):
+    for candidate in range(port, min(port + MAX_PORTS_TRIED, 65536) if any_port else port + 1):
         try:
-            return _bound(host, candidate)
+            return _bind(host, candidate)
         except OSError as error:
             reason = error.strerror or str(error)
     raise InvalidInput(f"Cannot listen on {host}:{port}: {reason}. Give another --host or --port.")
 
 
-def for_server(settings: Settings) -> Settings:
+def server_settings(settings: Settings) -> Settings:
     """As many recalls search at the same time as there are threads to ask for them."""
     return msgspec.structs.replace(settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads))
 
@@ -64,25 +95,25 @@ def run(
     settings: Settings,
     listener: socket.socket,
     host: str,
-    links: Links | None = None,
+    links: SignInLinks | None = None,
     log_access: bool = True,
-    neighbours: Neighbours | None = None,
+    neighbours: WorkerPeers | None = None,
     kind: type[Server] = Server,
 ) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
     set_up_logs(log_access)
-    share_arenas()
+    limit_arenas()
     app = build_app(tenants, settings, host, links, neighbours)
-    server_of(app, settings, kind).run(sockets=[listener])
+    make_server(app, settings, kind).run(sockets=[listener])
     if app.state.unfinished:  # Python would wait for its threads, which have had their time
-        os._exit(KILLED)
+        os._exit(EXIT_KILLED)
 
 
-def server_of(app: Starlette, settings: Settings, kind: type[Server] = Server) -> Server:
+def make_server(app: Starlette, settings: Settings, kind: type[Server] = Server) -> Server:
     return kind(
         uvicorn.Config(
             app,
-            http=Connection,
+            http=LimitedConnection,
             proxy_headers=False,  # nothing here goes by where a proxy says a request came from
             ws="none",
             lifespan="on",
@@ -91,13 +122,13 @@ def server_of(app: Starlette, settings: Settings, kind: type[Server] = Server) -
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.server_shutdown_seconds,
-            h11_max_incomplete_event_size=LONGEST_HEAD,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             reset_contextvars=True,
         )
     )
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
     # With its protocol: asyncio switches Nagle's delay, which would cost 40 ms an answer, off only where it sees TCP.
@@ -123,3 +154,70 @@ def set_up_logs(log_access: bool) -> None:
     access.addHandler(lines)
     access.propagate = False
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+
+HOST = "127.0.0.1"
+# Beside the port of `trivet serve`. The same one each time, while it is free, keeps a browser signed in.
+PORT = 7374
+START_SECONDS = 20.0
+POLL_SECONDS = 0.01
+END_SECONDS = 10.0
+
+
+class ActivityMiddleware:
+    """Tells of every request before it is answered."""
+
+    def __init__(self, app: ASGIApp, note: Callable[[], None]) -> None:
+        self._app = app
+        self._note = note
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._note()
+        await self._app(scope, receive, send)
+
+
+class BackgroundServer:
+    """On loopback alone, where a key is needed as on any server. `shared` are models that the process has already."""
+
+    def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
+        settings = server_settings(settings)
+        self.used = time.monotonic()
+        self._links = SignInLinks()
+        listener = listen(HOST, PORT, any_port=True)
+        self._address = f"http://{HOST}:{listener.getsockname()[1]}"
+        try:
+            app = build_app(Tenants(settings, shared), settings, HOST, self._links)
+        except BaseException:
+            listener.close()
+            raise
+        app.add_middleware(ActivityMiddleware, note=self._touch)
+        self._server = make_server(app, settings)
+        serve = {"sockets": [listener]}
+        self._thread = threading.Thread(target=self._server.run, kwargs=serve, name="trivet-page", daemon=True)
+        self._thread.start()
+        self._wait()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def link(self) -> str:
+        """An address that signs in once."""
+        self._touch()
+        return link_to(self._address, self._links)
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(END_SECONDS)
+
+    def _touch(self) -> None:
+        self.used = time.monotonic()
+
+    def _wait(self) -> None:
+        limit = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > limit:
+                self._server.should_exit = True
+                raise StoreError("The page could not be served: its server did not come up. Try `trivet serve`.")
+            time.sleep(POLL_SECONDS)

@@ -1,10 +1,16 @@
-"""The open stores of a server: the first request with a key of a tenant opens it; an idle one, or one too many, closes.
+"""Finds the database that a tenant lives in, where a server has several cells.
+
+The databases themselves have the say: the row of a tenant in its old home names the new one. The directory tells where
+to begin if the tenant never was in this server's own database; a stale entry costs a step more and does no harm.
+
+The open stores of a server: the first request with a key of a tenant opens it; an idle one, or one too many, closes.
 
 On SQLite a tenant is a file of its own beside the first one's; on PostgreSQL it is a part of the same database.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,22 +20,109 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import Moved, Moving, StoreError
-from trivet.memory.accounts import caller_of, check_still, make_key, tenant_of
+from trivet.memory.admin.accounts import authenticate, make_key, recheck_caller, tenant_in_key
 from trivet.memory.engine import Shared, open_engine
-from trivet.memory.tenants import check_tenant, tenant_file
-from trivet.search.load import Load
-from trivet.serve.http.homes import Homes
+from trivet.memory.open_store import check_tenant, tenant_file
+from trivet.search.concurrency import RecallLoad
 from trivet.settings import Settings
-from trivet.store.relational.viewer import MOVING_FOR_USERS
+from trivet.settings.locations import database_of
+from trivet.store.relational.database import MOVING_FOR_USERS
+from trivet.store.servers import DatabaseServer, TenantState, open_server
 from trivet.trivet import Trivet
 from trivet.types import Caller, Filter, Right, Role
 
-IDLE_SECONDS = 900.0
+logger = logging.getLogger("trivet.serve.http")
+
+# From one cell to the next; more than this is a circle that a move in this moment makes.
+MAX_HOPS = 8
+# A cell that cannot be reached is not tried again before: whoever asks for it would hold a thread meanwhile.
+CELL_RETRY_SECONDS = 5.0
+
+UNKNOWN_CELL = "The tenant lives in a database that the server does not know. Its setting `cells` must name it."
+UNREACHABLE = "The database that the tenant lives in cannot be reached just now. Nothing was done; try again."
+TENANT_MOVING = "The tenant is just being moved. Nothing was done; try again in a moment."
+
+
+class TenantLocator:
+    def __init__(self, settings: Settings, first: DatabaseServer) -> None:
+        self._settings = settings
+        self._first = first
+        self._open: dict[str, DatabaseServer] = {settings.path: first}
+        self._failed: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def of(self, tenant: str) -> DatabaseServer | None:
+        """The database it is at home in; None where nobody knows it. Each database has a first tenant of its own."""
+        here: DatabaseServer = self._first
+        by: TenantState | None = None  # what the cell before said
+        for _ in range(MAX_HOPS):
+            standing = here.standing(tenant)
+            if standing is None:
+                asks = here is self._first and tenant != self._settings.tenant
+                listed = self._first.listed(tenant) if asks else None
+                if listed is None or listed[0] == here.cell:
+                    return None
+                here = self._cell(*listed)
+            elif standing.standing in ("home", "frozen"):
+                return here
+            elif standing.standing == "arriving" and by is not None and by.move == standing.move:
+                here.activate(tenant, standing.move)  # who moved it was stopped after the switch
+                return here
+            else:
+                by = standing if standing.standing == "moved" else None
+                here = self._cell(standing.cell, standing.address)
+        raise Moving(TENANT_MOVING)
+
+    def names(self) -> list[str]:
+        """Of the databases that are open, as errors name them."""
+        return [one for server in tuple(self._open.values()) for one in (server.name, server.address)]
+
+    def close(self) -> None:
+        """All but the first, which is not its own."""
+        with self._lock:
+            for server in self._open.values():
+                if server is not self._first:
+                    server.close()
+            self._open = {self._settings.path: self._first}
+
+    def _cell(self, cell: str, address: str) -> DatabaseServer:
+        """One of those that the settings name: a row in a database cannot send this server anywhere else."""
+        for server in tuple(self._open.values()):
+            if server.cell == cell:
+                return server
+        with self._lock:  # whoever waits here wants a cell that is not open, too
+            for url in self._settings.cells:
+                opened = self._open.get(url) or self._opened(url)
+                if opened is not None and opened.cell == cell:
+                    return opened
+            if self._failed:
+                raise StoreError(UNREACHABLE)
+        logger.error("A tenant lives at %s, which the setting `cells` does not name.", address)
+        raise StoreError(UNKNOWN_CELL)
+
+    def _opened(self, url: str) -> DatabaseServer | None:
+        if time.monotonic() < self._failed.get(url, 0.0):
+            return None
+        settings = msgspec.structs.replace(self._settings, path=url, replica_urls=())
+        kind = database_of(url)
+        try:
+            if kind is None:
+                raise StoreError("one of the setting `cells` is not the address of a PostgreSQL database")
+            self._open[url] = open_server(settings, kind)
+        except StoreError as error:
+            logger.error("A cell cannot be opened: %s", error)
+            self._failed[url] = time.monotonic() + CELL_RETRY_SECONDS
+            return None
+        self._failed.pop(url, None)
+        return self._open[url]
+
+
+TENANT_IDLE_SECONDS = 900.0
 # Each has threads, file descriptors, vectors and caches of its own. Beyond, those unused for longest are closed.
-MOST_OPEN = 32
+MAX_OPEN_TENANTS = 32
 
 
-class _Open(msgspec.Struct):
+class _OpenTenant(msgspec.Struct):
     trivet: Trivet
     used: float
     users: int = 0  # those who work with it now; it is not closed before they are done
@@ -44,36 +137,36 @@ class Tenants:
         """
         check_tenant(settings.tenant)
         self._settings = settings
-        self._lent = shared is not None
+        self._shared_is_external = shared is not None
         self._shared = shared or Shared.of(settings, processes)
-        self._homes = Homes(settings, self._shared.server) if self._shared.server else None
-        self._tenants: dict[str, _Open] = {}
-        self._turns: dict[str, threading.Lock] = {}
+        self._homes = TenantLocator(settings, self._shared.server) if self._shared.server else None
+        self._tenants: dict[str, _OpenTenant] = {}
+        self._opening_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
-        self._first()  # a store that cannot be opened stops the server, not a request
+        self._first_tenant()  # a store that cannot be opened stops the server, not a request
 
     @property
-    def load(self) -> Load:
+    def load(self) -> RecallLoad:
         """How many recalls of all tenants are at work."""
         return self._shared.load
 
     def caller(self, key: str) -> Caller:
         """Who comes with this key. Of a tenant that is not here, as little is told as of a key that is not known."""
-        tenant = tenant_of(key)
-        with self._without_places():
-            if tenant is None or not self._is_here(tenant):
-                return caller_of(self._first().engine.store, self._settings.tenant, key, is_here=False)
+        tenant = tenant_in_key(key)
+        with self._hiding_locations():
+            if tenant is None or not self._exists(tenant):
+                return authenticate(self._first_tenant().engine.store, self._settings.tenant, key, is_here=False)
             try:
-                with self._held(tenant) as trivet:
-                    return caller_of(trivet.engine.store, tenant, key)
+                with self._leased(tenant) as trivet:
+                    return authenticate(trivet.engine.store, tenant, key)
             except Moved:  # to where it is followed now
-                with self._held(tenant) as trivet:
-                    return caller_of(trivet.engine.store, tenant, key)
+                with self._leased(tenant) as trivet:
+                    return authenticate(trivet.engine.store, tenant, key)
 
     @contextmanager
     def using(self, caller: Caller) -> Iterator[Trivet]:
         """The caller's memory, which stays open as long as they work with it."""
-        with self._without_places(), self._held(caller.tenant) as trivet:
+        with self._hiding_locations(), self._leased(caller.tenant) as trivet:
             yield trivet.acting_as(caller)
 
     def trivet(self, caller: Caller) -> Trivet:
@@ -81,10 +174,10 @@ class Tenants:
         with self.using(caller) as memory:
             return memory
 
-    def check_still(self, caller: Caller) -> None:
+    def recheck_caller(self, caller: Caller) -> None:
         """Raises where the key that a request began with is no longer good for what it was."""
-        with self._without_places(), self._held(caller.tenant) as trivet:
-            check_still(trivet.engine.store, caller)
+        with self._hiding_locations(), self._leased(caller.tenant) as trivet:
+            recheck_caller(trivet.engine.store, caller)
 
     def make_key(
         self,
@@ -95,18 +188,18 @@ class Tenants:
         expires_at: str | None = None,
     ) -> str:
         """A key of the first tenant, for a user who is added if need be."""
-        store = self._first().engine.store
+        store = self._first_tenant().engine.store
         if not store.accounts.has(user):
             store.accounts.add_user(user, role)
         return make_key(store, self._settings.tenant, user, rights, label, expires_at).text
 
     def has_users(self) -> bool:
-        return bool(self._first().engine.store.accounts.users())
+        return bool(self._first_tenant().engine.store.accounts.users())
 
     def check(self) -> None:
         """Raises a StoreError when the store cannot be read."""
-        with self._without_places():
-            self._first().engine.store.memories.page(Filter(), "recency", 1, 0)
+        with self._hiding_locations():
+            self._first_tenant().engine.store.memories.page(Filter(), "recency", 1, 0)
 
     def close(self) -> None:
         with self._lock:
@@ -115,11 +208,11 @@ class Tenants:
             tenant.trivet.close()
         if self._homes:
             self._homes.close()
-        if not self._lent:
+        if not self._shared_is_external:
             self._shared.close()
 
     @contextmanager
-    def _without_places(self) -> Iterator[None]:
+    def _hiding_locations(self) -> Iterator[None]:
         """Where the stores are is not for callers to know."""
         try:
             yield
@@ -132,27 +225,27 @@ class Tenants:
             raise type(error)(told) from error
 
     def _files(self) -> list[Path]:
-        return [tenant_file(self._of(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
+        return [tenant_file(self._settings_for(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
 
-    def _first(self) -> Trivet:
+    def _first_tenant(self) -> Trivet:
         """It is never closed before the server ends."""
-        with self._held(self._settings.tenant) as trivet:
+        with self._leased(self._settings.tenant) as trivet:
             return trivet
 
-    def _is_here(self, tenant: str) -> bool:
+    def _exists(self, tenant: str) -> bool:
         if tenant in self._tenants:
             return True
         if self._homes:
             return self._homes.of(tenant) is not None
-        return tenant_file(self._of(tenant)).exists()
+        return tenant_file(self._settings_for(tenant)).exists()
 
-    def _of(self, tenant: str) -> Settings:
+    def _settings_for(self, tenant: str) -> Settings:
         return msgspec.structs.replace(self._settings, tenant=tenant)
 
     @contextmanager
-    def _held(self, tenant: str) -> Iterator[Trivet]:
+    def _leased(self, tenant: str) -> Iterator[Trivet]:
         """Where the tenant turns out to have moved, this one is let go, and the next to come follow it."""
-        one = self._taken(tenant)
+        one = self._acquired(tenant)
         try:
             yield one.trivet
         except Moved:
@@ -170,16 +263,16 @@ class Tenants:
                 one.trivet.close()
             self._close_idle()
 
-    def _taken(self, tenant: str) -> _Open:
-        found = self._marked(tenant)
+    def _acquired(self, tenant: str) -> _OpenTenant:
+        found = self._acquired_if_open(tenant)
         if found is None:
             with self._lock:
-                turn = self._turns.setdefault(tenant, threading.Lock())
+                turn = self._opening_locks.setdefault(tenant, threading.Lock())
             with turn:  # one that opens slowly holds up its own users only
-                found = self._marked(tenant) or self._take_in(tenant)
+                found = self._acquired_if_open(tenant) or self._open_tenant(tenant)
         return found
 
-    def _marked(self, tenant: str) -> _Open | None:
+    def _acquired_if_open(self, tenant: str) -> _OpenTenant | None:
         """Found and marked in one go, so that no other thread closes it in between."""
         with self._lock:
             found = self._tenants.get(tenant)
@@ -187,14 +280,14 @@ class Tenants:
                 found.users += 1
             return found
 
-    def _take_in(self, tenant: str) -> _Open:
-        engine = open_engine(self._of(tenant), self._shared_at_home(tenant))
-        opened = _Open(Trivet.of(engine), time.monotonic(), users=1)
+    def _open_tenant(self, tenant: str) -> _OpenTenant:
+        engine = open_engine(self._settings_for(tenant), self._shared_for(tenant))
+        opened = _OpenTenant(Trivet.of(engine), time.monotonic(), users=1)
         with self._lock:
             self._tenants[tenant] = opened
         return opened
 
-    def _shared_at_home(self, tenant: str) -> Shared:
+    def _shared_for(self, tenant: str) -> Shared:
         """With the database that the tenant lives in. The first tenant's may be new: it is made where the path says."""
         home = self._homes.of(tenant) if self._homes else None
         return self._shared if home is None else msgspec.structs.replace(self._shared, server=home)
@@ -203,7 +296,7 @@ class Tenants:
         with self._lock:
             unused = sorted((one.used, name) for name, one in self._tenants.items() if not one.users)
             others = [(used, name) for used, name in unused if name != self._settings.tenant]
-            limit, beyond = time.monotonic() - IDLE_SECONDS, len(self._tenants) - MOST_OPEN
+            limit, beyond = time.monotonic() - TENANT_IDLE_SECONDS, len(self._tenants) - MAX_OPEN_TENANTS
             going = [name for place, (used, name) in enumerate(others) if used < limit or place < beyond]
             closing = [self._tenants.pop(name) for name in going]
         for one in closing:

@@ -13,12 +13,20 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from trivet.code.plain_reason import reason
-from trivet.code.questions import DEFAULT_BUDGET, Question, Related, Search, Symbol
-from trivet.code.types import CodeAnswer, CodeFilters, CodeHit
+from trivet.code.types import (
+    DEFAULT_BUDGET,
+    CodeAnswer,
+    CodeFilters,
+    CodeHit,
+    Question,
+    Related,
+    Search,
+    Symbol,
+    reason,
+)
 from trivet.contract import Parameters, Tool, check
-from trivet.serve.code_search import CodeSearch, project
-from trivet.serve.mcp.schemas import input_schema
+from trivet.serve.mcp.tools import input_schema
+from trivet.serve.resident.code_search import CodeSearch, check_project_folder
 from trivet.settings import Settings
 
 Budget = Annotated[int, Meta(ge=50, le=100_000, description="Tokens of code to show.")]
@@ -108,7 +116,7 @@ class CodeTools:
 
     def call(self, tool: CodeTool, arguments: Mapping[str, Any], folder: Path) -> str:
         question = tool.question(check(tool.request, arguments))
-        return answer_text(self._search.ask(project(folder), question))
+        return answer_text(self._search.ask(check_project_folder(folder), question))
 
     def close(self) -> None:
         self._search.close()

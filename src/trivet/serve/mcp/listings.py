@@ -1,14 +1,20 @@
-"""What the server tells of itself before anything is asked of a store, as the protocol writes it."""
+"""What the server tells of itself before anything is asked of a store, as the protocol writes it.
+
+Prompts that a person can call by name in a client: one to write a good memory, one to bring memories in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from trivet import __version__
+from trivet.errors import InvalidInput
 from trivet.serve.mcp.code_tools import CODE_TOOLS
-from trivet.serve.mcp.prompts import PROMPTS, AgentPrompt
-from trivet.serve.mcp.tools import AgentTool
+from trivet.serve.mcp.tools import AgentTool, call
+from trivet.trivet import Trivet
 
 NAME = "trivet"
 TITLE = "Trivet memory"
@@ -25,10 +31,10 @@ _PLAIN = "text/plain"
 # Claude Code tells its model the names of tools only, and shows it a tool when it asks for it, unless this is said.
 ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 
-Answers = Mapping[str, dict[str, Any]]
+ListAnswers = Mapping[str, dict[str, Any]]
 
 
-def listings(tools: Mapping[str, AgentTool], code: bool = False) -> Answers:
+def listings(tools: Mapping[str, AgentTool], code: bool = False) -> ListAnswers:
     """The answer to each request that needs no store, by its method. `code`: with the tools for code search."""
     described = [_described(tool) for tool in tools.values()]
     if code:
@@ -80,3 +86,75 @@ def _described(tool: AgentTool) -> dict[str, Any]:
 def _prompt(prompt: AgentPrompt) -> dict[str, Any]:
     argument = {"name": prompt.argument, "description": prompt.argument_description, "required": prompt.required}
     return {"name": prompt.name, "description": prompt.description, "arguments": [argument]}
+
+
+REVEAL_VARIABLE = "TRIVET_MCP_REVEAL"
+
+
+class Handshake(msgspec.Struct, frozen=True):
+    """What the library has to hear first, and the id of the one request in it that was answered already."""
+
+    lines: tuple[bytes, ...]
+    answered: Any = None
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What this server lets an agent do: see sensitive contents, name these categories, search code."""
+
+    reveal: bool = False
+    categories: tuple[str, ...] = ()
+    code: bool = False
+
+
+NO_HANDSHAKE = Handshake(())
+
+
+class AgentPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    description: str
+    argument: str
+    argument_description: str
+    required: bool
+
+
+REMEMBER = AgentPrompt(
+    name="remember",
+    description="Write down what is worth keeping, as good memories.",
+    argument="text",
+    argument_description="What to remember; what this conversation taught, if none.",
+    required=False,
+)
+RECALL = AgentPrompt(
+    name="recall",
+    description="Bring the memories that matter for a question into this conversation.",
+    argument="query",
+    argument_description="What to look for.",
+    required=True,
+)
+PROMPTS: Mapping[str, AgentPrompt] = {prompt.name: prompt for prompt in (REMEMBER, RECALL)}
+
+_HOW_TO_REMEMBER = """\
+Store {what} with memory_store.
+- One fact, decision, preference or solution for each memory; leave out what the code or its documents already say.
+- Full sentences that make sense alone, a year from now: names of people, projects and files, dates instead of "today".
+- For a decision add the reason; for a problem what caused it and what solved it.
+- Choose a category; add tags and expanded_keywords that someone may search by.
+- Mark passwords, keys and private matters sensitive.
+- Recall first. Where a memory says the same, update it; where yours replaces one, link yours to it with supersedes.
+Then tell in one line each what you stored."""
+
+
+def write_prompt(name: str, arguments: Mapping[str, str], memory: Trivet, recall: AgentTool) -> str:
+    """The text of a prompt. `recall` looks the memories up itself, so that it also works in clients without tools."""
+    prompt = PROMPTS.get(name)
+    if prompt is None:
+        raise InvalidInput(f"There is no prompt {name!r}. There are: {', '.join(PROMPTS)}.")
+    unknown = sorted(set(arguments) - {prompt.argument})
+    if unknown:
+        raise InvalidInput(f"{name} does not take {', '.join(unknown)}. It takes: {prompt.argument}.")
+    given = arguments.get(prompt.argument, "").strip()
+    if prompt is REMEMBER:
+        return _HOW_TO_REMEMBER.format(what=given or "what this conversation taught that a later one will need")
+    if not given:
+        raise InvalidInput("query: the text is empty. Say in a few words what to look for.")
+    return f"What is stored about: {given}\n\n{call(memory, recall, {'query': given}).text}"

@@ -1,45 +1,54 @@
-"""MCP: the tools, resources and prompts as a server, and that server on standard input and output."""
+"""MCP: the tools, resources and prompts as a server, and that server on standard input and output.
+
+The folder that an agent works in: the client's first root, or the folder that the server was started in.
+"""
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
 from trivet import __version__
 from trivet.errors import NotFound, TrivetError
 from trivet.secrets.detect import without_secrets
-from trivet.serve.failures import log_failure, told
-from trivet.serve.mcp.client_folder import client_folder
+from trivet.serve.failures import error_text
 from trivet.serve.mcp.code_tools import CODE_TOOLS, CodeTool, CodeTools
-from trivet.serve.mcp.greeting import Greeted, Offer
-from trivet.serve.mcp.lazy_store import LazyStore
-from trivet.serve.mcp.listings import INSTRUCTIONS, MEMORY_PREFIX, MEMORY_TEMPLATE, NAME, STATS_URI, TITLE, listings
-from trivet.serve.mcp.prompts import write_prompt
-from trivet.serve.mcp.stdio import standard_streams
+from trivet.serve.mcp.listings import (
+    INSTRUCTIONS,
+    MEMORY_PREFIX,
+    MEMORY_TEMPLATE,
+    NAME,
+    NO_HANDSHAKE,
+    STATS_URI,
+    TITLE,
+    Handshake,
+    Offer,
+    listings,
+    write_prompt,
+)
+from trivet.serve.mcp.stdio import serve_on_standard_streams
 from trivet.serve.mcp.tools import AgentTool, agent_tools, call
 from trivet.settings import CATEGORIES, load_settings
 from trivet.trivet import Trivet
 
-logger = logging.getLogger("trivet.serve")
-
 T = TypeVar("T")
-NOT_GREETED = Greeted(())
 
 
-class Memories(Protocol):
+class StoreRunner(Protocol):
     """Runs a tool's work: on one store, or on the store of the caller who asks."""
 
     async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T: ...
 
 
-def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Greeted = NOT_GREETED) -> None:
+def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE) -> None:
     """Goes on with a client that was greeted, until the input ends or a signal comes."""
     code = CodeTools(load_settings(path=path)) if offer.code else None
     try:
@@ -51,57 +60,38 @@ def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Greeted = N
             code.close()
 
 
-def serve_on_standard_streams(
-    path: str | None, build: Callable[[LazyStore], Server[Any]], stream: BinaryIO, greeted: Greeted
-) -> None:
-    """Runs a server over the store at `path`, which the first call opens, until the input ends or a signal comes."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    store = LazyStore(path)
-    try:
-        anyio.run(_serve, build(store), stream, greeted)
-    except* BrokenPipeError:
-        logger.warning("The client went away without closing its end.")
-    finally:
-        store.close()
-
-
 def build_server(
-    store: Memories, reveal: bool = False, categories: Sequence[str] = CATEGORIES, code: CodeTools | None = None
+    store: StoreRunner, reveal: bool = False, categories: Sequence[str] = CATEGORIES, code: CodeTools | None = None
 ) -> Server[Any]:
     """The server without a transport. The tools name the categories that the settings allow."""
     tools = agent_tools(reveal, categories)
-    told = listings(tools, code is not None)
+    public_message = listings(tools, code is not None)
     return Server(
         NAME,
         version=__version__,
         title=TITLE,
         instructions=INSTRUCTIONS,
-        on_list_tools=always(types.ListToolsResult.model_validate(told["tools/list"])),
-        on_call_tool=_calling(store, tools, code),
-        on_list_resources=always(types.ListResourcesResult.model_validate(told["resources/list"])),
-        on_list_resource_templates=always(
-            types.ListResourceTemplatesResult.model_validate(told["resources/templates/list"])
+        on_list_tools=constant_handler(types.ListToolsResult.model_validate(public_message["tools/list"])),
+        on_call_tool=_call_tool(store, tools, code),
+        on_list_resources=constant_handler(types.ListResourcesResult.model_validate(public_message["resources/list"])),
+        on_list_resource_templates=constant_handler(
+            types.ListResourceTemplatesResult.model_validate(public_message["resources/templates/list"])
         ),
-        on_read_resource=_reading(store, tools),
-        on_list_prompts=always(types.ListPromptsResult.model_validate(told["prompts/list"])),
-        on_get_prompt=_prompting(store, tools),
+        on_read_resource=_read_resource(store, tools),
+        on_list_prompts=constant_handler(types.ListPromptsResult.model_validate(public_message["prompts/list"])),
+        on_get_prompt=_get_prompt(store, tools),
     )
 
 
-async def _serve(server: Server[Any], stream: BinaryIO, greeted: Greeted) -> None:
-    async with standard_streams(stream, greeted.lines, greeted.answered) as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-
-def always(result: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+def constant_handler(result: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     async def handle(context: Any, parameters: Any) -> Any:
         return result
 
     return handle
 
 
-def _calling(
-    store: Memories, tools: Mapping[str, AgentTool], code: CodeTools | None
+def _call_tool(
+    store: StoreRunner, tools: Mapping[str, AgentTool], code: CodeTools | None
 ) -> Callable[..., Awaitable[types.CallToolResult]]:
     async def handle(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
         if code is not None and parameters.name in CODE_TOOLS:
@@ -132,7 +122,9 @@ async def _call_code(
     return types.CallToolResult(content=[text_content(text)])
 
 
-def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awaitable[types.ReadResourceResult]]:
+def _read_resource(
+    store: StoreRunner, tools: dict[str, AgentTool]
+) -> Callable[..., Awaitable[types.ReadResourceResult]]:
     async def handle(context: Any, parameters: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(parameters.uri)
         try:
@@ -145,7 +137,7 @@ def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awai
     return handle
 
 
-def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., Awaitable[types.GetPromptResult]]:
+def _get_prompt(store: StoreRunner, tools: Mapping[str, AgentTool]) -> Callable[..., Awaitable[types.GetPromptResult]]:
     async def handle(context: Any, parameters: types.GetPromptRequestParams) -> types.GetPromptResult:
         name, given, recall = parameters.name, parameters.arguments or {}, tools["memory_recall"]
         try:
@@ -155,14 +147,6 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text_content(text))])
 
     return handle
-
-
-def error_text(error: Exception, where: str) -> str:
-    """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
-    if isinstance(error, TrivetError):
-        return told(error)
-    log_failure(where, error)
-    return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
 
 
 def _code(error: Exception) -> int:
@@ -180,3 +164,30 @@ def read_resource(uri: str, memory: Trivet, tools: dict[str, AgentTool]) -> str:
     if uri.startswith(MEMORY_PREFIX):
         return call(memory, tools["memory_get"], {"id": uri.removeprefix(MEMORY_PREFIX)}).text
     raise NotFound(f"There is nothing at {uri}. There are: {STATS_URI}, {MEMORY_TEMPLATE}.")
+
+
+# A client that names roots and does not answer is done without.
+ROOTS_TIMEOUT_SECONDS = 2.0
+
+
+async def client_folder(session: ServerSession) -> Path:
+    """Asked before each search: a person may open another folder in the same conversation."""
+    capabilities = session.client_capabilities
+    if capabilities is None or capabilities.roots is None or not session.can_send_request:
+        return Path.cwd()
+    found = types.ListRootsResult(roots=[])
+    with anyio.move_on_after(ROOTS_TIMEOUT_SECONDS):
+        try:
+            found = await session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+        except MCPError:  # it says that it has roots, and refuses to name them
+            return Path.cwd()
+    folders = [folder for root in found.roots if (folder := _folder(str(root.uri))) is not None]
+    return folders[0] if folders else Path.cwd()
+
+
+def _folder(uri: str) -> Path | None:
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    folder = Path(unquote(parts.path))
+    return folder if folder.is_dir() else None

@@ -1,22 +1,104 @@
-"""Standard input and output for a server that ends well: on a signal or at the end of input, every request that was
-received is answered before the streams close."""
+"""A store that is opened by the first call, so that a server can introduce itself before anything heavy is loaded.
+
+Standard input and output for a server that ends well: on a signal or at the end of input, every request that was
+received is answered before the streams close.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
+import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self, TypeVar, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from trivet.serve.mcp.listings import (
+    Handshake,
+)
+from trivet.serve.resident.client import open_memory
+from trivet.settings import load_settings
+from trivet.settings.locations import closest_store, missing_store_message
+from trivet.trivet import Trivet
+
+logger = logging.getLogger("trivet.serve")
+
+T = TypeVar("T")
+
+# Enough for a client that asks several things at once. A fixed set of threads, because the store keeps a
+# connection for each thread it ever saw.
+READ_THREADS = 8
+# Beside those that read, so that none waits behind a recall that hangs. The store writes one at a time.
+WRITE_THREADS = 2
+
+
+class LazyStore:
+    """Runs calls in threads, so that none holds up the event loop. An open that failed is tried again by the next."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._memory: Trivet | None = None
+        self._opening = threading.Lock()
+        self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="trivet-call")
+        self._writing = ThreadPoolExecutor(WRITE_THREADS, thread_name_prefix="trivet-write")
+
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T:
+        threads = self._writing if writes else self._threads
+        return await asyncio.get_running_loop().run_in_executor(threads, self._apply, function)
+
+    def close(self) -> None:
+        """Waits for the calls under way, then for the worker."""
+        for threads in (self._threads, self._writing):
+            threads.shutdown(wait=True, cancel_futures=True)
+        if self._memory is not None:
+            self._memory.close()
+
+    def _apply(self, function: Callable[[Trivet], T]) -> T:
+        with self._opening:
+            if self._memory is None:
+                self._memory = self._opened()
+        return function(self._memory)
+
+    def _opened(self) -> Trivet:
+        """An agent reads and writes, so a store that is not there is made. Beside another store, the log says so: the
+        path may be mistyped."""
+        settings = load_settings(path=self._path)
+        if (missing := missing_store_message(settings)) and closest_store(Path(settings.path).expanduser()):
+            logger.warning("%s", missing)
+        return open_memory(self._path, model_soon=True)
+
+
+def serve_on_standard_streams(
+    path: str | None, build: Callable[[LazyStore], Server[Any]], stream: BinaryIO, greeted: Handshake
+) -> None:
+    """Runs a server over the store at `path`, which the first call opens, until the input ends or a signal comes."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    store = LazyStore(path)
+    try:
+        anyio.run(_serve, build(store), stream, greeted)
+    except* BrokenPipeError:
+        logger.warning("The client went away without closing its end.")
+    finally:
+        store.close()
+
+
+async def _serve(server: Server[Any], stream: BinaryIO, greeted: Handshake) -> None:
+    async with standard_streams(stream, greeted.lines, greeted.answered) as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
 
 Received = SessionMessage | Exception
 
@@ -24,7 +106,7 @@ Received = SessionMessage | Exception
 LINES_AHEAD = 64
 
 
-class Lines:
+class InputLines:
     """The lines of standard input, until it ends or `end` is called; before them those that were read already.
 
     A daemon thread reads them: a blocked read cannot be cancelled, and must not hold up the end of the process.
@@ -62,7 +144,7 @@ class Lines:
             self._loop.call_soon_threadsafe(self._received.put_nowait, line)
 
 
-class Unanswered:
+class PendingRequests:
     """The requests that were received and not answered yet."""
 
     def __init__(self) -> None:
@@ -74,18 +156,18 @@ class Unanswered:
         if isinstance(message, JSONRPCRequest):
             self._ids.add(str(message.id))
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._settle((message.params or {}).get("requestId"))  # the protocol forbids an answer to these
+            self._remove((message.params or {}).get("requestId"))  # the protocol forbids an answer to these
 
     def sent(self, item: SessionMessage) -> None:
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
-            self._settle(item.message.id)
+            self._remove(item.message.id)
 
-    async def none_left(self) -> None:
+    async def all_answered(self) -> None:
         while self._ids:
             self._changed.clear()
             await self._changed.wait()
 
-    def _settle(self, id: object) -> None:
+    def _remove(self, id: object) -> None:
         self._ids.discard(str(id))
         self._changed.set()
 
@@ -98,7 +180,7 @@ async def standard_streams(
     stream: BinaryIO, read_already: Sequence[bytes] = (), answered: Any = None
 ) -> AsyncIterator[Streams]:
     """The messages in and out. The answer to the request of the id `answered` has been sent before, and is dropped."""
-    lines, unanswered = Lines(stream, read_already), Unanswered()
+    lines, unanswered = InputLines(stream, read_already), PendingRequests()
     to_server, from_client = anyio.create_memory_object_stream[Received]()
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
 
@@ -110,7 +192,7 @@ async def standard_streams(
                     continue
                 unanswered.received(item)
                 await to_server.send(item)
-            await unanswered.none_left()
+            await unanswered.all_answered()
 
     async def outward(write: Any) -> None:
         async with write:
@@ -142,7 +224,7 @@ def _not_a_message() -> JSONRPCError:
 
 
 @contextlib.contextmanager
-def _ending_on_signals(lines: Lines) -> Iterator[None]:
+def _ending_on_signals(lines: InputLines) -> Iterator[None]:
     """The first signal ends the input, and with it the server; a second one has its usual force."""
     names = [name for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)}

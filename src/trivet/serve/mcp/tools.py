@@ -1,4 +1,10 @@
-"""The tools an agent has, for any transport: each is a verb of the contract, performed and shown for an agent."""
+"""The tools an agent has, for any transport: each is a verb of the contract, performed and shown for an agent.
+
+The arguments of a tool as an agent is told of them.
+
+A model reads the list of tools in every conversation, so it is short: what is seldom needed stands in one argument,
+`more`, with a phrase for each. Bounds are left out; the server checks them, and its refusal names them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +20,9 @@ from trivet.contract import (
     Edit,
     LinkRequest,
     LinksRequest,
+    Parameters,
     Request,
+    Tool,
     UnlinkRequest,
     Verb,
     check,
@@ -23,7 +31,6 @@ from trivet.contract import (
 from trivet.contract.verbs import LinkEnds
 from trivet.errors import InvalidInput
 from trivet.serve.mcp import results, text
-from trivet.serve.mcp.marked import marked
 from trivet.serve.mcp.result_types import (
     NOTICE,
     Changed,
@@ -37,8 +44,7 @@ from trivet.serve.mcp.result_types import (
     Shape,
     Stored,
 )
-from trivet.serve.mcp.schemas import flat, input_schema
-from trivet.serve.mcp.text import Wrapper
+from trivet.serve.mcp.text import Wrapper, tag_stored_text
 from trivet.settings import CATEGORIES
 from trivet.trivet import Trivet
 
@@ -97,21 +103,23 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
     """Runs a tool. Its request refuses unknown arguments; what it lacks of the verb's keeps its default there."""
-    arguments = flat(arguments)
+    arguments = merge_rare_arguments(arguments)
     if "reveal" in arguments and "reveal" not in tool.request.__struct_fields__:
         raise InvalidInput(REVEAL_REFUSED)
     request = check(tool.request, arguments)
     if not tool.reveals and isinstance(request, Edit) and request.sensitive is False:
         raise InvalidInput(REVEAL_REFUSED)  # it would show the memory, and send it to the embedder
-    result = tool.presenter.act(memory, _whole(tool, request))
+    result = tool.presenter.act(memory, _verb_request(tool, request))
     wrapper = Wrapper()
-    return Reply(structured=marked(msgspec.to_builtins(result), wrapper), text=tool.presenter.text(result, wrapper))
+    return Reply(
+        structured=tag_stored_text(msgspec.to_builtins(result), wrapper), text=tool.presenter.text(result, wrapper)
+    )
 
 
 def agent_tools(reveal: bool = False, categories: Sequence[str] = CATEGORIES) -> dict[str, AgentTool]:
     """The tools by name. Without `reveal` none of them can show what is sensitive, or make it less so."""
     tools = [_tool(verb, reveal, tuple(categories)) for verb in VERBS.values() if verb.tool]
-    return {tool.name: tool for tool in sorted(tools, key=_place)}
+    return {tool.name: tool for tool in sorted(tools, key=_tool_order)}
 
 
 def _tool(verb: Verb, reveal: bool, categories: tuple[str, ...]) -> AgentTool:
@@ -130,7 +138,7 @@ def _tool(verb: Verb, reveal: bool, categories: tuple[str, ...]) -> AgentTool:
     )
 
 
-def _place(tool: AgentTool) -> int:
+def _tool_order(tool: AgentTool) -> int:
     """In the order of the presenters; what has none comes last."""
     names = list(PRESENTERS)
     return names.index(tool.verb.name) if tool.verb.name in names else len(names)
@@ -153,7 +161,7 @@ def _without(request: type[Request[Any]], name: str) -> type[Request[Any]]:
     return cast(type[Request[Any]], smaller)
 
 
-def _whole(tool: AgentTool, request: Request[Any]) -> Request[Any]:
+def _verb_request(tool: AgentTool, request: Request[Any]) -> Request[Any]:
     """The verb's own request, of values that are checked already."""
     whole = tool.presenter.request or tool.verb.request
     if isinstance(request, whole):
@@ -186,7 +194,7 @@ def _link(memory: Trivet, request: LinkOrUnlink) -> Linked:
     return Linked(status=status, source=ends.source, kind=ends.kind, target=ends.target)
 
 
-def _shown(shape: Callable[[Any], Any]) -> Callable[[Trivet, Any], Any]:
+def _performed(shape: Callable[[Any], Any]) -> Callable[[Trivet, Any], Any]:
     return lambda memory, request: shape(memory.perform(request))
 
 
@@ -196,19 +204,94 @@ def _plain_text(result: Plain, wrapper: Wrapper) -> str:
 
 PLAIN = Presenter(
     result=Plain,
-    act=_shown(lambda result: Plain(notice=NOTICE, result=msgspec.to_builtins(result))),
+    act=_performed(lambda result: Plain(notice=NOTICE, result=msgspec.to_builtins(result))),
     text=_plain_text,
 )
 # In the order in which an agent sees them.
 PRESENTERS: Mapping[str, Presenter] = {
-    "remember": Presenter(result=Stored, act=_shown(results.stored), text=text.stored_text),
+    "remember": Presenter(result=Stored, act=_performed(results.stored), text=text.stored_text),
     "recall": Presenter(result=Recalled, act=_recall, text=text.recalled_text),
     "get": Presenter(result=Got, act=_get, text=text.got_text),
-    "list": Presenter(result=Listed, act=_shown(results.listed), text=text.listed_text),
-    "edit": Presenter(result=Changed, act=_shown(results.changed), text=text.changed_text),
+    "list": Presenter(result=Listed, act=_performed(results.listed), text=text.listed_text),
+    "edit": Presenter(result=Changed, act=_performed(results.changed), text=text.changed_text),
     "forget": Presenter(result=Changed, act=_delete, text=text.changed_text),
     "link": Presenter(result=Linked, act=_link, text=text.linked_text, request=LinkOrUnlink),
     "why_not": Presenter(result=Explained, act=_explain, text=text.explained_text),
-    "feedback": Presenter(result=Judged, act=_shown(results.judged), text=text.judged_text),
-    "stats": Presenter(result=Counted, act=_shown(results.counted), text=text.counted_text),
+    "feedback": Presenter(result=Judged, act=_performed(results.judged), text=text.judged_text),
+    "stats": Presenter(result=Counted, act=_performed(results.counted), text=text.counted_text),
 }
+
+
+MORE = "more"
+Schema = dict[str, Any]
+# What the server checks anyway.
+_BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern", "title")
+# A default that says no more than that the argument may be left out.
+_NO_DEFAULT: tuple[Any, ...] = (None, [], (), False)
+
+
+def input_schema(request: type[Parameters], tool: Tool, categories: Sequence[str]) -> Schema:
+    """What must be given comes first, for a reader in a hurry, and `more` last."""
+    whole = json_schema(request)
+    required = whole.get("required", [])
+    shown = {name: _simplified(field) for name, field in whole["properties"].items() if name not in tool.rare}
+    names = sorted(shown, key=lambda name: name not in required)
+    properties = {name: shown[name] for name in names}
+    for name in tool.described_elsewhere:
+        properties.get(name, {}).pop("description", None)
+    _name_categories(properties, categories)
+    if rare := [name for name in whole["properties"] if name in tool.rare]:
+        properties[MORE] = {"type": "object", "description": _rare_description(whole["properties"], rare, tool)}
+    schema: Schema = {"type": "object", "properties": properties}
+    return {**schema, "required": required} if required else schema
+
+
+def merge_rare_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the contract has them: those inside `more` beside the others."""
+    given = dict(arguments)
+    more = given.pop(MORE, None)
+    if more is None:
+        return given
+    if not isinstance(more, Mapping):
+        raise InvalidInput(f'{MORE}: an object of further arguments is expected, such as {{"sort": "recency"}}.')
+    if twice := sorted(set(given) & set(more)):
+        raise InvalidInput(f"{', '.join(twice)}: given twice, once inside {MORE}. Give it once.")
+    return {**given, **more}
+
+
+def _simplified(field: Schema) -> Schema:
+    """Without bounds, and without "or null": an argument can be left out instead."""
+    options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
+    kept = {**options[0], **field} if len(options) == 1 else dict(field)
+    kept = {name: value for name, value in kept.items() if name not in (*_BOUNDS, "anyOf")}
+    if kept.get("default") in _NO_DEFAULT:
+        kept.pop("default", None)
+    if "enum" in kept:  # whose values stand beside it
+        kept.pop("description", None)
+    if isinstance(items := kept.get("items"), dict):
+        kept["items"] = {name: value for name, value in _simplified(items).items() if name != "description"}
+    return kept
+
+
+def _name_categories(properties: Schema, categories: Sequence[str]) -> None:
+    field = properties.get("category")
+    if field and categories and "description" in field and field["type"] == "string":
+        field["description"] = f"One of {', '.join(categories)}."
+
+
+def _rare_description(fields: Mapping[str, Schema], rare: Sequence[str], tool: Tool) -> str:
+    """A phrase for each, as the contract has it; where another tool tells it, the name alone."""
+    told = [_phrase(name, fields[name]) for name in rare if name not in tool.described_elsewhere]
+    names = [name for name in rare if name in tool.described_elsewhere]
+    text = f"Seldom needed. {' '.join(told)}".strip()
+    return f"{text} {tool.elsewhere}: {', '.join(names)}.".strip() if names else text
+
+
+def _phrase(name: str, field: Schema) -> str:
+    """The name, its type where it is no text, and the first clause of what the contract says of it."""
+    short = _simplified(field)
+    one = short.get("items", short)
+    kind = "|".join(one.get("enum", ())) or one.get("type", "")
+    kind = f"list of {kind}" if one is not short else kind
+    text = str(field.get("description") or short.get("description", "")).partition(";")[0].rstrip(".")
+    return f"{name}: {text}." if kind == "string" else f"{name} ({kind}): {text}."

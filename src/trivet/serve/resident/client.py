@@ -1,113 +1,216 @@
-"""What stands behind a memory while the resident process runs; when it goes, the store is opened here instead."""
+"""A memory through the resident process where it runs and the settings allow, else straight from its store.
+
+What stands behind a memory while the resident process runs; when it goes, the store is opened here instead.
+
+Asking the resident process for the page over a store.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import select
+import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from trivet import __version__
 from trivet.contract import Purge, Remember, Request, Verb, verb_of
-from trivet.errors import NotFound, StoreError, UnknownFate
-from trivet.serve.resident import calls
-from trivet.serve.resident.hook_client import Gone, LeftInTheMiddle, ask
-from trivet.settings import Settings
+from trivet.errors import NotFound, StoreError, TrivetError, UnknownFate
+from trivet.models.embed.registry import open_soon
+from trivet.serve.resident import protocol as calls
+from trivet.serve.resident.hook_client import ConnectionLost, ResidentUnavailable, ask
+from trivet.serve.resident.protocol import (
+    END,
+    LOG,
+    PAGE,
+    STATUS,
+    SUPPORTED,
+    PageCall,
+    ensure_socket_folder,
+    lock_holder,
+    socket_file,
+    with_absolute_path,
+)
+from trivet.settings import Settings, load_settings
+from trivet.settings.locations import check_exists, is_server
 from trivet.trivet import Trivet
 from trivet.types import Imported, Progress, Purged, Remembered
 
 if TYPE_CHECKING:
     from trivet.memory.engine import Engine
 
+
+logger = logging.getLogger("trivet.serve.resident")
+
+# How long its start may take before the caller goes on without it.
+START_SECONDS = 20.0
+POLL_SECONDS = 0.05
+
+
+def open_memory(path: str | None = None, *, create: bool = True, model_soon: bool = False, **overrides: Any) -> Trivet:
+    """As Trivet.open, for programs of this user: the command line and MCP on standard input and output.
+
+    `model_soon`: the embedder is going to be asked. Where no other process does that, it is opened beside the rest.
+    """
+    settings = load_settings(path=path, **overrides)
+    if not create:
+        check_exists(settings)
+    if SUPPORTED and settings.resident != "off" and not is_server(settings.path):
+        if settings.resident == "always":
+            start_resident(settings)
+        if socket_file().exists():
+            return Trivet.through(ResidentStore(with_absolute_path(settings, Path.cwd())))
+    if model_soon and not is_server(settings.path):
+        open_soon(settings.embedder)
+    return Trivet.open(settings=settings)
+
+
+def is_warm(memory: Trivet) -> bool:
+    """Whether the resident process does its work."""
+    return isinstance(memory.remote, ResidentStore) and memory.remote.warm
+
+
+def is_running(seconds: float = 5.0) -> bool:
+    """Whether the resident process runs and speaks."""
+    try:
+        ask(os.environb, (STATUS,), seconds)
+    except ResidentUnavailable:
+        return False
+    return True
+
+
+def start_resident(settings: Settings, seconds: float = START_SECONDS) -> bool:
+    """Starts it unless it runs, and waits until it answers. False: it did not come up in time, or at all."""
+    try:
+        if lock_holder() is None:
+            _launch(with_absolute_path(settings, Path.cwd()), seconds)
+    except (TrivetError, OSError) as error:
+        logger.warning("The resident process cannot be started, and is done without: %s", error)
+        return False
+    limit = time.monotonic() + seconds
+    while lock_holder() is not None and time.monotonic() < limit:
+        if is_running():
+            return True
+        time.sleep(POLL_SECONDS)  # another process is just starting it
+    return is_running()
+
+
+def _launch(settings: Settings, seconds: float) -> None:
+    """In a session of its own and without a terminal: it outlives the program that needed it first."""
+    log = os.fsencode(ensure_socket_folder() / LOG)
+    hears, says = os.pipe()
+    try:
+        os.set_inheritable(says, True)
+        words = [sys.executable, "-P", "-m", "trivet.cli", "up", "--ready", str(says), "--path", settings.path]
+        os.posix_spawn(
+            sys.executable,
+            words,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+            ],
+            setsid=True,
+        )
+    finally:
+        os.close(says)
+    select.select([hears], [], [], seconds)  # it says that it is ready, or closes its end by ending
+    os.close(hears)
+
+
 T = TypeVar("T")
 
 # A process that says nothing for so long hangs. The call is done here then; what was written already stays as it is.
-PATIENCE_SECONDS = 20.0
-END = b"end"
-BEGUN = "The resident process had begun with it and went: it is not known whether the write was done."
+CALL_TIMEOUT_SECONDS = 20.0
+FATE_UNKNOWN = "The resident process had begun with it and went: it is not known whether the write was done."
 
 
-class Resident:
+class ResidentStore:
     """Asks the resident process what it can be asked, and does the rest, and all of it once that is gone, itself."""
 
     address = None  # it is this user's own store, not a server's
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._own: Trivet | None = None
+        self._opened_locally: Trivet | None = None
         self._opening = threading.Lock()
 
     @property
     def warm(self) -> bool:
         """Whether the process still does the work."""
-        return self._own is None
+        return self._opened_locally is None
 
     def perform(self, request: Request[T]) -> T:
         verb = verb_of(request)
-        if self._own is not None or not calls.can_be_asked(verb):
-            return self._opened().perform(request)
-        asked = calls.repeatable(request)
+        if self._opened_locally is not None or not calls.is_forwardable(verb):
+            return self._local_store().perform(request)
+        asked = calls.with_client_id(request)
         call = calls.call_of(self.settings, asked)
         try:
             answer: T = self._ask(verb, msgspec.json.encode(call))
-        except Gone as gone:
-            answer = self._again(verb, asked, call, left=isinstance(gone, LeftInTheMiddle))
+        except ResidentUnavailable as gone:
+            answer = self._retry_locally(verb, asked, call, left=isinstance(gone, ConnectionLost))
             if isinstance(answer, Remembered) and asked is not request:  # its id was made here, so it is ours
                 answer = msgspec.structs.replace(answer, status="stored")
         return answer
 
     def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
-        return self._opened().remember_many(memories)
+        return self._local_store().remember_many(memories)
 
     def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
-        return self._opened().diff(id, older, newer, reveal=reveal)
+        return self._local_store().diff(id, older, newer, reveal=reveal)
 
     def export(self, include_sensitive: bool) -> Iterator[str]:
-        return self._opened().export(include_sensitive=include_sensitive)
+        return self._local_store().export(include_sensitive=include_sensitive)
 
     def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported:
-        return self._opened().import_(lines, progress=progress)
+        return self._local_store().import_(lines, progress=progress)
 
     def engine(self) -> Engine:
-        return self._opened().engine
+        return self._local_store().engine
 
     def close(self) -> None:
-        if self._own is not None:
-            self._own.close()
+        if self._opened_locally is not None:
+            self._opened_locally.close()
 
     def _ask(self, verb: Verb, message: bytes) -> Any:
         parts = (calls.CALL, __version__.encode(), message)
-        status, body, *_ = ask(os.environb, parts, PATIENCE_SECONDS)
+        status, body, *_ = ask(os.environb, parts, CALL_TIMEOUT_SECONDS)
         if status == calls.ERROR:
             raise calls.error_of(body)
-        if status == calls.OLD and is_older(body.decode()):
-            ask(os.environb, (END,), PATIENCE_SECONDS)
+        if status == calls.VERSION_MISMATCH and is_older(body.decode()):
+            ask(os.environb, (END,), CALL_TIMEOUT_SECONDS)
         if status != calls.OK:
-            raise Gone(body.decode(errors="replace"))
+            raise ResidentUnavailable(body.decode(errors="replace"))
         return calls.result_of(verb, body)
 
-    def _again(self, verb: Verb, asked: Request[Any], call: calls.Call, left: bool) -> Any:
+    def _retry_locally(self, verb: Verb, asked: Request[Any], call: calls.Call, left: bool) -> Any:
         """How far the process came is not known. A write that acts once finds its answer in the store, if it was done;
         what else may be done twice without harm."""
         try:
-            own = self._opened()
+            own = self._local_store()
             return calls.result_of(verb, calls.perform(own, call)) if call.once else own.perform(asked)
         except NotFound:
             if left and isinstance(asked, Purge):  # done already: there is nothing left to do
-                return Purged(id=asked.id, pending=self._opened().engine.store.upkeep.pending_erasure())
+                return Purged(id=asked.id, pending=self._local_store().engine.store.upkeep.pending_erasure())
             raise
         except StoreError as error:
             if left and not verb.read_only:
-                raise UnknownFate(f"{error} {BEGUN}") from error
+                raise UnknownFate(f"{error} {FATE_UNKNOWN}") from error
             raise
 
-    def _opened(self) -> Trivet:
+    def _local_store(self) -> Trivet:
         with self._opening:
-            if self._own is None:
-                self._own = Trivet.open(settings=self.settings)
-            return self._own
+            if self._opened_locally is None:
+                self._opened_locally = Trivet.open(settings=self.settings)
+            return self._opened_locally
 
 
 def is_older(version: str) -> bool:
@@ -117,3 +220,35 @@ def is_older(version: str) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+# It may have to open the store and load a model first.
+PAGE_TIMEOUT_SECONDS = 60.0
+MAY_START = ("hooks", "always")
+
+
+def page_link(settings: Settings) -> str | None:
+    """An address that opens the page signed in, from the resident process; None where the caller has to serve it.
+
+    The process is started where the settings let hooks start it.
+    """
+    if not SUPPORTED or settings.resident == "off":
+        return None
+    if settings.resident in MAY_START and not start_resident(settings):
+        return None
+    try:
+        return _asked(with_absolute_path(settings, Path.cwd()))
+    except ResidentUnavailable:
+        return None
+
+
+def _asked(settings: Settings, again: bool = True) -> str | None:
+    call = PageCall(settings, calls.call_environment(settings, os.environ))
+    parts = (PAGE, __version__.encode(), msgspec.json.encode(call))
+    status, body, *_ = ask(os.environb, parts, PAGE_TIMEOUT_SECONDS)
+    if status == calls.ERROR:
+        raise calls.error_of(body)
+    if status == calls.VERSION_MISMATCH and is_older(body.decode()) and again:
+        ask(os.environb, (END,), PAGE_TIMEOUT_SECONDS)  # it makes room for one of this version
+        return _asked(settings, again=False) if settings.resident in MAY_START and start_resident(settings) else None
+    return body.decode() if status == calls.OK else None

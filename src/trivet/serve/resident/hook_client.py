@@ -26,23 +26,23 @@ if sys.platform != "win32":  # there, without unix sockets, no resident process 
 PROTOCOL = b"1"
 LENGTH_BYTES = 4
 # The longest message either way. A longer prompt is no question to a memory.
-MOST_BYTES = 32 * 2**20
+MAX_MESSAGE_BYTES = 32 * 2**20
 CHUNK_BYTES = 2**20
 # What a unix socket's address holds on every system.
-LONGEST_PATH = 100
+MAX_SOCKET_PATH = 100
 TIME_LIMIT_MS = 3_000
 # Moments at which the agent's program ends and waits for nobody: the work is handed on, and the hook returns.
-AT_ONCE = ("end", "session-end")
-HAND_ON_SECONDS = 0.5
+HAND_OFF_EVENTS = ("end", "session-end")
+HAND_OFF_SECONDS = 0.5
 # The file of failures is put aside when it is longer; one before it is kept.
-NOTED_BYTES = 64 * 1024
+MAX_FAILURE_LOG_BYTES = 64 * 1024
 
 
-class Gone(Exception):
+class ResidentUnavailable(Exception):
     """The resident process is not there, or left in the middle."""
 
 
-class LeftInTheMiddle(Gone):
+class ConnectionLost(ResidentUnavailable):
     """It had the message, and left before it answered: it may have done what it was asked."""
 
 
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     environment: Environment = {}
     try:
         if sys.platform == "win32":
-            _print(_alone(arguments, sys.stdin.buffer.read(), "there is none on this system", []))
+            _print(_run_locally(arguments, sys.stdin.buffer.read(), "there is none on this system", []))
             return 0
         environment = posix.environ
         child: list[int] = []
@@ -58,25 +58,25 @@ def main(arguments: list[str]) -> int:
         given = _read(lambda: posix.read(0, CHUNK_BYTES))
         _print(_answer(environment, arguments, given, child))
     except Exception as error:  # noqa: BLE001 - a hook that fails must not stand in the way of the prompt
-        note(environment, arguments, f"{type(error).__name__}: {error}")
+        log_failure(environment, arguments, f"{type(error).__name__}: {error}")
     return 0
 
 
 def _answer(environment: Environment, arguments: list[str], given: bytes, child: list[int]) -> bytes:
-    if arguments[:1] and arguments[0] in AT_ONCE:
-        return _hand_on(environment, arguments, given)
+    if arguments[:1] and arguments[0] in HAND_OFF_EVENTS:
+        return _hand_off(environment, arguments, given)
     try:
         return hook(environment, arguments, given)
-    except Gone as gone:
-        return _alone(arguments, given, str(gone), child)
+    except ResidentUnavailable as gone:
+        return _run_locally(arguments, given, str(gone), child)
 
 
-def _hand_on(environment: Environment, arguments: list[str], given: bytes) -> bytes:
+def _hand_off(environment: Environment, arguments: list[str], given: bytes) -> bytes:
     """To the resident process if it answers at once, else to a process that nobody waits for."""
     try:
-        return hook(environment, arguments, given, HAND_ON_SECONDS)
-    except Gone:
-        process = _started(arguments)
+        return hook(environment, arguments, given, HAND_OFF_SECONDS)
+    except ResidentUnavailable:
+        process = _spawn_local(arguments)
         if process.stdin is not None:
             process.stdin.write(given)
             process.stdin.close()
@@ -90,7 +90,7 @@ def hook(environment: Environment, arguments: list[str], given: bytes, seconds: 
     message = (b"hook", PROTOCOL, variables, posix.getcwdb(), typed, given)
     status, answer, *_ = ask(environment, message, seconds)
     if status != b"ok":
-        raise Gone(answer.decode(errors="replace"))
+        raise ResidentUnavailable(answer.decode(errors="replace"))
     return answer
 
 
@@ -98,10 +98,10 @@ def ask(environment: Environment, parts: Iterable[bytes], seconds: float | None 
     """Sends one message and returns the parts of the answer."""
     connection = connect(socket_path(environment), seconds)
     try:
-        connection.sendall(packed(parts))
-        return received(connection)
+        connection.sendall(pack(parts))
+        return receive(connection)
     except OSError as error:
-        raise LeftInTheMiddle(f"it left in the middle ({error})") from None
+        raise ConnectionLost(f"it left in the middle ({error})") from None
     finally:
         connection.close()
 
@@ -120,18 +120,18 @@ def connect(path: bytes, seconds: float | None = None) -> _socket.socket:
     try:
         connection.settimeout(seconds)
         connection.connect(path)
-        if peer(connection) not in (None, posix.getuid()):
-            raise Gone("the socket belongs to another user")
+        if peer_user(connection) not in (None, posix.getuid()):
+            raise ResidentUnavailable("the socket belongs to another user")
     except OSError as error:
         connection.close()
-        raise Gone(f"it does not run ({error})") from None
-    except Gone:
+        raise ResidentUnavailable(f"it does not run ({error})") from None
+    except ResidentUnavailable:
         connection.close()
         raise
     return connection
 
 
-def peer(connection: _socket.socket) -> int | None:
+def peer_user(connection: _socket.socket) -> int | None:
     """The user at the other end; None where the system does not tell, and the folder's rights alone must do."""
     if not hasattr(_socket, "SO_PEERCRED"):
         return None
@@ -139,16 +139,16 @@ def peer(connection: _socket.socket) -> int | None:
     return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
-def packed(parts: Iterable[bytes]) -> bytes:
+def pack(parts: Iterable[bytes]) -> bytes:
     """Each part behind its length, and all of it behind its own."""
     body = b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in parts)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
-def received(connection: _socket.socket) -> list[bytes]:
+def receive(connection: _socket.socket) -> list[bytes]:
     length = int.from_bytes(_exactly(connection, LENGTH_BYTES), "big")
-    if length > MOST_BYTES:
-        raise Gone("the message is too long")
+    if length > MAX_MESSAGE_BYTES:
+        raise ResidentUnavailable("the message is too long")
     body, parts, position = _exactly(connection, length), [], 0
     while position < length:
         start = position + LENGTH_BYTES
@@ -157,7 +157,7 @@ def received(connection: _socket.socket) -> list[bytes]:
     return parts
 
 
-def note(environment: Environment, arguments: list[str], reason: str) -> None:
+def log_failure(environment: Environment, arguments: list[str], reason: str) -> None:
     """Counts a failure where `trivet status` finds it. If not even that can be written, nothing can be told."""
     if sys.platform == "win32":
         return
@@ -169,7 +169,7 @@ def note(environment: Environment, arguments: list[str], reason: str) -> None:
         handle = posix.open(file, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o600)
         try:
             posix.write(handle, row.encode(errors="replace"))
-            if posix.fstat(handle).st_size > NOTED_BYTES:
+            if posix.fstat(handle).st_size > MAX_FAILURE_LOG_BYTES:
                 posix.rename(file, file + b".1")
         finally:
             posix.close(handle)
@@ -184,7 +184,7 @@ def _limit_time(environment: Environment, arguments: list[str], child: list[int]
     def give_up(number: int, frame: FrameType | None) -> None:
         for process in child:
             _kill(process)
-        note(environment, arguments, f"no answer within {milliseconds} ms")
+        log_failure(environment, arguments, f"no answer within {milliseconds} ms")
         posix._exit(0)
 
     _signal.signal(_signal.SIGALRM, give_up)
@@ -236,9 +236,9 @@ def _check_folder(folder: bytes) -> None:
     try:
         status = posix.lstat(folder)
     except OSError:
-        raise Gone("it does not run") from None
+        raise ResidentUnavailable("it does not run") from None
     if status.st_uid != posix.getuid() or status.st_mode & 0o077 or (status.st_mode & 0o170000) != 0o040000:
-        raise Gone("the folder of its socket is not this user's alone")
+        raise ResidentUnavailable("the folder of its socket is not this user's alone")
 
 
 def _make_folders(folder: bytes) -> None:
@@ -256,7 +256,7 @@ def _read(read: Callable[[], bytes]) -> bytes:
     while piece := read():
         pieces.append(piece)
         length += len(piece)
-        if length > MOST_BYTES - CHUNK_BYTES:
+        if length > MAX_MESSAGE_BYTES - CHUNK_BYTES:
             raise ValueError("the input is too long")
     return b"".join(pieces)
 
@@ -266,7 +266,7 @@ def _exactly(connection: _socket.socket, length: int) -> bytes:
     while left:
         piece = connection.recv(min(left, CHUNK_BYTES))
         if not piece:
-            raise LeftInTheMiddle("it left in the middle")
+            raise ConnectionLost("it left in the middle")
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)
@@ -282,9 +282,9 @@ def _print(answer: bytes) -> None:
         answer = answer[posix.write(1, answer) :]
 
 
-def _alone(arguments: list[str], given: bytes, reason: str, child: list[int]) -> bytes:
+def _run_locally(arguments: list[str], given: bytes, reason: str, child: list[int]) -> bytes:
     """The same answer from a process that opens the store itself; slower, and it may start the resident process."""
-    process = _started(arguments)
+    process = _spawn_local(arguments)
     child.append(process.pid)
     answer, _ = process.communicate(given)
     if process.returncode:
@@ -292,11 +292,11 @@ def _alone(arguments: list[str], given: bytes, reason: str, child: list[int]) ->
     return answer
 
 
-def _started(arguments: list[str]) -> subprocess.Popen[bytes]:
+def _spawn_local(arguments: list[str]) -> subprocess.Popen[bytes]:
     import subprocess
 
     # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
-    command = [sys.executable, "-P", "-m", "trivet.agents.hooks.without_resident", *arguments]
+    command = [sys.executable, "-P", "-m", "trivet.agents.hooks.answer", *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
 

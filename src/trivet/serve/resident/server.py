@@ -18,18 +18,14 @@ from types import FrameType
 import msgspec
 
 import trivet
-from trivet.decoding import known_type
+from trivet.common.threads import prepared_type
 from trivet.errors import TrivetError
-from trivet.serve.resident import calls, code_calls, hook_client
-from trivet.serve.resident.client import END
-from trivet.serve.resident.code_indexes import CodeIndexes
-from trivet.serve.resident.connect import STATUS
-from trivet.serve.resident.hook_calls import HookCall, from_parts
-from trivet.serve.resident.page_call import PAGE, PageCall
-from trivet.serve.resident.pages import Pages
-from trivet.serve.resident.paths import Lock, socket_file
-from trivet.serve.resident.stores import Stores
-from trivet.serve.resident.syncing import Syncing
+from trivet.serve.resident import code_search as code_calls
+from trivet.serve.resident import hook_client
+from trivet.serve.resident import protocol as calls
+from trivet.serve.resident.open_stores import CodeIndexes, Pages, Stores
+from trivet.serve.resident.protocol import END, PAGE, STATUS, HookCall, Lock, PageCall, hook_call_of, socket_file
+from trivet.serve.resident.sync_worker import SyncWorker
 from trivet.settings import Settings
 from trivet.trivet import Trivet
 
@@ -40,7 +36,7 @@ THREADS = 8
 # A client sends at once what it has; one that does not has died or does not mean it.
 RECEIVE_SECONDS = 10.0
 # How often it looks whether it is idle or too large, besides after each call.
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 END_SECONDS = 15.0
 WAITING_CLIENTS = 64
 # What the process ends with when it grew too large: a service manager starts it anew.
@@ -81,7 +77,7 @@ class Server:
         self._status = 0
         self._wakes, self._wake = socket.socketpair()
         self._wake.setblocking(False)
-        self._code = _code_mark()
+        self._code = _code_stamp()
 
     def run(self, ready: Callable[[], None]) -> int:
         """Serves until its end, and returns the status to exit with."""
@@ -98,7 +94,7 @@ class Server:
     def _run(self, ready: Callable[[], None]) -> int:
         with self._stores.using(self._settings) as memory:
             _warm_up(memory)
-        syncing = Syncing(lambda: self._stores.using(self._settings))
+        syncing = SyncWorker(lambda: self._stores.using(self._settings))
         with _listener() as listener:
             self._set_signals()
             syncing.start()
@@ -120,35 +116,35 @@ class Server:
     def _serve(self, listener: socket.socket) -> None:
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="trivet-resident")
         try:
-            seconds = min(LOOK_SECONDS, self._settings.resident_idle_seconds or LOOK_SECONDS)
+            seconds = min(CHECK_SECONDS, self._settings.resident_idle_seconds or CHECK_SECONDS)
             while True:
                 readable, _, _ = select.select([listener, self._wakes], [], [], seconds)
-                if self._wakes in readable or self._over():
+                if self._wakes in readable or self._should_stop():
                     return
                 if listener in readable:
-                    self._take(listener, threads)
+                    self._accept(listener, threads)
         finally:
             listener.close()
-            _finish(threads)
+            _drain(threads)
 
-    def _take(self, listener: socket.socket, threads: ThreadPoolExecutor) -> None:
+    def _accept(self, listener: socket.socket, threads: ThreadPoolExecutor) -> None:
         connection, _ = listener.accept()
-        if hook_client.peer(connection) not in (None, os.getuid()):
+        if hook_client.peer_user(connection) not in (None, os.getuid()):
             self._count("failed")
             logger.warning("Another user knocked, and was turned away.")
             connection.close()
             return
         with self._lock:
             self._running += 1
-        threads.submit(self._attend, connection)
+        threads.submit(self._serve_connection, connection)
 
-    def _attend(self, connection: socket.socket) -> None:
+    def _serve_connection(self, connection: socket.socket) -> None:
         try:
             with connection:
                 connection.settimeout(RECEIVE_SECONDS)
-                parts = hook_client.received(connection)
-                connection.sendall(hook_client.packed(self._answer(parts)))
-        except (OSError, hook_client.Gone):
+                parts = hook_client.receive(connection)
+                connection.sendall(hook_client.pack(self._answer(parts)))
+        except (OSError, hook_client.ResidentUnavailable):
             self._count("failed")  # the client went away; what it asked for is done or was never asked
         finally:
             with self._lock:
@@ -157,85 +153,85 @@ class Server:
 
     def _answer(self, parts: list[bytes]) -> tuple[bytes, bytes]:
         try:
-            return self._done(parts)
+            return self._dispatch(parts)
         except TrivetError as error:
             return calls.ERROR, calls.failure_of(error)
         except Exception as error:  # one call's failure is told to its caller and ends nothing else
             self._count("failed")
             logger.exception("A call failed")
-            return calls.ALONE, f"it failed ({type(error).__name__})".encode()
+            return calls.DECLINED, f"it failed ({type(error).__name__})".encode()
 
-    def _done(self, parts: list[bytes]) -> tuple[bytes, bytes]:
+    def _dispatch(self, parts: list[bytes]) -> tuple[bytes, bytes]:
         kind = parts[0] if parts else b""
         if kind == STATUS:
-            return calls.OK, msgspec.json.encode(self._told())
+            return calls.OK, msgspec.json.encode(self._status_report())
         if kind == END:
             self.end()
             return calls.OK, b""
         self._count("calls")
         if kind == b"hook" and len(parts) == 6 and parts[1] == hook_client.PROTOCOL:
-            return self._hooked(parts)
+            return self._handle_hook(parts)
         if kind == code_calls.CODE and len(parts) == 3:
-            return self._code_asked(parts[1].decode(errors="replace"), parts[2])
+            return self._handle_code(parts[1].decode(errors="replace"), parts[2])
         if kind == PAGE and len(parts) == 3:
-            return self._page_asked(parts[1].decode(errors="replace"), parts[2])
+            return self._handle_page(parts[1].decode(errors="replace"), parts[2])
         if kind == calls.CALL and len(parts) == 3:
-            return self._called(parts[1].decode(), parts[2])
-        return calls.ALONE, b"it does not understand"
+            return self._handle_call(parts[1].decode(), parts[2])
+        return calls.DECLINED, b"it does not understand"
 
-    def _called(self, version: str, message: bytes) -> tuple[bytes, bytes]:
+    def _handle_call(self, version: str, message: bytes) -> tuple[bytes, bytes]:
         if version != trivet.__version__:
-            return calls.OLD, trivet.__version__.encode()
-        call = msgspec.json.decode(message, type=known_type(calls.Call))
-        if call.surroundings != calls.surroundings(call.settings, os.environ):
-            return calls.ALONE, b"its surroundings are others"
+            return calls.VERSION_MISMATCH, trivet.__version__.encode()
+        call = msgspec.json.decode(message, type=prepared_type(calls.Call))
+        if call.environment != calls.call_environment(call.settings, os.environ):
+            return calls.DECLINED, b"its surroundings are others"
         with self._stores.using(call.settings) as memory:
             body = calls.perform(memory, call)
-        if len(body) > hook_client.MOST_BYTES - 1024:
-            return calls.ALONE, b"the answer is too long to send"
+        if len(body) > hook_client.MAX_MESSAGE_BYTES - 1024:
+            return calls.DECLINED, b"the answer is too long to send"
         return calls.OK, body
 
-    def _code_asked(self, version: str, message: bytes) -> tuple[bytes, bytes]:
+    def _handle_code(self, version: str, message: bytes) -> tuple[bytes, bytes]:
         if version != trivet.__version__:
-            return calls.OLD, trivet.__version__.encode()
+            return calls.VERSION_MISMATCH, trivet.__version__.encode()
         call = msgspec.json.decode(message, type=code_calls.CodeCall)
-        if call.surroundings != code_calls.surroundings(os.environ):
-            return calls.ALONE, b"its surroundings are others"
+        if call.environment != code_calls.index_environment(os.environ):
+            return calls.DECLINED, b"its surroundings are others"
         if call.question is None:
             self._code_indexes.open_soon(call.folder)
             return calls.OK, b""
         found = self._code_indexes.answer(call.folder, call.question)
         if found is None:
-            return calls.ALONE, b"the index of this folder is not open"
+            return calls.DECLINED, b"the index of this folder is not open"
         return calls.OK, msgspec.json.encode(found)
 
-    def _page_asked(self, version: str, message: bytes) -> tuple[bytes, bytes]:
+    def _handle_page(self, version: str, message: bytes) -> tuple[bytes, bytes]:
         if version != trivet.__version__:
-            return calls.OLD, trivet.__version__.encode()
+            return calls.VERSION_MISMATCH, trivet.__version__.encode()
         call = msgspec.json.decode(message, type=PageCall)
-        if call.surroundings != calls.surroundings(call.settings, os.environ):
-            return calls.ALONE, b"its surroundings are others"
+        if call.environment != calls.call_environment(call.settings, os.environ):
+            return calls.DECLINED, b"its surroundings are others"
         return calls.OK, self._pages.link(call.settings).encode()
 
-    def _hooked(self, parts: list[bytes]) -> tuple[bytes, bytes]:
+    def _handle_hook(self, parts: list[bytes]) -> tuple[bytes, bytes]:
         """A hook's failure is noted, and answered with nothing."""
-        call = msgspec.structs.replace(from_parts(parts[2:]), code=self._code_indexes.offer)
+        call = msgspec.structs.replace(hook_call_of(parts[2:]), code=self._code_indexes.offer)
         settings = call.settings
-        same = calls.surroundings(settings, call.environment) == calls.surroundings(settings, os.environ)
+        same = calls.call_environment(settings, call.environment) == calls.call_environment(settings, os.environ)
         if settings.resident == "off" or not same:
-            return calls.ALONE, b"its settings are others"
+            return calls.DECLINED, b"its settings are others"
         try:
             with self._stores.using(settings) as memory:
                 answer = self._hook(memory, call)
         except Exception as error:  # noqa: BLE001 - noted where `trivet status` counts it
             variables = {os.fsencode(name): os.fsencode(value) for name, value in call.environment.items()}
-            hook_client.note(variables, [call.moment], f"{type(error).__name__}: {error}")
+            hook_client.log_failure(variables, [call.moment], f"{type(error).__name__}: {error}")
             self._count(f"{call.moment} failed", self._hooks)
             return calls.OK, b""
         self._count(f"{call.moment} {'answered' if answer else 'silent'}", self._hooks)
         return calls.OK, answer
 
-    def _over(self) -> bool:
+    def _should_stop(self) -> bool:
         """Whether it is time to go by itself: idle, too large, or upgraded, so that what is on disk is not what runs.
 
         Whoever is knocking is turned away then, and does without.
@@ -249,9 +245,9 @@ class Server:
             logger.warning("More than %s MB of memory are in use; ending.", self._settings.resident_memory_mb)
             self._status = TOO_LARGE
             return True
-        return bool(limit and idle > limit) or _code_mark() != self._code
+        return bool(limit and idle > limit) or _code_stamp() != self._code
 
-    def _told(self) -> Status:
+    def _status_report(self) -> Status:
         moment = time.monotonic()
         return Status(
             pid=os.getpid(),
@@ -323,7 +319,7 @@ def _warm_up(memory: Trivet) -> None:
         memory.engine.embedding.probe()
 
 
-def _finish(threads: ThreadPoolExecutor) -> None:
+def _drain(threads: ThreadPoolExecutor) -> None:
     """What was accepted is answered, within a limit: one that hangs must not keep the process for ever."""
     done = threading.Thread(target=threads.shutdown, name="trivet-ending", daemon=True)
     done.start()
@@ -334,7 +330,7 @@ def _finish(threads: ThreadPoolExecutor) -> None:
         os._exit(1)
 
 
-def _code_mark() -> tuple[int, int]:
+def _code_stamp() -> tuple[int, int]:
     """Changes when another version is installed over this one."""
     try:
         status = Path(trivet.__file__).stat()

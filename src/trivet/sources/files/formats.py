@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from trivet.sources.files.conversations import (
+    conversations_in,
+    first_object,
+    is_claude_code,
+    is_codex,
+    read_chats,
+    read_claude_code,
+    read_codex,
+)
+from trivet.sources.files.markdown import AGENT_FILES, LONGEST_TITLE, read_agent_file, read_markdown
 from trivet.sources.files.parts import About, Part, cuts, pieces
-from trivet.sources.files.readers.chat_exports import conversations_in, read_chats
-from trivet.sources.files.readers.claude_code import is_claude_code, read_claude_code
-from trivet.sources.files.readers.codex import is_codex, read_codex
-from trivet.sources.files.readers.conversations import first_object
-from trivet.sources.files.readers.markdown import AGENT_FILES, LONGEST_TITLE, read_agent_file, read_markdown
 
 Read = Callable[[str, str], Iterator[Part]]
 

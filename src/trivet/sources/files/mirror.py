@@ -12,16 +12,22 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.decoding import known_type
+from trivet.common.files import private_folder
+from trivet.common.threads import prepared_type
 from trivet.errors import InvalidInput, StoreError
-from trivet.memory.export_format import LastLine, LinkLine, MemoryLine
-from trivet.private_folder import private_folder
-from trivet.sources.files.front_matter import split_front_matter, text_of
-from trivet.sources.files.mirror_format import is_as_written, is_mirror, says_the_same, written
-from trivet.sources.files.walk import NOT_NOTES, list_files, read_text
+from trivet.memory.admin.export import Footer, LinkLine, MemoryLine
+from trivet.sources.files.front_matter import (
+    is_mirror,
+    is_unmodified,
+    same_memory,
+    split_front_matter,
+    text_of,
+    written,
+)
+from trivet.sources.files.vault import NOT_NOTES, list_files, read_text
 from trivet.types import Link, Memory
 
-LONGEST_NAME = 60
+MAX_FILE_NAME = 60
 _NOT_IN_NAME = re.compile(r"[^\w]+")
 
 Write = Callable[[Path, str], object]
@@ -70,7 +76,7 @@ def _update(
         if old is not None and old.text == text:
             done["unchanged"] += 1
             continue
-        if old is not None and not old.as_written and not says_the_same(old.text, text):
+        if old is not None and not old.as_written and not same_memory(old.text, text):
             left.append(old.path)
             continue
         name = old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
@@ -96,13 +102,13 @@ def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]], 
     links: dict[str, list[Link]] = defaultdict(list)
     for row in lines:
         if row.startswith('{"memory"'):
-            memory = msgspec.json.decode(row, type=known_type(MemoryLine)).memory
+            memory = msgspec.json.decode(row, type=prepared_type(MemoryLine)).memory
             memories += [memory] if memory.state != "deleted" else []
         elif row.startswith('{"link"'):
-            link = msgspec.json.decode(row, type=known_type(LinkLine)).link
+            link = msgspec.json.decode(row, type=prepared_type(LinkLine)).link
             links[link.source].append(link)
         elif row.startswith('{"trivet_export_end"'):
-            whole = not msgspec.json.decode(row, type=known_type(LastLine)).unreadable
+            whole = not msgspec.json.decode(row, type=prepared_type(Footer)).unreadable
     return memories, links, whole
 
 
@@ -120,7 +126,7 @@ def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:
         except InvalidInput:  # not ours; its path stays in use
             continue
         if is_mirror(front):
-            found[text_of(front["id"])] = MirrorFile(file.path, text, is_as_written(text))
+            found[text_of(front["id"])] = MirrorFile(file.path, text, is_unmodified(text))
     return found, used_paths
 
 
@@ -137,8 +143,8 @@ def _suits(path: str, memory: Memory) -> bool:
 
 
 def _stem(memory: Memory) -> str:
-    words = _NOT_IN_NAME.sub("-", (memory.title or memory.content)[:LONGEST_NAME].lower()).strip("-_")
-    return words.encode()[: LONGEST_NAME * 2].decode(errors="ignore") or "memory"
+    words = _NOT_IN_NAME.sub("-", (memory.title or memory.content)[:MAX_FILE_NAME].lower()).strip("-_")
+    return words.encode()[: MAX_FILE_NAME * 2].decode(errors="ignore") or "memory"
 
 
 def _folder(memory: Memory) -> str:

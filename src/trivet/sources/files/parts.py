@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trivet.secrets.private import open_marks
+from trivet.secrets.masking import open_private_tags
 
 
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,20 +81,20 @@ class Ingested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Below the most that a memory holds, since placeholders may be longer than the secrets they replace.
-MOST_BYTES = 24 * 1024
+MAX_PART_BYTES = 24 * 1024
 _SEAMS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"\s"))
 
 
-def pieces(text: str, most: int = MOST_BYTES) -> Iterator[str]:
+def pieces(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
     """As `cuts`, with private marks repeated so that a private part is private in every piece."""
     depth = 0
     for piece in cuts(text, most):
         marked = "<private>" * depth + piece
         yield marked
-        depth = open_marks(marked)
+        depth = open_private_tags(marked)
 
 
-def cuts(text: str, most: int = MOST_BYTES) -> Iterator[str]:
+def cuts(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
     """The text in pieces of at most so many bytes of UTF-8, without blank space around them; none is empty."""
     rest = text.strip()
     while len(rest.encode()) > most:

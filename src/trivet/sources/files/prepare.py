@@ -1,24 +1,136 @@
-"""From a reader's parts to prepared ones: options applied, fields checked, digests for the ledger."""
+"""Which memory a part of a file is: the one with the same content, else the one in the same place, else a new one.
+
+From a reader's parts to prepared ones: options applied, fields checked, digests for the ledger.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from trivet.clock import parse_time
+from trivet.common.clock import parse_time
 from trivet.errors import InvalidInput
 from trivet.memory.engine import Engine
 from trivet.sources.files.formats import FORMATS, Format, format_of
-from trivet.sources.files.matching import PreparedPart
 from trivet.sources.files.parts import Options, Part
-from trivet.sources.files.walk import TextFile
+from trivet.sources.files.vault import TextFile
+from trivet.store.records import VaultPart
 
-MOST_TAGS = 50
+_VAULTS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-vault")
+
+
+class PreparedPart(msgspec.Struct, frozen=True):
+    """A part with what the ledger keeps of it; the digests are of its content, and of content and fields."""
+
+    part: Part
+    place: str
+    content_digest: str
+    whole_digest: str
+    about: str
+
+
+class Match(msgspec.Struct, frozen=True):
+    prepared: PreparedPart
+    known: VaultPart | None
+
+
+class UnmatchedParts:
+    """Known parts that have not been found in a file yet. Each can be taken once."""
+
+    def __init__(self, parts: Iterable[VaultPart] = ()) -> None:
+        self._parts: dict[str, VaultPart] = {}
+        self._by_content: dict[str, list[str]] = defaultdict(list)
+        self._by_place: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self.add(parts)
+
+    def add(self, parts: Iterable[VaultPart]) -> None:
+        for part in parts:
+            if not part.said:  # purged by a person: it must not come back
+                continue
+            self._parts[part.id] = part
+            self._by_content[part.content].append(part.id)
+            self._by_place[part.path, part.place].append(part.id)
+
+    def take(self, id: str | None) -> VaultPart | None:
+        return self._parts.pop(id, None) if id else None
+
+    def take_content(self, digest: str) -> VaultPart | None:
+        return self._take_first(self._by_content.get(digest, []))
+
+    def take_place(self, path: str, place: str, content: str | None = None) -> VaultPart | None:
+        """The part in a place; with `content`, only if its digest is the same."""
+        ids = self._by_place.get((path, place), [])
+        return self._take_first([id for id in ids if content is None or self._has_content(id, content)])
+
+    @property
+    def left(self) -> tuple[VaultPart, ...]:
+        return tuple(self._parts.values())
+
+    def _has_content(self, id: str, content: str) -> bool:
+        return id in self._parts and self._parts[id].content == content
+
+    def _take_first(self, ids: Sequence[str]) -> VaultPart | None:
+        return next((part for id in ids if (part := self.take(id))), None)
+
+
+def match_within(
+    path: str, prepared: Sequence[PreparedPart], known: Sequence[VaultPart]
+) -> tuple[list[Match], tuple[VaultPart, ...]]:
+    """Matches the parts of a file with those it had before; also returns the known parts without a match.
+
+    Content counts before place: a list item inserted before others must not rename them all.
+    """
+    unmatched = UnmatchedParts(known)
+    matches = [
+        Match(one, _named(one, unmatched) or unmatched.take_place(path, one.place, one.content_digest))
+        for one in prepared
+    ]
+    matches = _completed(matches, lambda one: _by_content(one, unmatched))
+    return _completed(matches, lambda one: _by_place(one, path, unmatched)), unmatched.left
+
+
+def match_moved(matches: Sequence[Match], unmatched: UnmatchedParts) -> list[Match]:
+    """Parts that are new in this file may have moved from another. If some came from one file, more may by place."""
+    found = _completed(matches, lambda one: _named(one, unmatched) or _by_content(one, unmatched))
+    former = Counter(one.known.path for one, old in zip(found, matches, strict=True) if one.known and not old.known)
+    if not former:
+        return found
+    ((path, _),) = former.most_common(1)
+    return _completed(found, lambda one: _by_place(one, path, unmatched))
+
+
+def _completed(matches: Sequence[Match], find: Callable[[PreparedPart], VaultPart | None]) -> list[Match]:
+    return [match if match.known else Match(match.prepared, find(match.prepared)) for match in matches]
+
+
+def _named(one: PreparedPart, unmatched: UnmatchedParts) -> VaultPart | None:
+    """For a mirrored file, which names its memory."""
+    return unmatched.take(str(one.part.fields.get("id", "")))
+
+
+def _by_content(one: PreparedPart, unmatched: UnmatchedParts) -> VaultPart | None:
+    return None if "id" in one.part.fields else unmatched.take_content(one.content_digest)
+
+
+def _by_place(one: PreparedPart, path: str, unmatched: UnmatchedParts) -> VaultPart | None:
+    return None if "id" in one.part.fields else unmatched.take_place(path, one.place)
+
+
+def new_id_of(vault: str, path: str, place: str, ids_in_use: Container[str]) -> str:
+    """The same id for the same place, unless a part that moved away kept that id."""
+    name, number = f"{vault}\n{path}\n{place}", 1
+    while (id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))) in ids_in_use:
+        number += 1
+    return id
+
+
+MAX_TAGS = 50
 # What a reader may raise on a file that is not of the format it seems to have.
 _UNEXPECTED = (OverflowError, AttributeError, KeyError, TypeError, ValueError, IndexError)
 
@@ -96,7 +208,7 @@ def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:
         fields.setdefault("category", options.category)
     if options.scope:
         fields["scope"] = options.scope
-    fields["tags"] = tuple(dict.fromkeys((*fields.get("tags", ()), *options.tags)))[:MOST_TAGS]
+    fields["tags"] = tuple(dict.fromkeys((*fields.get("tags", ()), *options.tags)))[:MAX_TAGS]
     for name, read in (("importance", _importance), ("sensitive", _truth), ("created_at", _time)):
         if isinstance(fields.get(name), str) and (value := read(fields.pop(name))) is not None:
             fields[name] = value

@@ -1,17 +1,25 @@
-"""Which vault a path belongs to: one that the store knows, or a new one."""
+"""Which vault a path belongs to: one that the store knows, or a new one.
+
+Lists the files under a root and reads them: never through a symbolic link, never outside of the root.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import msgspec
 
-from trivet.decoding import known_type
+from trivet.common.files import check_contained, read_regular_file
+from trivet.common.threads import prepared_type
 from trivet.errors import Conflict, InvalidInput
-from trivet.sources.files.parts import Options
-from trivet.store.records import KnownVault
+from trivet.sources.files.formats import is_readable
+from trivet.sources.files.parts import Options, Skipped
+from trivet.store.records import VaultRecord
 
 _NOT_IN_NAME = re.compile(r"[^\w.-]+")
 
@@ -29,11 +37,11 @@ class Vault(msgspec.Struct, frozen=True):
         return not self.under or path == self.under or path.startswith(f"{self.under}/")
 
     @property
-    def entry(self) -> KnownVault:
-        return KnownVault(self.name, str(self.root), msgspec.json.encode(self.options).decode())
+    def entry(self) -> VaultRecord:
+        return VaultRecord(self.name, str(self.root), msgspec.json.encode(self.options).decode())
 
 
-def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[KnownVault]) -> Vault:
+def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[VaultRecord]) -> Vault:
     asked = path.expanduser().resolve()
     if not asked.exists():
         raise InvalidInput(f"{path} is not there. Name a folder of notes, or a file.")
@@ -45,7 +53,7 @@ def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[
     if not chosen or _NOT_IN_NAME.search(chosen):
         raise InvalidInput("A vault needs a name of letters, digits, dots, hyphens and underscores. Say --name NAME.")
     options = _merged(Options(), given)
-    _refuse_inner(root, options, known)
+    _reject_nested_vault(root, options, known)
     under = "" if asked == root else asked.name
     for vault in known:
         if vault.name == chosen:
@@ -53,7 +61,7 @@ def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[
     return Vault(chosen, root, under, options)
 
 
-def _within(asked: Path, name: str | None, given: Options, vault: KnownVault) -> Vault:
+def _within(asked: Path, name: str | None, given: Options, vault: VaultRecord) -> Vault:
     if name is not None and name != vault.name:
         raise Conflict(
             f"{asked} belongs to the vault {vault.name} ({vault.root}) already. Leave --name out, or drop that vault "
@@ -63,13 +71,13 @@ def _within(asked: Path, name: str | None, given: Options, vault: KnownVault) ->
     return Vault(vault.name, Path(vault.root), "" if under == "." else under, _merged(_options(vault), given))
 
 
-def _moved(vault: KnownVault, root: Path, under: str, given: Options) -> Vault:
+def _moved(vault: VaultRecord, root: Path, under: str, given: Options) -> Vault:
     if Path(vault.root).exists():
         raise Conflict(f"There is a vault {vault.name} already, at {vault.root}. Give this one another --name.")
     return Vault(vault.name, root, under, _merged(_options(vault), given), moved=True)
 
 
-def _refuse_inner(root: Path, options: Options, known: Sequence[KnownVault]) -> None:
+def _reject_nested_vault(root: Path, options: Options, known: Sequence[VaultRecord]) -> None:
     for vault in known:
         inner = Path(vault.root)
         if inner.is_relative_to(root) and inner.exists():
@@ -81,11 +89,143 @@ def _refuse_inner(root: Path, options: Options, known: Sequence[KnownVault]) -> 
                 )
 
 
-def _options(vault: KnownVault) -> Options:
-    return msgspec.json.decode(vault.options, type=known_type(Options))
+def _options(vault: VaultRecord) -> Options:
+    return msgspec.json.decode(vault.options, type=prepared_type(Options))
 
 
 def _merged(known: Options, given: Options) -> Options:
     """Options that are not given stay as they were."""
     changed = {name: value for name in Options.__struct_fields__ if (value := getattr(given, name))}
     return msgspec.structs.replace(known, **changed)
+
+
+# Skipped like hidden folders: they hold no notes.
+NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
+MAX_SHOWN_CHARACTERS = 200
+MAX_TEXT_BYTES = 16 * 2**20
+MAX_JSON_BYTES = 2 * 2**30
+_ENCODINGS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+class FileStatus(msgspec.Struct, frozen=True):
+    """A file in a listing, by its path from the root with slashes."""
+
+    path: str
+    size: int
+    modified: int
+
+
+class TextFile(msgspec.Struct, frozen=True):
+    """A file's text, with its size and time when reading began."""
+
+    text: str
+    size: int
+    modified: int
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The files under a root. `unknown` are folders that cannot be read: their known files may still exist."""
+
+    files: tuple[FileStatus, ...]
+    problems: tuple[str, ...]
+    unknown: tuple[str, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+
+def list_files(root: Path, exclude: Sequence[str]) -> Listing:
+    """Every file that has a reader, in order."""
+    files: list[FileStatus] = []
+    problems: list[str] = []
+    troubles: list[OSError] = []
+    skipped: list[Skipped] = []
+    waiting = [root]  # not by os.walk, which in Python 3.11 calls itself for each level
+    while waiting:
+        here = waiting.pop()
+        inner: list[Path] = []
+        for name, is_folder in _entries(here, troubles):
+            path = _from(root, here / name)
+            if reason := _is_skipped(name, path, exclude, is_folder):
+                skipped.append(Skipped(f"{path}/" if is_folder else path, reason))
+            elif problem := _problem(here / name, path):
+                problems.append(problem)
+            elif is_folder:
+                inner.append(here / name)
+            elif found := _seen(here / name, path):
+                files.append(found)
+            else:
+                skipped.append(Skipped(path, "no regular file"))
+        waiting.extend(reversed(inner))
+    problems += [
+        f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})" for error in troubles
+    ]
+    unknown = tuple(_from(root, Path(error.filename)) for error in troubles)
+    return Listing(tuple(files), tuple(problems), unknown, tuple(skipped))
+
+
+def _entries(folder: Path, troubles: list[OSError]) -> list[tuple[str, bool]]:
+    """The names in a folder, in order, each with whether it is a folder itself."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry.name, entry.is_dir()) for entry in entries)
+    except OSError as error:
+        troubles.append(error)
+        return []
+
+
+def read_text(root: Path, path: str) -> TextFile:
+    """The text of a file under the root. The root itself may be behind a link; nothing below it may."""
+    check_contained(root, path)
+    most = MAX_JSON_BYTES if path.lower().endswith((".json", ".jsonl")) else MAX_TEXT_BYTES
+    data, found = read_regular_file(root / path, most)
+    return TextFile(_decoded(data), found.st_size, found.st_mtime_ns)
+
+
+def _decoded(data: bytes) -> str:
+    encoding = next((name for mark, name in _ENCODINGS if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"it is not UTF-8 (byte {error.start:,}). Save it as UTF-8") from None
+    if "\x00" in text:
+        raise InvalidInput("it holds NUL characters, so it is no text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _seen(file: Path, path: str) -> FileStatus | None:
+    try:
+        found = file.lstat()
+    except FileNotFoundError:
+        return None
+    return FileStatus(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def _problem(whole: Path, path: str) -> str | None:
+    try:
+        if whole.is_symlink():
+            return f"{path}: a symbolic link, which is not followed"
+    except OSError as error:  # as of a path that is longer than the system allows
+        return f"{path[:MAX_SHOWN_CHARACTERS]}: it cannot be looked at ({error.strerror})"
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"{os.fsencode(path).decode(errors='replace')}: its name is not UTF-8. Rename it"
+    return None
+
+
+def _is_skipped(name: str, path: str, exclude: Sequence[str], is_folder: bool) -> str | None:
+    """Why a file or a folder is not looked at; None if it is."""
+    if name.startswith("."):
+        return "hidden"
+    if name in NOT_NOTES:
+        return "programs, no notes"
+    if not is_folder and not is_readable(name):
+        return "of no kind that is read"
+    return "excluded" if _excluded(path, exclude) else None
+
+
+def _excluded(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(path, pattern) or path.startswith(pattern.rstrip("/") + "/") for pattern in patterns)
+
+
+def _from(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()

@@ -12,9 +12,9 @@ from trivet.sources.files.formats import is_readable
 
 # Editors save in several steps, and a checkout changes hundreds of files: one run for all of them.
 QUIET_MILLISECONDS = 300
-LONGEST_MILLISECONDS = 3_000
+MAX_DELAY_MILLISECONDS = 3_000
 # How often the wait is interrupted to see whether it should stop.
-LOOK_UP_MILLISECONDS = 1_000
+POLL_MILLISECONDS = 1_000
 
 
 def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
@@ -26,9 +26,9 @@ def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
     for found in watch(
         path if path.is_dir() else path.parent,
         watch_filter=_Notes(),
-        debounce=LONGEST_MILLISECONDS,
+        debounce=MAX_DELAY_MILLISECONDS,
         step=QUIET_MILLISECONDS,
-        rust_timeout=LOOK_UP_MILLISECONDS,
+        rust_timeout=POLL_MILLISECONDS,
         yield_on_timeout=True,
         stop_event=stop,
         raise_interrupt=False,

@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.secrets.private import private_spans
+from trivet.secrets.masking import private_spans
+from trivet.sources.files.apply import LinkResolver
 from trivet.sources.files.front_matter import split_front_matter, text_of
-from trivet.sources.files.links import LinkResolver
+from trivet.sources.files.markdown import read_markdown
 from trivet.sources.files.parts import Part
 from trivet.sources.files.prepare import numbered
-from trivet.sources.files.readers.markdown import read_markdown
-from trivet.sources.files.walk import list_files, read_text
+from trivet.sources.files.vault import list_files, read_text
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
-from trivet.store.records import KnownPart
+from trivet.store.records import VaultPart
 
 _OBSERVATION = re.compile(r"^[ \t]*[-*] \[(?P<category>[^\[\]()\n]{2,40})\] (?P<text>\S.*)$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
@@ -39,7 +39,7 @@ def read(path: Path) -> Iterator[ForeignMemory]:
         yield msgspec.structs.replace(memory, links=tuple(("see-also", target) for target in links.get(key, ())))
 
 
-Piece = tuple[str, ForeignMemory, KnownPart]
+Piece = tuple[str, ForeignMemory, VaultPart]
 
 
 def _note(root: Path, name: str) -> Iterator[Piece]:
@@ -65,7 +65,7 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
                     created_at=str(part.fields.get("created_at") or moment),
                     updated_at=moment,
                 ),
-                KnownPart(key, name, place, "", "", msgspec.json.encode(about).decode()),
+                VaultPart(key, name, place, "", "", msgspec.json.encode(about).decode()),
             )
 
 

@@ -8,34 +8,29 @@ from datetime import datetime
 
 import msgspec
 
-from trivet.clock import moment, now, parse_time
+from trivet.common.clock import moment, now, parse_time
 from trivet.errors import InvalidInput
-from trivet.memory.export_format import LinkLine, MemoryLine
+from trivet.memory.admin.export import LinkLine, MemoryLine
 from trivet.sources.files.parts import pieces
-from trivet.sources.other_memories import (
-    agentmemory,
-    basic_memory,
-    claude_mem,
-    claude_memory_mcp,
-    mem0,
-    reference_server,
-)
+from trivet.sources.other_memories import basic_memory
+from trivet.sources.other_memories.claude import CLAUDE_MEM, CLAUDE_MEMORY_MCP
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem, SystemName
+from trivet.sources.other_memories.json_exports import AGENTMEMORY, MEM0, REFERENCE_SERVER
 from trivet.types import Link, LinkKind, Memory
 
 SYSTEMS: Mapping[SystemName, ForeignSystem] = {
-    "mcp-memory": reference_server.SYSTEM,
-    "claude-memory-mcp": claude_memory_mcp.SYSTEM,
-    "mem0": mem0.SYSTEM,
+    "mcp-memory": REFERENCE_SERVER,
+    "claude-memory-mcp": CLAUDE_MEMORY_MCP,
+    "mem0": MEM0,
     "basic-memory": basic_memory.SYSTEM,
-    "claude-mem": claude_mem.SYSTEM,
-    "agentmemory": agentmemory.SYSTEM,
+    "claude-mem": CLAUDE_MEM,
+    "agentmemory": AGENTMEMORY,
 }
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-foreign")
-LONGEST_TITLE, LONGEST_TAG, MOST_TAGS = 300, 64, 50
+LONGEST_TITLE, LONGEST_TAG, MAX_TAGS = 300, 64, 50
 
 
-def lines_of(
+def import_lines(
     system: SystemName, found: Iterable[ForeignMemory], scope: str, categories: Sequence[str]
 ) -> Iterator[str]:
     """Ids follow from the other system's, so that a repeated import adds nothing and carries changes over."""
@@ -94,7 +89,7 @@ def _id(system: SystemName, key: str, number: int) -> str:
 
 def _short(words: Sequence[str]) -> tuple[str, ...]:
     kept = (word.strip()[:LONGEST_TAG] for word in words)
-    return tuple(dict.fromkeys(word for word in kept if word))[:MOST_TAGS]
+    return tuple(dict.fromkeys(word for word in kept if word))[:MAX_TAGS]
 
 
 def _time(text: str | None) -> datetime | None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import psycopg
@@ -20,40 +20,37 @@ from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput, Moved, StoreError, UnknownFate
 from trivet.memory_fields import as_json
-from trivet.store.postgres.connection import Choice, Plans, Purpose, Reader, Transaction, Writing, roll_back
-from trivet.store.postgres.connection_pool import Connection, Row
-from trivet.store.postgres.dialect import QUERIES
-from trivet.store.postgres.erase import MARK, VACUUM_PENDING, erase
-from trivet.store.postgres.errors import is_away, unknown_outcome
+from trivet.store.postgres.connections import QUERIES, Connection, Row, is_away, may_retry, unknown_outcome
 from trivet.store.postgres.index_files import PostgresIndexFiles
-from trivet.store.postgres.server import Server, may_retry
-from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import ERASING, Weights
-from trivet.store.relational.ids import UUID_LENGTH, AllIds, Ids
-from trivet.store.relational.index_files import PENDING
-from trivet.store.relational.mapped_index import MappedIndex
-from trivet.store.relational.vector_index import VectorIndex
-from trivet.store.relational.viewer import ViewerDatabase
-from trivet.store.relational.visibility import Visibility
-from trivet.store.scoring import Postings
-
-if TYPE_CHECKING:
-    from trivet.store.postgres.maintenance import PostgresMaintenance
+from trivet.store.postgres.server import Server
+from trivet.store.postgres.tenant_tables import PURGE_MARK, VACUUM_PENDING, erase
+from trivet.store.postgres.transactions import (
+    AutocommitReader,
+    PlanCacheMode,
+    PostgresWrite,
+    StandbyChoice,
+    Transaction,
+    TransactionPurpose,
+    roll_back,
+)
+from trivet.store.relational.database import ERASING, UUID_LENGTH, IdsByKey, ViewerDatabase, Weights
+from trivet.store.relational.index.index_files import PENDING, MappedIndex
+from trivet.store.relational.index.postings import Postings
 
 # Refuses where the tenant is not at home here (migrations/0012.sql).
 _ENTER = "SELECT trivet_enter(%s, %s, %s, %s), set_config('plan_cache_mode', %s, true)"
 
 # What is read in portions is worked on in between.
-_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = 0"
+_NO_IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 # It stands in every row and every index.
-LONGEST_TENANT = 200
+MAX_TENANT_LENGTH = 200
 # More ids than this would take longer to read than many recalls.
-MOST_IDS = 1_000_000
+MAX_PACKED_IDS = 1_000_000
 _FIELDS = ("content", "title", "keywords", "tags", "category")
 
 # By database, in each recall's own context.
-_choices: ContextVar[Mapping[Database, Choice]] = ContextVar("the standbys chosen", default=MappingProxyType({}))
+_choices: ContextVar[Mapping[Database, StandbyChoice]] = ContextVar("the standbys chosen", default=MappingProxyType({}))
 
 T = TypeVar("T", bound=Transaction)
 
@@ -63,8 +60,8 @@ class Database:
     viewer = None
 
     def __init__(self, server: Server, tenant: str) -> None:
-        if not 0 < len(tenant) <= LONGEST_TENANT or "\x00" in tenant:
-            raise InvalidInput(f"A tenant needs a name of 1 to {LONGEST_TENANT} characters. Nothing was opened.")
+        if not 0 < len(tenant) <= MAX_TENANT_LENGTH or "\x00" in tenant:
+            raise InvalidInput(f"A tenant needs a name of 1 to {MAX_TENANT_LENGTH} characters. Nothing was opened.")
         self.server = server
         self.tenant = tenant
         self.name = f"{server.name} (tenant {tenant})"
@@ -73,7 +70,7 @@ class Database:
         self._closed = False
         self._written = 0  # how far the log was after the last write of this process
         self._reader = self.reader()
-        self.primary = Reader(server, self.set_up, lambda: None)  # never a standby
+        self.primary = AutocommitReader(server, self.set_up, lambda: None)  # never a standby
         self.index_files = PostgresIndexFiles(self)
         with self.errors():
             is_new = self._reader.execute(self.sql("memories")["last_change"]).fetchone() is None
@@ -82,10 +79,10 @@ class Database:
             with self.take() as transaction:
                 transaction.execute(self.sql("memories")["make_tenant"], {"tenant": tenant})
 
-    def read(self) -> Reader | Transaction:
+    def read(self) -> AutocommitReader | Transaction:
         return self.current() or self._reader
 
-    unseen = read
+    read_unrestricted = read
 
     def current(self) -> Transaction | None:
         """The transaction that this thread is in."""
@@ -95,9 +92,9 @@ class Database:
         return current
 
     @contextmanager
-    def write(self) -> Iterator[Writing]:
+    def write(self) -> Iterator[PostgresWrite]:
         """One transaction, and one at a time for a tenant: its row is locked, so changes are numbered as committed."""
-        with self._transaction("BEGIN", Writing, "write") as transaction:
+        with self._transaction("BEGIN", PostgresWrite, "write") as transaction:
             yield transaction
 
     @contextmanager
@@ -107,11 +104,11 @@ class Database:
             yield transaction
 
     @contextmanager
-    def erasing(self) -> Iterator[Writing]:
+    def erasing(self) -> Iterator[PostgresWrite]:
         """The server lets go of what was deleted when it vacuums; that it has to is noted."""
         with self.write() as transaction:
             yield transaction
-            row = transaction.execute(MARK).fetchone()
+            row = transaction.execute(PURGE_MARK).fetchone()
             assert row is not None, "a query without a table answers one row"
             transaction.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
             self.index_files.disown(transaction)
@@ -145,8 +142,8 @@ class Database:
             yield transaction
 
     @property
-    def age(self) -> int:
-        return self.server.age
+    def generation(self) -> int:
+        return self.server.generation
 
     @contextmanager
     def moment(self, change: int) -> Iterator[None]:
@@ -154,15 +151,15 @@ class Database:
         if not self.server.replicas:
             yield
             return
-        choice = Choice(self.server.replicas.choose(self.set_up, change, self._written))
+        choice = StandbyChoice(self.server.replicas.choose(self.set_up, change, self._written))
         token = _choices.set({**_choices.get(), self: choice})
         try:
             yield
         finally:
             _choices.reset(token)
 
-    def reader(self, viewer: str = "") -> Reader:
-        return Reader(self.server, partial(self.set_up, viewer=viewer), lambda: _choices.get().get(self))
+    def reader(self, viewer: str = "") -> AutocommitReader:
+        return AutocommitReader(self.server, partial(self.set_up, viewer=viewer), lambda: _choices.get().get(self))
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -180,16 +177,6 @@ class Database:
             [row] = self.read().execute(packed).fetchall()
         return np.frombuffer(row[0] or b"", ">i8").astype(np.int64)
 
-    def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex:
-        from trivet.store.postgres.vectors import PostgresVectorIndex
-
-        return PostgresVectorIndex(self, visibility, changes, ids)
-
-    def maintenance(self, vectors: VectorIndex) -> PostgresMaintenance:
-        from trivet.store.postgres.maintenance import PostgresMaintenance
-
-        return PostgresMaintenance(self, vectors)
-
     def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
         parameters = {"terms": as_json(terms), **dict(zip(_FIELDS, weights, strict=True))}
         with self.errors():
@@ -197,24 +184,24 @@ class Database:
         packed = {term: (keys, frequencies) for term, keys, frequencies in rows}
         return {term: _unpacked(*packed.get(term, (b"", b""))) for term in terms}
 
-    def portions(self, sql: str, rows: int) -> Iterator[Sequence[Row]]:
+    def batches(self, sql: str, rows: int) -> Iterator[Sequence[Row]]:
         transaction = self.current()
         assert transaction is not None, "a cursor lives in a transaction"
-        transaction.execute(_TAKES_ITS_TIME)
-        return transaction.portions(sql, rows)
+        transaction.execute(_NO_IDLE_TIMEOUT)
+        return transaction.batches(sql, rows)
 
     def mapped_index(self) -> MappedIndex | None:
         return self.index_files.current()
 
-    def all_ids(self, fresh: bool = False) -> AllIds:
+    def all_ids(self, fresh: bool = False) -> IdsByKey:
         """Packed: 36 bytes each, where to look one up would be a round trip a recall."""
         index = None if fresh else self.mapped_index()
         mapped = None if index is None else index.ids()
         return self._read_ids() if mapped is None else mapped
 
-    def _read_ids(self) -> AllIds:
+    def _read_ids(self) -> IdsByKey:
         with self.errors():
-            sql, limits = self.sql("memories")["all_ids"], {"length": UUID_LENGTH, "most": MOST_IDS}
+            sql, limits = self.sql("memories")["all_ids"], {"length": UUID_LENGTH, "most": MAX_PACKED_IDS}
             [(keys, ids)] = self.read().execute(sql, limits).fetchall()
         places = np.frombuffer(keys or b"", ">i8").astype(np.int64)
         found = np.zeros(int(places.max(initial=0)) + 1, f"S{UUID_LENGTH}")
@@ -237,13 +224,17 @@ class Database:
         self.index_files.close()
 
     def set_up(
-        self, connection: Connection, plans: Plans = "auto", viewer: str = "", purpose: Purpose = "read"
+        self,
+        connection: Connection,
+        plans: PlanCacheMode = "auto",
+        viewer: str = "",
+        purpose: TransactionPurpose = "read",
     ) -> None:
         limit = f"{round(self.server.patience * 1000)}ms"
         connection.execute(_ENTER, (self.tenant, viewer, limit, purpose, plans))
 
     @contextmanager
-    def _transaction(self, begin: str, kind: type[T], purpose: Purpose) -> Iterator[T]:
+    def _transaction(self, begin: str, kind: type[T], purpose: TransactionPurpose) -> Iterator[T]:
         current = self.read()
         if isinstance(current, kind):  # a method that writes called another one: it is the same transaction
             yield current
@@ -264,7 +255,7 @@ class Database:
                 self.index_files.remove_all()
 
     @contextmanager
-    def _begun(self, begin: str, kind: type[T], purpose: Purpose) -> Iterator[T]:
+    def _begun(self, begin: str, kind: type[T], purpose: TransactionPurpose) -> Iterator[T]:
         """Nothing is written yet, so a connection that turns out to be lost is worth another try."""
         started = False
         for last in self.server.attempts():
@@ -288,20 +279,20 @@ class Database:
                     return
 
     def _commit(self, transaction: Transaction) -> None:
-        transaction.arrived()
+        transaction.wait_for_answers()
         try:
             position = transaction.commit(tells_position=bool(self.server.replicas))
         except psycopg.Error as error:
             if not is_away(error):
                 raise
-            position = self._fate(transaction.id, transaction.life, error)
+            position = self._commit_outcome(transaction.id, transaction.life, error)
         transaction.committed = True
         self._written = max(self._written, position)
         choice = _choices.get().get(self)
         if choice:  # the caller reads what it wrote where it was written
             choice.replica = None
 
-    def _fate(self, id: str | None, life: str, lost: psycopg.Error) -> int:
+    def _commit_outcome(self, id: str | None, life: str, lost: psycopg.Error) -> int:
         """The server is asked what became of a commit whose answer was lost: where the log is, if it was done."""
         for last in self.server.attempts() if id else ():
             try:
@@ -332,7 +323,7 @@ class TenantSeenByUser(ViewerDatabase):
         self._tenant = whole
         self._reader = whole.reader(viewer)
 
-    def read(self) -> Reader | Transaction:
+    def read(self) -> AutocommitReader | Transaction:
         return self._tenant.current() or self._reader
 
 

@@ -1,4 +1,9 @@
-"""The index files of one tenant of a PostgreSQL database. Each machine that works with it has its own.
+"""Where this machine keeps index files of tenants: in the user's cache folder, because they can be made again.
+
+Every process of the user finds the same folder for a tenant, by whichever address it reaches the database, so that what
+one of them purges is gone for all.
+
+The index files of one tenant of a PostgreSQL database. Each machine that works with it has its own.
 
 The tenant's table of single values has a row for each file. A purge deletes them all in its transaction, so that no
 process maps a file any more that was made before, and leaves a mark by which one that is just being written is known
@@ -8,8 +13,11 @@ process of it looks, which workers do every few seconds and each cache before it
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import os
 import secrets
+import time
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -17,16 +25,97 @@ from typing import TYPE_CHECKING, Any
 
 from trivet.errors import StoreError
 from trivet.memory_fields import as_json
-from trivet.store.postgres.connection_pool import Connection
-from trivet.store.postgres.dialect import QUERIES
-from trivet.store.postgres.index_folder import is_private, note_use
-from trivet.store.relational.index_files import MARK_BYTES, PARTIAL, SUFFIX, IndexFiles, Write, is_recent, remove
+from trivet.settings import cache_folder
+from trivet.store.postgres.connections import QUERIES, Connection
+from trivet.store.relational.index.index_files import (
+    MARK_BYTES,
+    PARTIAL,
+    SUFFIX,
+    IndexFiles,
+    Write,
+    files_in,
+    is_recent,
+    remove_index_file,
+)
 
 if TYPE_CHECKING:
     from trivet.store.postgres.database import Database
     from trivet.store.relational.database import WriteTransaction
 
+
 logger = logging.getLogger("trivet.store.postgres")
+
+# Where the files lie instead.
+VARIABLE = "TRIVET_INDEX_CACHE"
+_DIGITS = 32
+# The files of a tenant that nobody used here for a day go: no process looks whether something of it was purged.
+UNUSED_SECONDS = 86_400.0
+# Of all tenants together: some four million memories. Beyond, those that were not used for longest go.
+MAX_FOLDER_BYTES = 8 * 2**30
+SWEEP_SECONDS = 3_600.0
+
+
+class IndexFolder:
+    """One for all tenants of a server in a process."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        named = os.environ.get(VARIABLE)
+        self.root = root or (Path(named).expanduser() if named else cache_folder() / "index")
+        self._sweep_after = 0.0
+
+    def of(self, cell: str, tenant: str) -> Path:
+        """Not made. `cell` is what the database is known by, wherever it is moved to and whatever it is called."""
+        return self.root / hashlib.sha256(f"{cell}\0{tenant}".encode()).hexdigest()[:_DIGITS]
+
+    def sweep(self) -> None:
+        """Now and then removes files of tenants that were not used for long, and those that are too many."""
+        if time.monotonic() < self._sweep_after:
+            return
+        self._sweep_after = time.monotonic() + SWEEP_SECONDS
+        held = 0
+        for used, folder in sorted(self._used(), reverse=True):
+            files = files_in(folder)
+            held += sum(file.stat().st_size for file in files)
+            if files and (held > MAX_FOLDER_BYTES or abs(time.time() - used) > UNUSED_SECONDS):
+                _empty(folder)
+
+    def _used(self) -> list[tuple[float, Path]]:
+        """The folders of tenants, and when each was used last."""
+        try:
+            every = list(self.root.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [(one.lstat().st_mtime, one) for one in every if len(one.name) == _DIGITS and is_private(one)]
+
+
+def _empty(folder: Path) -> None:
+    """Whatever else lies in it stays, and the folder with it."""
+    for file in files_in(folder):
+        remove_index_file(file)
+    try:
+        folder.rmdir()
+    except OSError as error:
+        logger.info("The folder %s is not removed: %s", folder, error)
+
+
+def is_private(folder: Path) -> bool:
+    """Whether it is there and this user's alone: what others could have put into it is neither mapped nor removed."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    if not folder.is_dir() or folder.is_symlink():
+        return False
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+
+
+def note_use(folder: Path) -> None:
+    """By the time of the folder: that of a file is a part of its name."""
+    try:
+        os.utime(folder)
+    except OSError as error:  # it was removed just now, or the disk is read-only
+        logger.info("That %s is in use cannot be noted: %s", folder, error)
+
 
 # In the table of single values: a row of this and its mark for each file, and the mark of the last purge.
 INDEX = "index "
@@ -34,7 +123,7 @@ PURGED = "indexes purged"
 # The rows that concern the history of one database, and the disks of its machines.
 OF_ONE_DATABASE = f"(starts_with(name, '{INDEX}') OR name = '{PURGED}')"
 # Files of so many machines and users are known at a time.
-MOST_NAMED = 64
+MAX_NAMED_FILES = 64
 
 
 def disown(connection: WriteTransaction | Connection) -> None:
@@ -91,7 +180,7 @@ class PostgresIndexFiles(IndexFiles):
         files = self._files()
         for file in files:
             if file.suffix == PARTIAL and not is_recent(file):  # whoever wrote it was killed
-                remove(file)
+                remove_index_file(file)
         here = {file.stem: file for file in files if file.suffix == SUFFIX}
         if not here or not is_private(self.folder):
             return None, False
@@ -99,7 +188,7 @@ class PostgresIndexFiles(IndexFiles):
         strange = [file for mark, file in here.items() if mark not in named]
         if self._postgres.current() is None:
             for file in strange:
-                remove(file)
+                remove_index_file(file)
         if named:
             note_use(self.folder)
         latest = max(named.values(), key=lambda one: int(one.split(" ")[2]), default=None)
@@ -125,7 +214,7 @@ class PostgresIndexFiles(IndexFiles):
             sql = connection.sql("maintenance")
             connection.execute(sql["set_meta"], {"name": INDEX + mark, "value": named})
             connection.execute(sql["drop_index_names"], {"names": as_json(earlier)})
-            connection.execute(sql["keep_index_names"], {"most": MOST_NAMED})
+            connection.execute(sql["keep_index_names"], {"most": MAX_NAMED_FILES})
             return True
 
     def _files(self) -> list[Path]:

@@ -10,11 +10,11 @@ from typing import Any
 import psycopg
 
 from trivet.errors import StoreError
-from trivet.store.migrations import Step, latest, steps
-from trivet.store.postgres.requirements import owner_of_tables
+from trivet.store.postgres.connections import owner_of_tables
+from trivet.store.sql_files import MigrationStep, latest_version, steps
 
 FOLDER = Path(__file__).parent
-SCHEMA_VERSION = latest(FOLDER)
+SCHEMA_VERSION = latest_version(FOLDER)
 LEAST_SERVER = 150000
 LEAST_VECTOR = (0, 8)
 # "trivet" as a number: the advisory lock of the process that migrates.
@@ -128,7 +128,7 @@ def _upgrade(connection: psycopg.Connection[Any], name: str, version: int, to: i
         ) from error
 
 
-def _take(connection: psycopg.Connection[Any], step: Step) -> None:
+def _take(connection: psycopg.Connection[Any], step: MigrationStep) -> None:
     """A step and its number are one transaction. One that builds indexes is not: it goes on where it was broken off."""
     if not step.in_transaction:
         for statement in step.sql.split(";\n"):

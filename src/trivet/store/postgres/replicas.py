@@ -16,12 +16,11 @@ from contextlib import contextmanager
 import msgspec
 import psycopg
 
-from trivet.store.postgres.connection_pool import Connection, make_pool
-from trivet.store.postgres.requirements import name_of, role_above_the_rules
+from trivet.store.postgres.connections import Connection, make_pool, name_of, role_bypassing_row_security
 
 # How many times within the bound the primary is looked at, and how often at least.
-LOOKS = 4
-LONGEST_PAUSE = 1.0
+CHECKS_PER_LAG = 4
+MAX_CHECK_INTERVAL = 1.0
 # A busy standby is not worth waiting for: the primary can answer.
 WAIT_SECONDS = 0.2
 CONNECT_SECONDS = 2
@@ -47,20 +46,20 @@ class ReplicaState(msgspec.Struct, frozen=True):
 
 
 class Replica:
-    def __init__(self, url: str, prepares: bool, most_connections: int) -> None:
+    def __init__(self, url: str, prepares: bool, max_connections: int) -> None:
         self.name = name_of(url)
         self.up = False
         self.chosen = self.behind = self.failed = 0
         self.trouble: str | None = None
         self._url = url
-        self._pool = make_pool(url, prepares, most_connections, WAIT_SECONDS)
+        self._pool = make_pool(url, prepares, max_connections, WAIT_SECONDS)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         with self._pool.connection(timeout=WAIT_SECONDS) as connection:
             yield connection
 
-    def has_failed(self, error: psycopg.Error) -> None:
+    def mark_failed(self, error: psycopg.Error) -> None:
         self.failed += 1
         self.up = False
         self.trouble = str(error).strip().partition("\n")[0]
@@ -69,7 +68,7 @@ class Replica:
         """Whether it is there. Asked apart from all reads, by a connection of its own."""
         try:
             with psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
-                above = role_above_the_rules(connection)
+                above = role_bypassing_row_security(connection)
         except psycopg.Error as error:
             self.trouble = str(error).strip().partition("\n")[0]
             return
@@ -97,7 +96,7 @@ class Replicas:
         self.missed = 0  # how often the primary did not answer
         self._turn = 0
         self._ended = threading.Event()
-        self._watch = threading.Thread(target=self._look_after, name="trivet-replicas", daemon=True)
+        self._watch = threading.Thread(target=self._watch_replicas, name="trivet-replicas", daemon=True)
         if self._replicas:
             self.look()
             self._watch.start()
@@ -145,7 +144,7 @@ class Replicas:
                 answer = connection.execute(_STANDBY)
             follows, replayed, last_change = answer.fetchone() or (False, 0, 0)
         except psycopg.Error as error:
-            replica.has_failed(error)
+            replica.mark_failed(error)
             return False
         if not follows:  # it was promoted, and is found by the primary's address
             replica.up, replica.trouble = False, "it is no standby any more"
@@ -159,6 +158,6 @@ class Replicas:
         limit = time.monotonic() - self._lag
         return next((position for moment, position in tuple(self._notes) if moment >= limit), UNKNOWN)
 
-    def _look_after(self) -> None:
-        while not self._ended.wait(min(LONGEST_PAUSE, self._lag / LOOKS)):
+    def _watch_replicas(self) -> None:
+        while not self._ended.wait(min(MAX_CHECK_INTERVAL, self._lag / CHECKS_PER_LAG)):
             self.look()

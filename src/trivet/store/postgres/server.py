@@ -1,4 +1,7 @@
-"""One PostgreSQL database with its standbys: connections, schema, and what it must be to keep tenants apart."""
+"""The directory: which cell each tenant lives in. Servers look there first; the cells themselves have the say.
+
+One PostgreSQL database with its standbys: connections, schema, and what it must be to keep tenants apart.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,64 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import psycopg
 
 from trivet.errors import Damaged, Moved, StoreError
-from trivet.store.postgres.cells.directory import Directory
-from trivet.store.postgres.connection_pool import Connection, make_pool
-from trivet.store.postgres.dialect import QUERIES
-from trivet.store.postgres.errors import explain, is_away, is_damage, refusal
-from trivet.store.postgres.index_folder import IndexFolder
-from trivet.store.postgres.migrate import migrate
-from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
-from trivet.store.postgres.requirements import (
+from trivet.store.postgres.connections import (
+    QUERIES,
+    Connection,
+    Pool,
     address_of,
+    explain,
+    is_damage,
     is_pooled,
+    make_pool,
     name_of,
     owner_of_tables,
-    role_above_the_rules,
+    refusal,
+    role_bypassing_row_security,
 )
-from trivet.store.relational.vector_cache import MemoryLimit
-from trivet.store.servers import Standing, standing_of
+from trivet.store.postgres.index_files import IndexFolder
+from trivet.store.postgres.migrate import migrate
+from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
+from trivet.store.relational.index.vector_index import MemoryLimit
+from trivet.store.servers import TenantState, decode_tenant_state
 
-if TYPE_CHECKING:
-    from trivet.store.postgres.store import PostgresStore
+# It is asked once for a tenant, not for a request.
+DIRECTORY_MAX_CONNECTIONS = 4
 
-MOST_CONNECTIONS = 16
+
+class Directory:
+    """In a database of its own, or in one of the cells. Connected when it is first asked."""
+
+    def __init__(self, url: str, patience: float) -> None:
+        self._url = url
+        self._name = name_of(url)
+        self._patience = patience
+
+    @contextmanager
+    def of(self, tenant: str) -> Iterator[Connection]:
+        """A transaction in which one tenant's entry is seen."""
+        try:
+            with self._pool.connection() as connection, connection.transaction():
+                waits = f"{round(self._patience * 1000)}ms"
+                connection.execute(QUERIES("cells")["enter"], {"tenant": tenant, "patience": waits})
+                yield connection
+        except psycopg.Error as error:
+            raise StoreError(f"The directory: {explain(error, self._name, self._patience)}") from error
+
+    def close(self) -> None:
+        if "_pool" in self.__dict__:
+            self._pool.close()
+
+    @cached_property
+    def _pool(self) -> Pool:
+        return make_pool(self._url, False, DIRECTORY_MAX_CONNECTIONS, self._patience)
+
+
+MAX_CONNECTIONS = 16
 # How long a read waits for a server that restarts, and a write for its turn.
 PATIENCE = 10.0
 # Between two attempts to reach a server that is away.
@@ -59,7 +94,7 @@ class Server:
     def __init__(
         self,
         url: str,
-        most_connections: int = MOST_CONNECTIONS,
+        max_connections: int = MAX_CONNECTIONS,
         patience: float = PATIENCE,
         pooler: Pooler = "auto",
         vector_bytes: int = VECTOR_BYTES,
@@ -75,28 +110,20 @@ class Server:
         self.vector_memory = MemoryLimit(vector_bytes)
         self.index_folder = IndexFolder(index_folder)
         self._cell: str | None = None
-        self.age = 0
+        self.generation = 0
         self.timeline = ""
         with self.errors():
             prepares = self._prepares(url, pooler)
             self.schema = migrate(url, self.name)
             self.owner, self.acts_as_owner = self._owner(url)
-        replicas = [Replica(one, prepares, most_connections) for one in replica_urls]
-        self._pool = make_pool(url, prepares, most_connections, patience, self._notice_timeline)
+        replicas = [Replica(one, prepares, max_connections) for one in replica_urls]
+        self._pool = make_pool(url, prepares, max_connections, patience, self._notice_timeline)
         self.replicas = Replicas(replicas, replica_lag_seconds, self._position)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         with self._pool.connection() as connection:
             yield connection
-
-    def store(self, tenant: str, closes_server: bool = False) -> PostgresStore:
-        from trivet.store.postgres.store import PostgresStore
-
-        return PostgresStore(self, tenant, closes_server)
-
-    def import_file(self, file: Path, tenant: str) -> None:
-        self.store(tenant).import_sqlite(file)
 
     def has_tenant(self, name: str) -> bool:
         with self.errors(), self.connection() as connection, connection.pipeline():
@@ -126,22 +153,22 @@ class Server:
     def as_tenant(self, tenant: str) -> Iterator[Connection]:
         """A transaction for a tenant whatever its standing here."""
         with self.errors(), self.connection() as connection, connection.transaction():
-            connection.execute(QUERIES("cells")["enter"], self.entering(tenant))
+            connection.execute(QUERIES("cells")["enter"], self.enter_parameters(tenant))
             yield connection
 
-    def entering(self, tenant: str) -> Mapping[str, str]:
+    def enter_parameters(self, tenant: str) -> Mapping[str, str]:
         return {"tenant": tenant, "patience": f"{round(self.patience * 1000)}ms"}
 
-    def standing(self, tenant: str) -> Standing | None:
+    def standing(self, tenant: str) -> TenantState | None:
         with self.as_tenant(tenant) as connection:
             row = connection.execute(QUERIES("cells")["standing"]).fetchone()
-        return None if row is None else standing_of(row["standing"], row["move"])
+        return None if row is None else decode_tenant_state(row["standing"], row["move"])
 
     def activate(self, tenant: str, move: str) -> None:
         """Opens the new home after the old one has said that this move is done."""
         with self.as_tenant(tenant) as connection:
             row = connection.execute(QUERIES("cells")["lock"]).fetchone()
-            told = None if row is None else standing_of(row["standing"], row["move"])
+            told = None if row is None else decode_tenant_state(row["standing"], row["move"])
             if told is not None and told.standing == "arriving" and told.move == move:
                 connection.execute(QUERIES("cells")["activate"])
 
@@ -192,7 +219,7 @@ class Server:
 
     def _prepares(self, url: str, pooler: Pooler) -> bool:
         with psycopg.connect(url, autocommit=True, connect_timeout=max(1, round(self.patience))) as connection:
-            above, pooled = role_above_the_rules(connection), is_pooled(connection)
+            above, pooled = role_bypassing_row_security(connection), is_pooled(connection)
         if above is not None:
             raise StoreError(
                 f"The role {above} is not bound by row-level security, which keeps tenants apart. Nothing was opened; "
@@ -212,7 +239,7 @@ class Server:
         row = connection.execute(TIMELINE).fetchone()
         timeline = str(row[0]) if row else ""
         if self.timeline and timeline != self.timeline:
-            self.age += 1
+            self.generation += 1
         self.timeline = timeline
 
     def _position(self) -> int:
@@ -220,7 +247,3 @@ class Server:
         with self._pool.connection(timeout=CONNECT_SECONDS) as connection:
             row = connection.execute(_WRITTEN).fetchone()
         return int(row[0]) if row else 0
-
-
-def may_retry(error: psycopg.Error, last: float) -> bool:
-    return is_away(error) and time.monotonic() < last

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trivet.settings import Settings
 from trivet.store.postgres.database import Database
-from trivet.store.postgres.import_sqlite import import_sqlite
+from trivet.store.postgres.maintenance import PostgresMaintenance, import_sqlite
 from trivet.store.postgres.server import Server
 from trivet.store.postgres.vectors import PostgresVectorIndex
+from trivet.store.relational.changes import Changes
 from trivet.store.relational.store import RelationalStore
+
+
+class PostgresServer(Server):
+    """A server that opens the stores of its tenants."""
+
+    def store(self, tenant: str, closes_server: bool = False) -> PostgresStore:
+        return PostgresStore(self, tenant, closes_server)
+
+    def import_file(self, file: Path, tenant: str) -> None:
+        self.store(tenant).import_sqlite(file)
 
 
 class PostgresStore(RelationalStore):
@@ -26,7 +38,25 @@ class PostgresStore(RelationalStore):
         """A file of the embedded store, of the present schema, into this tenant, which must be empty."""
         import_sqlite(file, self._database)
 
+    def _make_vector_index(self, changes: Changes) -> PostgresVectorIndex:
+        return PostgresVectorIndex(self._database, self._visibility, changes, self._ids)
+
+    def _make_maintenance(self) -> PostgresMaintenance:
+        return PostgresMaintenance(self._database, self.vectors)
+
     def close(self) -> None:
         super().close()
         if self._own_server:
             self._own_server.close()
+
+
+def open_server(settings: Settings) -> PostgresServer:
+    return PostgresServer(
+        settings.path,
+        patience=settings.busy_time_limit_ms / 1000,
+        pooler=settings.postgres_pooler,
+        vector_bytes=settings.vector_memory_mb * 2**20,
+        replica_urls=settings.replica_urls,
+        replica_lag_seconds=settings.replica_lag_seconds,
+        directory_url=settings.directory,
+    )

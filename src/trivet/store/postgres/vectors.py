@@ -18,25 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from trivet.clock import now
+from trivet.common.clock import now
 from trivet.errors import StoreError
 from trivet.memory_fields import as_json
 from trivet.store.postgres.database import Database
 from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.ids import Ids
-from trivet.store.relational.matrix import bytes_a_passage
-from trivet.store.relational.vector_cache import Rows, VectorCache, check_dimension
-from trivet.store.relational.vector_index import VectorIndex
-from trivet.store.relational.visibility import Visibility, filter_parameters
+from trivet.store.relational.index.vector_index import PassageRows, VectorCache, VectorIndex, check_dimension
+from trivet.store.relational.index.vector_matrix import bytes_per_passage
+from trivet.store.relational.index.visibility import Visibility, filter_parameters
 from trivet.types import Candidate, Filter
 
 # Up to this many visible memories a scan of all their passages takes no longer than a walk through the index.
-EXACT_UP_TO = 5_000
+EXACT_SCAN_MAX = 5_000
 # So few can be named one by one, which spares the database the filter.
-NAMED_UP_TO = 1_000
+MAX_LISTED_KEYS = 1_000
 # HNSW in pgvector indexes half-precision vectors up to this.
-MOST_DIMENSIONS = 4_000
+MAX_HNSW_DIMENSIONS = 4_000
 # All scores of a query deviate by about so many times as much as the best hundred or two of them.
 OF_THE_BEST = 2.0
 # Finds .98 of the first ten of an exact search where neighbours hardly differ, and nearly all elsewhere; less than the
@@ -44,12 +43,12 @@ OF_THE_BEST = 2.0
 EF_SEARCH = 200
 EF_CONSTRUCTION = 128
 # How far a scan goes on for what a selective filter lets through.
-MOST_SCANNED = 200_000
+MAX_SCAN_TUPLES = 200_000
 # Among so many times the depth of best passages there are nearly always enough different memories.
 LIKELY_FACTOR = 2
-WIDER_BY = 4
+LIMIT_GROWTH = 4
 # A model grows slowly: whether it became large is looked at this often.
-LOOKED_AT_EVERY_SECONDS = 30.0
+SIZE_CHECK_SECONDS = 30.0
 # Of the memory for vectors no model of a tenant takes more than this.
 LARGEST_SHARE = 0.5
 # Read at once while they are loaded: some megabytes.
@@ -58,7 +57,7 @@ MEMORIES_AT_ONCE = 10_000
 _SETTINGS: dict[str, str] = {
     "hnsw.iterative_scan": "relaxed_order",  # strict drops what it meets out of order; scores are sorted anyway
     "hnsw.ef_search": str(EF_SEARCH),
-    "hnsw.max_scan_tuples": str(MOST_SCANNED),
+    "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
     "enable_sort": "off",  # else a selective filter may make the planner sort everything
 }
 _TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))"
@@ -73,7 +72,7 @@ class PostgresVectorIndex(VectorIndex):
         visibility: Visibility,
         changes: Changes,
         ids: Ids,
-        exact_up_to: int = EXACT_UP_TO,
+        exact_up_to: int = EXACT_SCAN_MAX,
     ) -> None:
         super().__init__(database, changes)
         memory = database.server.vector_memory
@@ -82,9 +81,9 @@ class PostgresVectorIndex(VectorIndex):
         self._postgres = database
         self._visibility = visibility
         self.exact_up_to = exact_up_to
-        self.named_up_to = NAMED_UP_TO
+        self.named_up_to = MAX_LISTED_KEYS
         self._counted: dict[int, tuple[float, int]] = {}
-        self._looked_at: dict[int, float] = {}
+        self._size_checked_at: dict[int, float] = {}
         self._indexed: set[int] = set()
         self._building: threading.Thread | None = None
 
@@ -94,7 +93,7 @@ class PostgresVectorIndex(VectorIndex):
         check_dimension(model, vector)
         if self._fits(model):
             return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
-        how, parameters = self._way(model, filter)
+        how, parameters = self._choose_query(model, filter)
         parameters["query"] = str(vector.astype(np.float32).tolist())
         limit = max(1, depth * LIKELY_FACTOR)
         while True:
@@ -102,9 +101,9 @@ class PostgresVectorIndex(VectorIndex):
             ranked = _best_passages(rows, chance)
             if len(rows) < limit or _surely_best(ranked, rows, depth):
                 return ranked[:depth]
-            limit *= WIDER_BY
+            limit *= LIMIT_GROWTH
 
-    def is_searched_here(self, model: Model) -> bool:
+    def is_in_memory(self, model: Model) -> bool:
         return self._fits(model)
 
     def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
@@ -131,12 +130,12 @@ class PostgresVectorIndex(VectorIndex):
         if model.model in self._indexed:
             return True
         moment = time.monotonic()
-        if moment - self._looked_at.get(model.model, -LOOKED_AT_EVERY_SECONDS) >= LOOKED_AT_EVERY_SECONDS:
-            self._looked_at[model.model] = moment
+        if moment - self._size_checked_at.get(model.model, -SIZE_CHECK_SECONDS) >= SIZE_CHECK_SECONDS:
+            self._size_checked_at[model.model] = moment
             if self._is_valid(model):
                 self._indexed.add(model.model)
             elif self._is_large(model) and (self._building is None or not self._building.is_alive()):
-                self._building = threading.Thread(target=self._build_beside, args=(model,), name="trivet-hnsw")
+                self._building = threading.Thread(target=self._build_in_background, args=(model,), name="trivet-hnsw")
                 self._building.start()
         return model.model in self._indexed
 
@@ -176,14 +175,14 @@ class PostgresVectorIndex(VectorIndex):
         if self._building is not None:
             self._building.join()
 
-    def _build_beside(self, model: Model) -> None:
+    def _build_in_background(self, model: Model) -> None:
         try:
             self.build_index(model)
             self.trouble = None
         except StoreError as error:  # searches stay exact, and `doctor` says why
             self.trouble = str(error)
 
-    def _way(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
+    def _choose_query(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
         """Which query finds the nearest, and the parameters of the filter for it."""
         visible = self._visibility.of(filter)
         if visible.count <= self.named_up_to:
@@ -208,24 +207,24 @@ class PostgresVectorIndex(VectorIndex):
         return bool(row and row[0])
 
     def _is_large(self, model: Model) -> bool:
-        return model.dimension <= MOST_DIMENSIONS and self._passages(model) > self.exact_up_to
+        return model.dimension <= MAX_HNSW_DIMENSIONS and self._passages(model) > self.exact_up_to
 
     def _fits(self, model: Model) -> bool:
         """Whether there is memory for all its vectors."""
         held = self._cache.bytes(model)
-        return (held or self._passages(model) * bytes_a_passage(model.dimension)) <= self.cached_up_to
+        return (held or self._passages(model) * bytes_per_passage(model.dimension)) <= self.cached_up_to
 
     def _passages(self, model: Model) -> int:
         """Counted now and then: counting many takes longer than searching them."""
-        moment, (counted_at, count) = time.monotonic(), self._counted.get(model.model, (-LOOKED_AT_EVERY_SECONDS, 0))
-        if moment - counted_at >= LOOKED_AT_EVERY_SECONDS:
+        moment, (counted_at, count) = time.monotonic(), self._counted.get(model.model, (-SIZE_CHECK_SECONDS, 0))
+        if moment - counted_at >= SIZE_CHECK_SECONDS:
             with self._postgres.errors():
                 [row] = self._postgres.read().execute(self._sql["passages"], {"model": model.model}).fetchall()
             count = row[0]
             self._counted[model.model] = (moment, count)
         return count
 
-    def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
+    def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[PassageRows]:
         """Packed, which is several times faster than row by row; all of them in portions."""
         with self._postgres.errors():
             if keys is not None:
@@ -236,9 +235,9 @@ class PostgresVectorIndex(VectorIndex):
                 between = {"model": model.model, "after": after, "up_to": after + MEMORIES_AT_ONCE}
                 yield self._packed("vectors_between", between)
 
-    def _packed(self, name: str, parameters: Mapping[str, Any]) -> Rows:
+    def _packed(self, name: str, parameters: Mapping[str, Any]) -> PassageRows:
         [(keys, ordinals, vectors)] = self._postgres.read().execute(self._sql[name], parameters).fetchall()
-        return Rows(
+        return PassageRows(
             np.frombuffer(keys or b"", ">i8").tolist(),
             np.frombuffer(ordinals or b"", ">i8").tolist(),
             np.frombuffer(vectors or b"", ">f2").astype(np.float16),

@@ -16,20 +16,19 @@ from typing import Any, TypeVar
 import msgspec
 
 from trivet.store.relational.database import StoreDatabase
-from trivet.store.relational.mapped_index import MOST_CHANGES
 
 # Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
-CHANGES_KEPT = 20_000
+MAX_CHANGES_KEPT = 20_000
 # After a failover a database may have lost its latest changes, and gives their numbers again. Caches then start a new
 # age, by which their numbers are offset, so that an old number is never taken for a new one.
-AGE = 1 << 40
+GENERATION_SIZE = 1 << 40
 # The key of no memory: what changed are the models.
-MODELS = 0
+MODELS_KEY = 0
 
 T = TypeVar("T")
 
 
-class Moment(msgspec.Struct, frozen=True):
+class ReadView(msgspec.Struct, frozen=True):
     """A recall's view of a store: what is found out about it holds until its end.
 
     `bound` is the latest change that the caches may take in. Later ones, which another thread may have read meanwhile,
@@ -40,7 +39,7 @@ class Moment(msgspec.Struct, frozen=True):
     kept: dict[Hashable, Any]
 
 
-_moments: ContextVar[Mapping[Changes, Moment]] = ContextVar("moments of stores", default=MappingProxyType({}))
+_views: ContextVar[Mapping[Changes, ReadView]] = ContextVar("moments of stores", default=MappingProxyType({}))
 
 
 class Changes:
@@ -50,32 +49,32 @@ class Changes:
         self._database = database
         self._sql = database.sql("memories")
         self._lock = threading.Lock()
-        self._age: int | None = None
+        self._generation: int | None = None
         self._log: list[tuple[int, int]] = []
         self._start = 0  # the log holds every change after this one
 
     @contextmanager
     def moment(self) -> Iterator[None]:
         """Within it the caches look at the database once, at the beginning."""
-        if self in _moments.get():
+        if self in _views.get():
             yield
             return
-        with self._database.moment(self._known % AGE):
-            token = _moments.set({**_moments.get(), self: Moment(self.last(), {})})
+        with self._database.moment(self._known % GENERATION_SIZE):
+            token = _views.set({**_views.get(), self: ReadView(self.last(), {})})
             try:
                 yield
             finally:
-                _moments.reset(token)
+                _views.reset(token)
 
     @property
     def bound(self) -> int | None:
         """The latest change that may be taken in within this moment; None outside one."""
-        moment = _moments.get().get(self)
+        moment = _views.get().get(self)
         return None if moment is None else moment.bound
 
     def kept(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives: within a moment it is asked once for each name."""
-        moment = _moments.get().get(self)
+        moment = _views.get().get(self)
         if moment is None:
             return make()
         if name not in moment.kept:
@@ -109,23 +108,23 @@ class Changes:
 
     def _follow(self) -> None:
         with self._database.errors():
-            while not self._looked():
+            while not self._read_changes():
                 pass
 
-    def _looked(self) -> bool:
+    def _read_changes(self) -> bool:
         """Reads the record once, without the lock. False if the age changed meanwhile: then it must be read again."""
-        age = self._database.age
+        generation = self._database.generation
         with self._lock:
-            known = self._known if age == self._age else None
+            known = self._known if generation == self._generation else None
         rows = self._read(known)
-        if self._database.age != age:
+        if self._database.generation != generation:
             return False
         with self._lock:
             if known is None:
-                self._begin(age, rows[0][0])
-                self._take_in(age, rows[1:])
-            elif self._age == age:
-                self._take_in(age, [row for row in rows if row[0] > self._known % AGE])
+                self._restart(generation, rows[0][0])
+                self._apply_changes(generation, rows[1:])
+            elif self._generation == generation:
+                self._apply_changes(generation, [row for row in rows if row[0] > self._known % GENERATION_SIZE])
         return True
 
     def _read(self, known: int | None) -> list[tuple[int, int]]:
@@ -135,24 +134,28 @@ class Changes:
             last = int(row[0]) if row else 0
             index = self._database.mapped_index()
             # From the change on that an index file was made at, so that caches can take in what came since.
-            start = index.sequence if index and 0 <= last - index.sequence <= MOST_CHANGES else last
-            return [(start, MODELS), *(self._after(start) if start < last else ())]
-        return self._after(known % AGE)
+            start = index.sequence if index and 0 <= last - index.sequence <= MAX_CHANGES_APPLIED else last
+            return [(start, MODELS_KEY), *(self._after(start) if start < last else ())]
+        return self._after(known % GENERATION_SIZE)
 
     def _after(self, sequence: int) -> list[tuple[int, int]]:
         rows = self._database.read().execute(self._sql["changes_since"], {"sequence": sequence}).fetchall()
         return [(row[0], row[1]) for row in rows]
 
-    def _begin(self, age: int, last: int) -> None:
-        self._log, self._start, self._age = [], age * AGE + last, age
+    def _restart(self, generation: int, last: int) -> None:
+        self._log, self._start, self._generation = [], generation * GENERATION_SIZE + last, generation
 
-    def _take_in(self, age: int, rows: list[tuple[int, int]]) -> None:
+    def _apply_changes(self, generation: int, rows: list[tuple[int, int]]) -> None:
         if not rows:
             return
-        if rows[0][0] != self._known % AGE + 1:  # the record was trimmed beyond what is known
-            self._begin(age, rows[-1][0])
+        if rows[0][0] != self._known % GENERATION_SIZE + 1:  # the record was trimmed beyond what is known
+            self._restart(generation, rows[-1][0])
             return
-        self._log += [(age * AGE + sequence, key) for sequence, key in rows]
-        if len(self._log) > 2 * CHANGES_KEPT:
-            self._start += CHANGES_KEPT
-            self._log = self._log[CHANGES_KEPT:]
+        self._log += [(generation * GENERATION_SIZE + sequence, key) for sequence, key in rows]
+        if len(self._log) > 2 * MAX_CHANGES_KEPT:
+            self._start += MAX_CHANGES_KEPT
+            self._log = self._log[MAX_CHANGES_KEPT:]
+
+
+# With more changes since than this, everything is loaded from the database: to take them in would take as long.
+MAX_CHANGES_APPLIED = 2_000

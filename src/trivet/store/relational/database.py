@@ -2,34 +2,32 @@
 
 `Database` is what the parts of a store ask while they work. `StoreDatabase` is what RelationalStore asks once, when it
 puts the parts together: the few things that each kind of database does its own way.
+
+A database as one user of a server sees it: the same connections, with the user's name on every read and write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.store.relational.queries import Queries
+from trivet.errors import Moved, Moving, StoreError
+from trivet.store.sql_files import Queries
 
 if TYPE_CHECKING:
-    from trivet.store.relational.changes import Changes
-    from trivet.store.relational.ids import AllIds, Ids
-    from trivet.store.relational.index_files import IndexFiles
-    from trivet.store.relational.maintenance import Maintenance
-    from trivet.store.relational.mapped_index import MappedIndex
-    from trivet.store.relational.vector_index import VectorIndex
-    from trivet.store.relational.visibility import Visibility
-    from trivet.store.scoring import Postings
+    from trivet.store.relational.index.index_files import IndexFiles, MappedIndex
+    from trivet.store.relational.index.postings import Postings
+
 
 # What is still to be erased from the files is noted in `meta` under this name, by the transaction that purged it.
 ERASING = "erasing"
 
 Parameters = Mapping[str, Any]
-Numbered = Literal["memory", "concept"]
+KeyKind = Literal["memory", "concept"]
 Weights = tuple[float, ...]
 
 
@@ -72,7 +70,7 @@ class WriteTransaction(Transaction, Protocol):
     def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
         """The same for each of the rows."""
 
-    def number(self, kind: Numbered) -> int | None:
+    def number(self, kind: KeyKind) -> int | None:
         """The next key: small, never reused. None where the database gives it by itself."""
 
     def note_change(self, *keys: int) -> None:
@@ -92,14 +90,14 @@ class Database(Protocol):
     @property
     def schema(self) -> int: ...
     @property
-    def age(self) -> int:
+    def generation(self) -> int:
         """Rises when the database may have lost changes that were seen before, as after a failover."""
 
     @property
     def viewer(self) -> str | None:
         """The user of a server for whom it is read and written; None for the owner of the store."""
 
-    def unseen(self) -> Connection:
+    def read_unrestricted(self) -> Connection:
         """Reads that no viewer limits: for what the store must know and never tells."""
 
     def read(self) -> Connection:
@@ -146,18 +144,16 @@ class StoreDatabase(Database, Protocol):
     def pending_erasure(self) -> str | None:
         """What is pending, without doing anything about it."""
 
-    def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex: ...
-    def maintenance(self, vectors: VectorIndex) -> Maintenance: ...
     def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
         """Which memories hold each of the terms, and how often, weighted by field."""
 
     def mapped_index(self) -> MappedIndex | None:
         """The file that holds the store's indexes as of some change; None where there is none to be used."""
 
-    def portions(self, sql: str, rows: int) -> Iterator[Sequence[Any]]:
+    def batches(self, sql: str, rows: int) -> Iterator[Sequence[Any]]:
         """The rows of a query without parameters, so many at a time. To be called within a `snapshot`."""
 
-    def all_ids(self, fresh: bool = False) -> AllIds | None:
+    def all_ids(self, fresh: bool = False) -> IdsByKey | None:
         """Every id at once, but for later ones; None where they are looked up one by one.
 
         With `fresh` as the database has them, and not as the index file does.
@@ -173,13 +169,13 @@ class StoreDatabase(Database, Protocol):
 
 
 @runtime_checkable
-class FollowedStore(Protocol):
+class SupportsFollowing(Protocol):
     """A database that can follow a server: a file of a laptop's."""
 
-    def followed_by_owner(self) -> Database: ...
+    def as_follower(self) -> Database: ...
 
 
-class Part:
+class StorePart:
     """A part of the store that has a file of queries."""
 
     file: ClassVar[str]
@@ -200,3 +196,100 @@ class Part:
         """The first row of it, or None."""
         with self._database.errors():
             return self._database.read().execute(self._sql[name], values).fetchone()
+
+
+# By key; empty where there is none, or one that is no UUID: the contract takes no others, but a store may hold them.
+IdsByKey = NDArray[np.bytes_]
+
+
+UUID_LENGTH = 36
+
+
+MOVING_FOR_USERS = "The memories are being moved to another database. Nothing was written; try again in some seconds."
+
+
+class ViewerDatabase:
+    """One user of a server, who is not told where its store lies."""
+
+    def __init__(self, whole: Database, viewer: str) -> None:
+        self._whole = whole
+        self.viewer = viewer
+
+    @property
+    def sql(self) -> Queries:
+        return self._whole.sql
+
+    @property
+    def name(self) -> str:
+        return "the server's store"  # where it lies is not for its users to know
+
+    @property
+    def schema(self) -> int:
+        return self._whole.schema
+
+    @property
+    def generation(self) -> int:
+        return self._whole.generation
+
+    def read_unrestricted(self) -> Connection:
+        return self._whole.read()
+
+    def read(self) -> Connection:
+        return self._whole.read()
+
+    @contextmanager
+    def write(self) -> Iterator[WriteTransaction]:
+        with self._without_location(), self._whole.write() as connection:
+            yield connection
+
+    @contextmanager
+    def take(self) -> Iterator[Transaction]:
+        with self._without_location(), self._whole.take() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self._without_location(), self._whole.snapshot() as connection:
+            yield connection
+
+    def moment(self, change: int) -> AbstractContextManager[None]:
+        return self._whole.moment(change)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        with self._without_location(), self._whole.errors():
+            yield
+
+    @contextmanager
+    def erasing(self) -> Iterator[WriteTransaction]:
+        with self._without_location(), self._whole.erasing() as connection:
+            yield connection
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        return self._whole.integers(sql)
+
+    def size(self) -> int:
+        return self._whole.size()
+
+    @contextmanager
+    def _without_location(self) -> Iterator[None]:
+        try:
+            yield
+        except (Moved, Moving) as error:  # both homes are named in it
+            raise type(error)(MOVING_FOR_USERS) from error
+        except StoreError as error:
+            whole = self._whole.name
+            text = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
+            raise type(error)(text) from error
+
+
+class FollowerDatabase(ViewerDatabase):
+    """A laptop's store that follows a server, as its owner sees it: what others shared is theirs, offline too."""
+
+    @property
+    def name(self) -> str:
+        return self._whole.name
+
+    @contextmanager
+    def _without_location(self) -> Iterator[None]:
+        yield

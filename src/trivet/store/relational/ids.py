@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from trivet.memory_fields import as_json
-from trivet.store.relational.database import StoreDatabase
+from trivet.store.relational.database import IdsByKey, StoreDatabase
 
 # About 200 bytes an entry.
-IDS_KEPT = 200_000
-
-# By key; empty where there is none, or one that is no UUID: the contract takes no others, but a store may hold them.
-AllIds = NDArray[np.bytes_]
-UUID_LENGTH = 36
+MAX_CACHED_IDS = 200_000
 
 
-def id_range(start: str) -> dict[str, str]:
+def id_prefix_range(start: str) -> dict[str, str]:
     """Bounds of the ids that start so, for an index in byte order: "g" comes after every character of an id."""
     return {"start": start, "stop": f"{start}g"}
 
@@ -31,7 +24,7 @@ class Ids:
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
-        self._known = _Known(database.age)
+        self._known = _IdCache(database.generation)
 
     def of(self, keys: Sequence[int]) -> dict[int, str]:
         known = self._kept()
@@ -53,10 +46,10 @@ class Ids:
             known.learn((row[1], row[0]) for row in self._read("keys_of_ids", ids=missing))
         return {id: known.keys[id] for id in ids if id in known.keys}
 
-    def _kept(self) -> _Known:
+    def _kept(self) -> _IdCache:
         """Empty again where it grew too large, or the database is of another age. A call under way keeps its own."""
-        if self._known.age != self._database.age or len(self._known.keys) > IDS_KEPT:
-            self._known = _Known(self._database.age)
+        if self._known.generation != self._database.generation or len(self._known.keys) > MAX_CACHED_IDS:
+            self._known = _IdCache(self._database.generation)
         return self._known
 
     def _read(self, name: str, **listed: Sequence[object]) -> list[Any]:
@@ -65,10 +58,10 @@ class Ids:
             return self._database.read().execute(self._database.sql("memories")[name], values).fetchall()
 
 
-class _Known:
-    def __init__(self, age: int) -> None:
-        self.age = age
-        self.all: AllIds | None = None
+class _IdCache:
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self.all: IdsByKey | None = None
         self.keys: dict[str, int] = {}  # the latest: an id that was purged may be stored again, under another key
         self.ids: dict[int, str] = {}
 

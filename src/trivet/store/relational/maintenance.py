@@ -1,24 +1,100 @@
-"""Rebuilding of derived data, and the checks behind `doctor` that every store makes."""
+"""What `doctor` makes of each row: whether it can be read as an export or a recall would read it.
+
+Rebuilding of derived data, and the checks behind `doctor` that every store makes.
+"""
 
 from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from trivet.ids import new_id
-from trivet.store.passage_terms import terms_of_passages
-from trivet.store.records import Document, Maker, Model, Passage
-from trivet.store.relational.audit import broken_links
-from trivet.store.relational.changes import MODELS
-from trivet.store.relational.database import Part, StoreDatabase, WriteTransaction
-from trivet.store.relational.derived import with_branches, write_lexical
-from trivet.store.relational.index_upkeep import IndexUpkeep
-from trivet.store.relational.read_rows import RowCheck, told
-from trivet.store.relational.vector_index import VectorIndex
+import msgspec
+
+from trivet import memory_fields
+from trivet.common.ids import new_id
+from trivet.common.threads import prepared_type
+from trivet.store.records import Document, Model, Passage, VersionedComponent
+from trivet.store.relational.changes import MODELS_KEY
+from trivet.store.relational.database import StoreDatabase, StorePart, WriteTransaction
+from trivet.store.relational.index.lexical import encode_passage_terms
+from trivet.store.relational.index.vector_index import VectorIndex
+from trivet.store.relational.index.write_index import IndexFileMaintenance
+from trivet.store.relational.tables.audit import count_broken_entries
+from trivet.store.relational.tables.memory_rows import with_branches, write_lexical
 from trivet.types import Finding, Memory
+
+# Named in the finding; of the others their number.
+SHOWN = 3
+# What is read of these tables, in this order, so that a row can be understood; of the others everything.
+MEMORY_COLUMNS = memory_fields.columns()
+REVISION_COLUMNS = ("memory", "revision", "snapshot")
+COLUMNS: Mapping[str, Sequence[str]] = {
+    "memory": MEMORY_COLUMNS,
+    "revision": REVISION_COLUMNS,
+    "proposal": ("id", "tags"),
+    "vault": ("name", "options"),
+}
+
+
+class UndecodableText(msgspec.Struct, frozen=True):
+    """A value that is no text of UTF-8."""
+
+
+class RowCheck:
+    """Gathers what is wrong with rows. Memories come before revisions: the last of these must say the same."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.rows = 0
+        self._said: dict[tuple[int, int], int] = {}  # a digest of each, since all texts may not fit into memory
+        self._reads: Mapping[str, Callable[[Sequence[Any]], None]] = {
+            "memory": self._memory,
+            "revision": self._revision,
+            "proposal": _list_of_texts,
+            "vault": _object,
+        }
+
+    def check_rows(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        read = self._reads.get(table)
+        for number, row in enumerate(rows, 1):
+            self.rows += 1
+            try:
+                if any(isinstance(value, UndecodableText) for value in row):
+                    raise ValueError("it holds what is no text")
+                if read is not None:
+                    read(row)
+            except (ValueError, TypeError, msgspec.MsgspecError, RecursionError) as error:
+                self.problems.append(f"{table}, row {number}: {error}")
+
+    def _memory(self, row: Sequence[Any]) -> None:
+        memory = memory_fields.to_memory(row)
+        msgspec.json.decode(msgspec.json.encode(memory), type=prepared_type(Memory))
+        self._said[row[0], memory.revision] = hash((memory.content, memory.title))
+
+    def _revision(self, row: Sequence[Any]) -> None:
+        key, number, snapshot = row
+        memory = msgspec.json.decode(snapshot, type=prepared_type(Memory))
+        said = self._said.pop((key, number), None)
+        if said is not None and said != hash((memory.content, memory.title)):
+            raise ValueError(f"memory {memory.id} says something else than its last revision")
+
+
+def summarize_problems(problems: Sequence[str]) -> str:
+    more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+    return "; ".join(problems[:SHOWN]) + more
+
+
+def _list_of_texts(row: Sequence[Any]) -> None:
+    memory_fields.texts(row[1])
+
+
+def _object(row: Sequence[Any]) -> None:
+    msgspec.json.decode(row[1], type=prepared_type(dict[str, Any]))
+
 
 _IDENTITY = "store"
 REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
@@ -32,14 +108,14 @@ _SALT = "salt"
 _SALT_BYTES = 32
 
 
-class Maintenance(Part, ABC):
+class Maintenance(StorePart, ABC):
     file = "maintenance"
 
     def __init__(self, database: StoreDatabase, vectors: VectorIndex) -> None:
         super().__init__(database)
         self._whole = database
         self._vectors = vectors
-        self._index = IndexUpkeep(database, vectors)
+        self._index = IndexFileMaintenance(database, vectors)
 
     @abstractmethod
     def backup(self, target: Path) -> None:
@@ -60,7 +136,7 @@ class Maintenance(Part, ABC):
             connection.execute(connection.sql("lexical")["clear_fingerprints"])
             for memory, document in documents:
                 key = connection.execute(connection.sql("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
-                connection.execute(self._sql["set_derived"], {"key": key, **document.in_row})
+                connection.execute(self._sql["set_derived"], {"key": key, **document.row_values})
                 if memory.state != "deleted":
                     write_lexical(connection, key, with_branches(connection, key, document))
                     _describe_passages(connection, key, memory.content)
@@ -74,7 +150,7 @@ class Maintenance(Part, ABC):
             rows = connection.execute(connection.sql("vectors")["models"]).fetchall()
             for number in [only.model] if only else [row["model"] for row in rows]:
                 connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
-            connection.note_change(MODELS)  # who saw nothing waiting looks again
+            connection.note_change(MODELS_KEY)  # who saw nothing waiting looks again
             return int(connection.execute(self._sql["count_jobs"]).fetchone()[0])
 
     def rebuild_graph(self) -> int:
@@ -83,7 +159,7 @@ class Maintenance(Part, ABC):
             for name in ("forget_hidden_mentions", "forget_hidden_statements", "forget_orphans"):
                 connection.execute(connection.sql("graph")[name])
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
-            connection.note_change(MODELS)
+            connection.note_change(MODELS_KEY)
             return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
 
     def salt(self) -> bytes:
@@ -114,11 +190,11 @@ class Maintenance(Part, ABC):
     def _place(self) -> str:
         return self._database.name
 
-    def set_version(self, maker: Maker, version: int) -> None:
+    def set_version(self, maker: VersionedComponent, version: int) -> None:
         with self._database.write() as connection:
             connection.execute(self._sql["set_meta"], {"name": maker, "value": str(version)})
 
-    def version(self, maker: Maker) -> int:
+    def version(self, maker: VersionedComponent) -> int:
         row = self._row("get_meta", name=maker)
         return int(row[0]) if row else 0
 
@@ -147,7 +223,7 @@ class Maintenance(Part, ABC):
         return Finding(check="purged memories", ok=pending is None, detail=detail, remedy=remedy)
 
     def _audit(self) -> Finding:
-        broken = broken_links(self._database)
+        broken = count_broken_entries(self._database)
         detail = f"{broken} entries were changed or removed" if broken else "unbroken"
         remedy = "Compare with a backup: somebody wrote into the database by hand." if broken else None
         return Finding(check="audit record", ok=not broken, detail=detail, remedy=remedy)
@@ -165,12 +241,12 @@ def _describe_passages(connection: WriteTransaction, key: int, content: str) -> 
     rows = [tuple(row) for row in connection.execute(queries["passages_of"], {"memory": key}).fetchall()]
     for model, cut in groupby(rows, key=lambda row: row[0]):
         passages = [Passage(*row[1:]) for row in cut]
-        for passage, terms in zip(passages, terms_of_passages(content, passages), strict=True):
+        for passage, terms in zip(passages, encode_passage_terms(content, passages), strict=True):
             place = {"memory": key, "model": model, "ordinal": passage.ordinal}
             connection.execute(queries["set_terms"], {**place, "terms": terms})
 
 
-def rows_read(check: RowCheck) -> Finding:
+def rows_finding(check: RowCheck) -> Finding:
     ok = not check.problems
-    detail = f"all of {check.rows}" if ok else told(check.problems)
+    detail = f"all of {check.rows}" if ok else summarize_problems(check.problems)
     return Finding(check=ROWS_READ, ok=ok, detail=detail, remedy=None if ok else RESTORE)

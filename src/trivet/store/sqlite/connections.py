@@ -1,14 +1,164 @@
-"""The connections to one SQLite file. Each is one thread's at a time, until its work is done or the thread ends."""
+"""How SQLite spells what the shared SQL leaves open.
+
+Whether the files of an open store are still where they were: a program that tidies up may take one away.
+
+SQLite keeps the newest writes in a log beside the store (-wal) and an index of it that all processes share (-shm). If
+one is deleted while it is open, this process goes on writing into a file that nobody else can find.
+
+The connections to one SQLite file. Each is one thread's at a time, until its work is done or the thread ends.
+"""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from trivet.errors import StoreError
-from trivet.store.borrowing import at_end_of_work
+from trivet.store.connection_leases import release_at_scope_end
+from trivet.store.relational.changes import MAX_CHANGES_KEPT
+from trivet.store.relational.database import (
+    KeyKind,
+    Parameters,
+)
+from trivet.store.sql_files import Dialect, Queries
+
+if TYPE_CHECKING:
+    pass
+
+
+_cast = re.compile(r"::[a-z0-9]+")
+_LISTED = "(SELECT value FROM json_each(:{}))"
+# Lists travel as JSON. One writer at a time needs no locks on rows, and a parameter no type.
+DIALECT = Dialect(
+    folder=Path(__file__).parent,
+    spellings={
+        "in_keys": f"IN {_LISTED}",
+        "in_texts": f"IN {_LISTED}",
+        "not_in_keys": f"NOT IN {_LISTED}",
+        "each_key": "json_each(:{}) AS wanted",
+        "each_text": "json_each(:{}) AS wanted",
+        "position": "instr",
+        "epoch": "((julianday('now') - 2440587.5) * 86400.0)",
+        "skip_locked": "",
+        "tenant": "",
+    },
+    translate=lambda sql: _cast.sub("", sql),
+)
+QUERIES = Queries(DIALECT)
+
+
+_NOT_UTF8 = "Could not decode to UTF-8"
+
+
+PRAGMAS = (
+    "synchronous = FULL",  # an acknowledged write survives a power cut, not only a crash of the process
+    "foreign_keys = ON",
+    "secure_delete = ON",  # what is purged is overwritten, not only unlinked
+    "temp_store = MEMORY",
+    # Half a megabyte of pages instead of two, since a server has connections to the file of each tenant: the system has
+    # the pages anyway, and no recall was slower for it (docs/decisions/0008).
+    "cache_size = -512",
+    "trusted_schema = OFF",  # a schema out of a stranger's file can call no function with effects
+)
+
+
+class Connection(sqlite3.Connection):
+    sql = QUERIES
+
+    def put(self, file: str, name: str, row: Parameters) -> None:
+        self.execute(self.sql(file)[name], row)
+
+    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
+        self.executemany(self.sql(file)[name], rows)
+
+    def number(self, kind: KeyKind) -> None:
+        """SQLite numbers rows by itself where the key is NULL."""
+
+    def note_change(self, *keys: int) -> None:
+        sql = self.sql("memories")
+        for key in keys:
+            sequence = self.execute(sql["insert_change"], {"key": key}).lastrowid or 0
+            if sequence % 1000 == 0:
+                self.execute(sql["trim_changes"], {"keep": MAX_CHANGES_KEPT})
+
+    def record_changes(self) -> None:
+        """They are on the record as soon as they are noted."""
+
+
+def is_damage(text: str) -> bool:
+    return "malformed" in text or text.startswith(_NOT_UTF8)
+
+
+def explain_error(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return (
+            f"Another process has been writing to {path} for over {busy_time_limit_ms / 1000:g} s. "
+            "Nothing was written; try again."
+        )
+    if "full" in text:
+        return f"The disk that holds {path} is full. Nothing was written; make room and try again."
+    if text.startswith(_NOT_UTF8):  # SQLite would quote what is stored
+        return f"A text in {path} is damaged. `trivet doctor` looks for more; restore a backup."
+    if "not a database" in text or "malformed" in text:
+        return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
+    if "decode to UTF-8" in text:  # which quotes the text
+        return f"A text in {path} is damaged, so a row cannot be read. `trivet doctor` says where; restore a backup."
+    if "readonly" in text or "unable to open" in text:
+        return f"{path} cannot be opened for writing ({text}). Check its rights and its folder's."
+    return f"SQLite refused: {text} ({path})."
+
+
+COMPANIONS = ("-wal", "-shm")
+Identity = tuple[int, int]
+
+
+class FileIdentityCheck:
+    """What each file was when the store was opened. While it is open, SQLite itself replaces none of them."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._noted: dict[Path, Identity] = {}
+
+    def note_store(self) -> None:
+        self._note(self._store)
+
+    def note_companions(self) -> None:
+        """After the first read, which makes them."""
+        for suffix in COMPANIONS:
+            self._note(self._store.with_name(self._store.name + suffix))
+
+    def gone(self) -> Path | None:
+        """The first file that was deleted or replaced."""
+        return next((file for file, identity in self._noted.items() if _identity(file) != identity), None)
+
+    def log_can_be_saved(self) -> bool:
+        """Whether the log or its index is only missing: where another process has made a new one, it has the say."""
+        return _identity(self._store) is not None and all(
+            _identity(file) in (None, identity) for file, identity in self._noted.items()
+        )
+
+    def _note(self, file: Path) -> None:
+        found = _identity(file)
+        if found is not None:
+            self._noted[file] = found
+
+
+def missing_file_message(file: Path, lost: str) -> str:
+    return f"{file} was deleted or replaced while it was open. {lost}{'open' if lost else 'Open'} the store again."
+
+
+def _identity(file: Path) -> Identity | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)
+
 
 C = TypeVar("C", bound=sqlite3.Connection)
 
@@ -29,7 +179,7 @@ class Connections(Generic[C]):
         connection: C | None = getattr(self._mine, "connection", None)
         if connection is None:
             connection = self._mine.connection = self._take()
-            at_end_of_work(self._give_back)
+            release_at_scope_end(self._release)
         return connection
 
     def close(self) -> None:
@@ -55,7 +205,7 @@ class Connections(Generic[C]):
             self._close_those_of_ended_threads()
         return connection
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         connection: C = self._mine.connection
         if not self._closed and connection.in_transaction:
             return  # whatever goes on reading at one moment is still this thread's

@@ -10,41 +10,44 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.bounded_cache import MIB
-from trivet.clock import now
+from trivet.common.bounded_cache import MIB
+from trivet.common.clock import now
+from trivet.common.files import private_folder
 from trivet.errors import Damaged, StoreError
-from trivet.private_folder import private_folder
-from trivet.settings.existing_store import APPLICATION_ID
-from trivet.store.migrations import latest, steps
-from trivet.store.relational.changes import CHANGES_KEPT, Changes
-from trivet.store.relational.database import ERASING, Numbered, Parameters, Weights
-from trivet.store.relational.ids import UUID_LENGTH, AllIds, Ids
-from trivet.store.relational.index_files import PENDING
-from trivet.store.relational.mapped_index import MappedIndex
-from trivet.store.relational.posting_cache import postings_of
-from trivet.store.relational.vector_index import VectorIndex
-from trivet.store.relational.viewer import FollowerDatabase, ViewerDatabase
-from trivet.store.relational.visibility import Visibility
-from trivet.store.scoring import Postings
-from trivet.store.sqlite.connections import Connections
-from trivet.store.sqlite.dialect import QUERIES
-from trivet.store.sqlite.files_in_place import FilesInPlace, taken_away
-from trivet.store.sqlite.index_files import SqliteIndexFiles
-from trivet.store.sqlite.vectors import SqliteVectorIndex
+from trivet.settings.locations import APPLICATION_ID
+from trivet.store.relational.database import (
+    ERASING,
+    UUID_LENGTH,
+    FollowerDatabase,
+    IdsByKey,
+    Parameters,
+    ViewerDatabase,
+    Weights,
+)
+from trivet.store.relational.index.index_files import PENDING, MappedIndex
+from trivet.store.relational.index.postings import Postings, postings_from_occurrences
+from trivet.store.sql_files import latest_version, steps
+from trivet.store.sqlite.connections import (
+    PRAGMAS,
+    QUERIES,
+    Connection,
+    Connections,
+    FileIdentityCheck,
+    explain_error,
+    is_damage,
+    missing_file_message,
+)
+from trivet.store.sqlite.indexes import SqliteIndexFiles
 from trivet.types import LOCAL
-
-if TYPE_CHECKING:
-    from trivet.store.sqlite.maintenance import SqliteMaintenance
 
 logger = logging.getLogger("trivet.store.sqlite")
 
 FOLDER = Path(__file__).parent
-SCHEMA_VERSION = latest(FOLDER)
+SCHEMA_VERSION = latest_version(FOLDER)
 LOG_PENDING = (
     "Its words are still in the write-ahead log: a reader that began before has not ended. They go when it ends."
 )
@@ -54,51 +57,17 @@ LARGE_PENDING = (
 )
 # A file up to this size is written anew while the caller of a purge waits, in less than a tenth of a second; up to the
 # other one by the worker, in a second or two. It is done in memory.
-REWRITTEN_AT_ONCE_BYTES = 8 * MIB
-REWRITTEN_BYTES = 256 * MIB
+INLINE_VACUUM_MAX_BYTES = 8 * MIB
+WORKER_VACUUM_MAX_BYTES = 256 * MIB
 # How long the log, or the file, is waited for.
-CHECKPOINT_PATIENCE_MS = 200
+CHECKPOINT_TIMEOUT_MS = 200
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 # Read at a time for the index file.
-IDS_AT_ONCE = 50_000
+IDS_BATCH = 50_000
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
-_NOT_UTF8 = "Could not decode to UTF-8"
-PRAGMAS = (
-    "synchronous = FULL",  # an acknowledged write survives a power cut, not only a crash of the process
-    "foreign_keys = ON",
-    "secure_delete = ON",  # what is purged is overwritten, not only unlinked
-    "temp_store = MEMORY",
-    # Half a megabyte of pages instead of two, since a server has connections to the file of each tenant: the system has
-    # the pages anyway, and no recall was slower for it (docs/decisions/0008).
-    "cache_size = -512",
-    "trusted_schema = OFF",  # a schema out of a stranger's file can call no function with effects
-)
 
 NONE: Parameters = {}
-
-
-class Connection(sqlite3.Connection):
-    sql = QUERIES
-
-    def put(self, file: str, name: str, row: Parameters) -> None:
-        self.execute(self.sql(file)[name], row)
-
-    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
-        self.executemany(self.sql(file)[name], rows)
-
-    def number(self, kind: Numbered) -> None:
-        """SQLite numbers rows by itself where the key is NULL."""
-
-    def note_change(self, *keys: int) -> None:
-        sql = self.sql("memories")
-        for key in keys:
-            sequence = self.execute(sql["insert_change"], {"key": key}).lastrowid or 0
-            if sequence % 1000 == 0:
-                self.execute(sql["trim_changes"], {"keep": CHANGES_KEPT})
-
-    def record_changes(self) -> None:
-        """They are on the record as soon as they are noted."""
 
 
 class Database:
@@ -106,7 +75,7 @@ class Database:
 
     sql = QUERIES
     schema = SCHEMA_VERSION
-    age = 0
+    generation = 0
     viewer = None
 
     def __init__(self, path: Path, busy_time_limit_ms: int) -> None:
@@ -116,8 +85,8 @@ class Database:
         self._local = threading.local()
         self._connections = Connections(self._connect)
         self._write_lock = threading.RLock()
-        self._files = FilesInPlace(path)
-        self.index_files = SqliteIndexFiles(self)
+        self._files = FileIdentityCheck(path)
+        self.index_files = SqliteIndexFiles(self, path)
         with self.errors():
             self._prepare()
 
@@ -125,7 +94,7 @@ class Database:
         """This thread's connection. Outside a `write` block each statement sees the latest commit."""
         return self._connections.mine()
 
-    unseen = read
+    read_unrestricted = read
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -146,7 +115,7 @@ class Database:
                 raise
             self._check_committed()
             if self._local.erases:
-                self._erase(REWRITTEN_AT_ONCE_BYTES)
+                self._erase(INLINE_VACUUM_MAX_BYTES)
 
     take = write
 
@@ -167,7 +136,7 @@ class Database:
         parts of pages. A reader that began before the purge keeps the log from being emptied until it ends. It is
         waited for a moment only: meanwhile nobody can write.
         """
-        return self._erase(None if of_any_size else REWRITTEN_BYTES)
+        return self._erase(None if of_any_size else WORKER_VACUUM_MAX_BYTES)
 
     def _erase(self, up_to: int | None) -> str | None:
         with self._write_lock, self.errors():
@@ -190,7 +159,7 @@ class Database:
             return PENDING
         if self._marked() is None:
             return None
-        return LARGE_PENDING if self.size() > REWRITTEN_BYTES else LOG_PENDING
+        return LARGE_PENDING if self.size() > WORKER_VACUUM_MAX_BYTES else LOG_PENDING
 
     def _marked(self) -> str | None:
         with self.errors():
@@ -200,7 +169,7 @@ class Database:
     def _done(self, statement: str) -> bool:
         """Whether it could be done at once, or nearly so: VACUUM answers nothing, a checkpoint whether it was busy."""
         connection = self.read()
-        connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_PATIENCE_MS}")
+        connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_TIMEOUT_MS}")
         try:
             answer = connection.execute(statement).fetchone()
         except sqlite3.OperationalError as error:  # it stays to be done
@@ -232,8 +201,8 @@ class Database:
             yield
         except sqlite3.Error as error:
             gone = self._files.gone()
-            told = taken_away(gone, "") if gone else _explain(error, self.path, self._busy_time_limit_ms)
-            kind = Damaged if not gone and _is_damage(str(error)) else StoreError
+            told = missing_file_message(gone, "") if gone else explain_error(error, self.path, self._busy_time_limit_ms)
+            kind = Damaged if not gone and is_damage(str(error)) else StoreError
             raise kind(told) from error
 
     def check_in_place(self) -> None:
@@ -241,13 +210,13 @@ class Database:
         gone = self._files.gone()
         if gone is not None:
             self._save_log()
-            raise StoreError(taken_away(gone, "Nothing was written; "))
+            raise StoreError(missing_file_message(gone, "Nothing was written; "))
 
     def _check_committed(self) -> None:
         """Whether what was just committed is where others find it: its log may have been taken away meanwhile."""
         gone = self._files.gone()
         if gone is not None and not self._save_log():
-            raise StoreError(taken_away(gone, "The last write may be lost; "))
+            raise StoreError(missing_file_message(gone, "The last write may be lost; "))
 
     def _save_log(self) -> bool:
         """While this process still has the log that was taken away, what it holds can be folded into the store."""
@@ -257,18 +226,10 @@ class Database:
         with self.errors():
             return np.fromiter((row[0] for row in self.read().execute(sql, parameters)), np.int64)
 
-    def portions(self, sql: str, rows: int) -> Iterator[Sequence[sqlite3.Row]]:
+    def batches(self, sql: str, rows: int) -> Iterator[Sequence[sqlite3.Row]]:
         every = iter(self.read().execute(sql))
         while some := list(islice(every, rows)):
             yield some
-
-    def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex:
-        return SqliteVectorIndex(self, visibility, changes, ids)
-
-    def maintenance(self, vectors: VectorIndex) -> SqliteMaintenance:
-        from trivet.store.sqlite.maintenance import SqliteMaintenance
-
-        return SqliteMaintenance(self, vectors)
 
     def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
         """Out of FTS5, which keeps the index on disk and in the transaction of each write.
@@ -278,22 +239,22 @@ class Database:
         cheapest thing to carry out of SQLite.
         """
         sql = self.sql("lexical")["postings"]
-        return {term: postings_of(self.integers(sql, {"term": term}), weights) for term in terms}
+        return {term: postings_from_occurrences(self.integers(sql, {"term": term}), weights) for term in terms}
 
     def mapped_index(self) -> MappedIndex | None:
         return self.index_files.current()
 
-    def all_ids(self, fresh: bool = False) -> AllIds | None:
+    def all_ids(self, fresh: bool = False) -> IdsByKey | None:
         """Only where a file has them: in a small store a look takes microseconds, in a large one a page for each id."""
         if fresh:
             return self._read_ids()
         index = self.mapped_index()
         return None if index is None else index.ids()
 
-    def _read_ids(self) -> AllIds:
+    def _read_ids(self) -> IdsByKey:
         highest = int(self.read().execute(self.sql("visible")["highest_key"]).fetchone()[0])
         found = np.zeros(highest + 1, f"S{UUID_LENGTH}")
-        for rows in self.portions(self.sql("memories")["all_ids"], IDS_AT_ONCE):
+        for rows in self.batches(self.sql("memories")["all_ids"], IDS_BATCH):
             keys, ids = zip(*rows, strict=True)
             found[list(keys)] = ids
         return found
@@ -304,7 +265,7 @@ class Database:
     def seen_by(self, user: str) -> ViewerDatabase:
         return ViewerDatabase(self, user)
 
-    def followed_by_owner(self) -> FollowerDatabase:
+    def as_follower(self) -> FollowerDatabase:
         return FollowerDatabase(self, LOCAL)
 
     def size(self) -> int:
@@ -408,27 +369,3 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _is_damage(text: str) -> bool:
-    return "malformed" in text or text.startswith(_NOT_UTF8)
-
-
-def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return (
-            f"Another process has been writing to {path} for over {busy_time_limit_ms / 1000:g} s. "
-            "Nothing was written; try again."
-        )
-    if "full" in text:
-        return f"The disk that holds {path} is full. Nothing was written; make room and try again."
-    if text.startswith(_NOT_UTF8):  # SQLite would quote what is stored
-        return f"A text in {path} is damaged. `trivet doctor` looks for more; restore a backup."
-    if "not a database" in text or "malformed" in text:
-        return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
-    if "decode to UTF-8" in text:  # which quotes the text
-        return f"A text in {path} is damaged, so a row cannot be read. `trivet doctor` says where; restore a backup."
-    if "readonly" in text or "unable to open" in text:
-        return f"{path} cannot be opened for writing ({text}). Check its rights and its folder's."
-    return f"SQLite refused: {text} ({path})."

@@ -8,24 +8,24 @@ from collections.abc import Callable
 import pytest
 
 from trivet.agents.capture.rules import statements
-from trivet.agents.capture.user_words import LONGEST, LONGEST_MESSAGE, own_words
-from trivet.memory.inbox.similar import particulars
-from trivet.secrets.private import private_spans
-from trivet.sources.files.readers.claude_code import turns_in
+from trivet.agents.capture.transcript import LONGEST, LONGEST_MESSAGE, user_text
+from trivet.memory.propose import particulars
+from trivet.secrets.masking import private_spans
+from trivet.sources.files.conversations import claude_code_turns
 
 # Far above what any of them takes on a busy machine, far below what they took when they looked again and again.
 SECONDS = 1.5
 
 
 def read_transcript(text: str) -> object:
-    return list(turns_in([{"type": "user", "uuid": "1", "message": {"content": text}}]))
+    return list(claude_code_turns([{"type": "user", "uuid": "1", "message": {"content": text}}]))
 
 
 @pytest.mark.parametrize(
     ("reader", "text"),
     [
-        (own_words, "a" + "\n" * (LONGEST_MESSAGE - 2) + "b"),
-        (own_words, "<private></private>" * 20_000),
+        (user_text, "a" + "\n" * (LONGEST_MESSAGE - 2) + "b"),
+        (user_text, "<private></private>" * 20_000),
         (private_spans, "<" + " " * 32_000),
         (statements, ("after abc, " * 9)[:LONGEST]),
         (statements, ("after abc " * 40)[:LONGEST]),
@@ -43,7 +43,7 @@ def test_no_text_takes_long(reader: Callable[[str], object], text: str) -> None:
 
 def test_what_stands_between_marks_of_the_program_is_not_said() -> None:
     text = "a<bash-x>1<bash-y>2</bash-x>b</bash-y>c<bash-z>d<command-name>3</command-name>[Request interrupted by user]"
-    (turn,) = turns_in([{"type": "user", "uuid": "1", "message": {"content": text}}])
+    (turn,) = claude_code_turns([{"type": "user", "uuid": "1", "message": {"content": text}}])
     assert turn.text == "ab</bash-y>c<bash-z>d"
 
 

@@ -15,7 +15,7 @@ from support.opened import Opened
 from support.waiting import ended, happened
 from trivet import InvalidInput, Trivet
 from trivet.agents.capture import curate, learn, read_waiting
-from trivet.agents.capture.background import in_background
+from trivet.agents.capture.learn import start_in_background
 from trivet.types import Caller
 
 SAID = "Our tests talk to a real database, since mocks lied to us twice."
@@ -149,7 +149,7 @@ def test_a_hook_does_not_wait_for_it(opened: Opened, talk: Conversation) -> None
         assert learn(memory, talk.event).problems == ()
         happened(server.asked)
         assert memory.inbox_list().total == 0
-        assert in_background(memory) is None, "one at a time"
+        assert start_in_background(memory) is None, "one at a time"
         let.set()
         for thread in threading.enumerate():
             if thread.name == "trivet-capture":

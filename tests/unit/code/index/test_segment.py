@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trivet.analyse.term_hash import hashed
+from trivet.analyse.terms import hashed
 from trivet.code.index.segment import Segment
-from trivet.code.index.snapshot import load, save
+from trivet.code.index.snapshot import load_snapshot, save_snapshot
 
 from ..trees import parsed, tree
 
@@ -43,9 +43,9 @@ def test_a_tree_without_files_is_a_segment_too() -> None:
 
 
 def test_a_snapshot_is_the_segment_again(segment: Segment, tmp_path: Path) -> None:
-    save(tmp_path / "a.snapshot", segment)
+    save_snapshot(tmp_path / "a.snapshot", segment)
 
-    loaded = load(tmp_path / "a.snapshot")
+    loaded = load_snapshot(tmp_path / "a.snapshot")
 
     assert loaded is not None
     assert loaded.path.at(1) == "src/app.py"
@@ -56,14 +56,14 @@ def test_a_snapshot_is_the_segment_again(segment: Segment, tmp_path: Path) -> No
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "text"])
 def test_a_damaged_snapshot_is_none(segment: Segment, tmp_path: Path, damage: str) -> None:
     file = tmp_path / "a.snapshot"
-    save(file, segment)
+    save_snapshot(file, segment)
     data = file.read_bytes()
     file.write_bytes(
         {"cut": data[:-1], "changed": data[:20] + b"x" + data[21:], "empty": b"", "text": b"hello" * 99}[damage]
     )
 
-    assert load(file) is None
+    assert load_snapshot(file) is None
 
 
 def test_there_is_no_snapshot_before_the_first(tmp_path: Path) -> None:
-    assert load(tmp_path / "none") is None
+    assert load_snapshot(tmp_path / "none") is None

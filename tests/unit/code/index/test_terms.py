@@ -1,5 +1,5 @@
-from trivet.analyse.term_hash import hashed
-from trivet.code.index.terms import all_hashes, as_spoken, hashes_of, words_of
+from trivet.analyse.terms import hashed
+from trivet.code.encoder import all_hashes, hashes_of, normalized_name, words_of
 
 
 def test_an_identifier_is_found_whole_and_by_its_parts() -> None:
@@ -11,7 +11,11 @@ def test_an_identifier_is_found_whole_and_by_its_parts() -> None:
 
 
 def test_the_same_name_in_other_spelling_is_spoken_alike() -> None:
-    assert as_spoken("parse_retry_after") == as_spoken("parseRetryAfter") == as_spoken("PARSE-RETRY-AFTER")
+    assert (
+        normalized_name("parse_retry_after")
+        == normalized_name("parseRetryAfter")
+        == normalized_name("PARSE-RETRY-AFTER")
+    )
 
 
 def test_a_term_has_the_same_number_in_every_process() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.code.parse.grammars import GRAMMARS
-from trivet.code.parse.libraries import unpack
+from trivet.code.parse.parsers import GRAMMARS, unpack_grammars
 
 
 @pytest.fixture(scope="session", autouse=True)
 def grammars() -> None:
-    unpack(GRAMMARS)
+    unpack_grammars(GRAMMARS)

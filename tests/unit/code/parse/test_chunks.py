@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trivet.code.parse import parse
 from trivet.code.parse.chunks import HARD, SOFT
-from trivet.code.parse.decode import decode, lines_of
+from trivet.code.parse.file import decode, lines_of
 from trivet.code.types import Chunk, ParsedFile
 
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trivet.code.parse import parse
-from trivet.code.parse.grammars import GRAMMARS
+from trivet.code.parse.parsers import GRAMMARS
 from trivet.code.types import Definition, ParsedFile
 
 # A source, a line of `======`, and what it defines: lines, kind and qualified name.

@@ -6,9 +6,9 @@ import codecs
 
 import pytest
 
+from trivet.code.file_kind import language_of
 from trivet.code.parse import parse
-from trivet.code.parse.languages import language_of
-from trivet.code.parse.leave_out import MAX_BYTES
+from trivet.code.parse.file import MAX_BYTES
 from trivet.code.types import LeftOut, ParsedFile
 
 

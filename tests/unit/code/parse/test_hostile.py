@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.code.parse import parse, trees
+from trivet.code.parse import parse
+from trivet.code.parse import parsers as trees
 from trivet.code.parse.chunks import HARD
 from trivet.code.types import ParsedFile
 

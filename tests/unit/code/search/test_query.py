@@ -1,6 +1,6 @@
 import pytest
 
-from trivet.code.roles import Role
+from trivet.code.file_kind import Role
 from trivet.code.search.query import read_query
 
 

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from trivet.analyse.term_hash import hashed
+from trivet.analyse.terms import hashed
 from trivet.code.encoder import Encoder, packed
 from trivet.code.recipe import DEFAULT, CodeRecipe, parse_code_recipe
 from trivet.code.search.query import read_query
-from trivet.code.search.rank import Vector, rank, vector_of
-from trivet.code.search.related import related
+from trivet.code.search.rank import Vector, rank, related, vector_of
 from trivet.code.search.view import View, view_of
 
 from ..trees import parsed, tree

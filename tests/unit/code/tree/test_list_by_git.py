@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from trivet.code.tree import Listing, Stat, blob_of, find_root, list_tree, read_blob, read_file
-from trivet.code.tree.look import LARGEST_FILE
+from trivet.code.tree.listing import MAX_FILE_BYTES
 from trivet.errors import InvalidInput
 
 from .conftest import FILES, run_git, write
@@ -153,7 +153,7 @@ def test_what_is_left_out_has_a_reason(repository: Path, tmp_path: Path) -> None
     write(repository, {"logo.png": "x", ".env": "KEY=1\n", ".env.example": "KEY=\n", "sub/skip.py": "x\n"})
     write(
         repository,
-        {".trivetignore": "lib/deep/\n", "sub/.trivetignore": "skip.*\n", "large.py": "x" * (LARGEST_FILE + 1)},
+        {".trivetignore": "lib/deep/\n", "sub/.trivetignore": "skip.*\n", "large.py": "x" * (MAX_FILE_BYTES + 1)},
     )
     run_git(repository, "add", "link.py", "large.py")
     listing = list_tree(find_root(repository))
@@ -285,7 +285,7 @@ def test_a_file_is_read_only_within_the_root(repository: Path, tmp_path: Path) -
     write(tmp_path, {"outside/secret.py": "x = 1\n"})
     (repository / "link").symlink_to(tmp_path / "outside")
     (repository / "file.py").symlink_to(tmp_path / "outside/secret.py")
-    (repository / "large.py").write_text("x" * (LARGEST_FILE + 1))
+    (repository / "large.py").write_text("x" * (MAX_FILE_BYTES + 1))
     os.mkfifo(repository / "pipe.py")
     root = find_root(repository)
     assert read_file(root, "lib/retry.py") == FILES["lib/retry.py"].encode()

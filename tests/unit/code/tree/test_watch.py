@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trivet.code.tree import find_root
-from trivet.code.tree.watcher import EVERYTHING, watch
+from trivet.code.tree import find_root, watch
+from trivet.code.tree.watcher import EVERYTHING
 
 from .conftest import write
 

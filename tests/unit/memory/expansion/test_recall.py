@@ -21,7 +21,7 @@ CITY = "Eudora grew up in Lisbon."
 @pytest.fixture(autouse=True)
 def _never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer is unsure, but in the tests that set another measure."""
-    monkeypatch.setattr(expand, "UNSURE", 1.1)
+    monkeypatch.setattr(expand, "UNSURE_BELOW", 1.1)
 
 
 def with_notes(trivet: Trivet) -> Trivet:
@@ -59,7 +59,7 @@ def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(ope
 
 
 def test_a_sure_answer_is_not_asked_again(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expand, "UNSURE", 0.0)
+    monkeypatch.setattr(expand, "UNSURE_BELOW", 0.0)
     with chat_server(lambda _: json.dumps({"queries": ["Eudora"]})) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         assert trivet.recall("who wrote Hush").asked == ()

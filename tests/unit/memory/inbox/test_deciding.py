@@ -10,13 +10,13 @@ import pytest
 from support.command_line import CommandLine
 from support.opened import Opened
 from trivet import Conflict, InvalidInput, NotFound, Trivet
+from trivet.common.ids import new_id
 from trivet.errors import Forbidden
-from trivet.ids import new_id
 from trivet.memory.engine import Engine
-from trivet.memory.inbox.similar import NearMemory
+from trivet.memory.propose import NearMemory
 from trivet.types import Caller
 
-propose = importlib.import_module("trivet.memory.inbox.propose")  # the package has a function of this name
+propose = importlib.import_module("trivet.memory.propose")  # the package has a function of this name
 PORT = "The staging database listens on port 6543."
 OTHER = "The staging database listens on port 6544."
 

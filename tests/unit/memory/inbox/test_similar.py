@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.memory.inbox.similar import SAME_MEANING, replaces, says_the_same
+from trivet.memory.propose import SAME_MEANING_NEARNESS, is_rewording, is_same_statement
 
-NEAR = SAME_MEANING + 0.1
+NEAR = SAME_MEANING_NEARNESS + 0.1
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ NEAR = SAME_MEANING + 0.1
     ],
 )
 def test_what_differs_in_a_particular_says_something_else_however_near(new: str, old: str) -> None:
-    assert not says_the_same(new, old, NEAR)
-    assert not says_the_same(old, new, NEAR)
+    assert not is_same_statement(new, old, NEAR)
+    assert not is_same_statement(old, new, NEAR)
 
 
 @pytest.mark.parametrize(
@@ -34,17 +34,17 @@ def test_what_differs_in_a_particular_says_something_else_however_near(new: str,
     ],
 )
 def test_what_adds_nothing_says_the_same(new: str, old: str) -> None:
-    assert says_the_same(new, old)
+    assert is_same_statement(new, old)
 
 
 def test_a_paraphrase_needs_near_vectors() -> None:
     new, old = "The office keeps the keys safe.", "The office keeps the keys locked."
-    assert says_the_same(new, old, NEAR)
-    assert not says_the_same(new, old, SAME_MEANING - 0.1)
-    assert not says_the_same(new, old)
+    assert is_same_statement(new, old, NEAR)
+    assert not is_same_statement(new, old, SAME_MEANING_NEARNESS - 0.1)
+    assert not is_same_statement(new, old)
 
 
 def test_an_exchanged_value_replaces_and_another_subject_does_not() -> None:
-    assert replaces("The staging database listens on port 6543.", "The staging database listens on port 6544.")
-    assert not replaces("The staging database listens on port 6543.", "Ines leads the harbour office.")
-    assert not replaces("We deploy on Friday.", "we deploy on friday")
+    assert is_rewording("The staging database listens on port 6543.", "The staging database listens on port 6544.")
+    assert not is_rewording("The staging database listens on port 6543.", "Ines leads the harbour office.")
+    assert not is_rewording("We deploy on Friday.", "we deploy on friday")

@@ -11,12 +11,12 @@ import pytest
 from support.invented_secrets import github
 from support.opened import Opened
 from trivet import Trivet
-from trivet.memory.doctor import MATTERS
+from trivet.memory.admin.doctor import WHY_IT_MATTERS
 from trivet.sources.files import ingest
 from trivet.types import Finding
 
 # What is only told, and is never a problem.
-TOLD = {"inbox"}
+SHOWN_IN_FULL = {"inbox"}
 
 
 def problems(memory: Trivet) -> dict[str, Finding]:
@@ -24,7 +24,7 @@ def problems(memory: Trivet) -> dict[str, Finding]:
 
 
 def test_every_check_can_say_why_it_matters(memory: Trivet) -> None:
-    assert {finding.check for finding in memory.doctor()} - TOLD <= set(MATTERS)
+    assert {finding.check for finding in memory.doctor()} - SHOWN_IN_FULL <= set(WHY_IT_MATTERS)
     assert problems(memory) == {}
 
 

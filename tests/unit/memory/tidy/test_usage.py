@@ -8,8 +8,8 @@ import pytest
 
 from support.opened import Opened
 from trivet import NotFound, Trivet
-from trivet.ids import new_id
-from trivet.lab.tune.feedback import all_feedback
+from trivet.common.ids import new_id
+from trivet.lab.tune.probes import all_feedback
 
 
 def test_what_recall_shows_is_counted(opened: Opened) -> None:

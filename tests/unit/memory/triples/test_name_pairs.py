@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trivet.graph.canonical import canonical
-from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one
-from trivet.models.embed.background import background_of
+from trivet.graph.concepts import canonical
+from trivet.memory.worker.triple_prompt import DIFFERENT_NAME_NEARNESS, SAME_NAME_NEARNESS, may_be_same_name
+from trivet.models.embed.base import similarity_baseline_of
 from trivet.models.embed.registry import DEFAULT, load
 
 PAIRS = Path(__file__).with_name("name_pairs.tsv")
@@ -28,12 +28,16 @@ def test_the_list_is_sound() -> None:
 
 
 def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
-    rows = [row for row in pairs() if could_be_one(row["a"], row["b"])]
+    rows = [row for row in pairs() if may_be_same_name(row["a"], row["b"])]
     embedder = load(DEFAULT)  # whatever the store's is: see memory/engine.py
     assert embedder is not None
     first, second = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
-    near = [background_of(embedder).nearness(float(cosine)) for cosine in np.sum(first * second, axis=1)]
-    merged = [row["label"] for row, nearness in zip(rows, near, strict=True) if nearness >= SAME]
-    asked = [row["label"] for row, nearness in zip(rows, near, strict=True) if DIFFERENT <= nearness < SAME]
+    near = [similarity_baseline_of(embedder).nearness(float(cosine)) for cosine in np.sum(first * second, axis=1)]
+    merged = [row["label"] for row, nearness in zip(rows, near, strict=True) if nearness >= SAME_NAME_NEARNESS]
+    asked = [
+        row["label"]
+        for row, nearness in zip(rows, near, strict=True)
+        if DIFFERENT_NAME_NEARNESS <= nearness < SAME_NAME_NEARNESS
+    ]
     assert set(merged) == {"same"}
     assert asked.count("same") > asked.count("different"), "asking must be worth it"

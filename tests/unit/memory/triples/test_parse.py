@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.triples_model import states
-from trivet.memory.background.triples.parse import LONGEST_RELATION, MOST_TRIPLES, parse
+from trivet.memory.worker.triple_prompt import MAX_RELATION_CHARACTERS, MAX_TRIPLES, parse
 from trivet.models.chat import BadAnswer
 
 TEXT = "Mira Kovac works at Acme since 2024 and lives in the café near Zürich. The api_gateway calls getUserName()."
@@ -48,7 +48,7 @@ def test_what_is_no_answer_at_all_is_refused(answer: Any) -> None:
         states("Mira Kovac", "since", "2024"),
         states("Mira\x00Kovac", "works at", "Acme"),
         states("Mira Kovac", "works\u202eat", "Acme"),
-        states("Mira Kovac", "w" * (LONGEST_RELATION + 1), "Acme"),
+        states("Mira Kovac", "w" * (MAX_RELATION_CHARACTERS + 1), "Acme"),
         states("Mira Kovac " * 100_000, "works at", "Acme"),
     ],
 )
@@ -73,8 +73,8 @@ def test_scripts_without_spaces() -> None:
 def test_thousands_of_statements_are_bounded_and_counted() -> None:
     given = [states("Mira Kovac", f"knows {number} of", "Acme") for number in range(5_000)]
     found, skipped = read(*given)
-    assert len(found) == MOST_TRIPLES
-    assert skipped == {"more statements than a memory may have": 5_000 - MOST_TRIPLES}
+    assert len(found) == MAX_TRIPLES
+    assert skipped == {"more statements than a memory may have": 5_000 - MAX_TRIPLES}
 
 
 def test_unknown_and_repeated_numbers_are_skipped() -> None:

@@ -14,7 +14,7 @@ from support.opened import Opened
 from support.triples_model import Held, knows, serving, states, texts_of
 from support.waiting import ended
 from trivet import InvalidInput, Trivet
-from trivet.memory.background.triples.parse import MOST_TRIPLES
+from trivet.memory.worker.triple_prompt import MAX_TRIPLES
 
 MIRA = "Mira Kovac works at Acme."
 ACME = states("Mira Kovac", "works at", "Acme")
@@ -179,8 +179,8 @@ def test_thousands_of_statements_are_bounded(open_trivet: Opened) -> None:
         trivet = open_trivet(graph_llm=model.spec)
         trivet.remember(MIRA)
         read(trivet)
-        assert trivet.stats().statements == MOST_TRIPLES
-        assert skipped(trivet)["more statements than a memory may have"] == 8_000 - MOST_TRIPLES
+        assert trivet.stats().statements == MAX_TRIPLES
+        assert skipped(trivet)["more statements than a memory may have"] == 8_000 - MAX_TRIPLES
 
 
 def test_an_answer_without_end_is_cut_off(open_trivet: Opened) -> None:

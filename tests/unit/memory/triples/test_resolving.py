@@ -14,9 +14,9 @@ from support.opened import Opened
 from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
 from trivet.errors import EmbedderError
-from trivet.graph.mentions import Triple
-from trivet.memory.background.triples.names import could_be_one, spelled_out
-from trivet.memory.background.triples.resolve import resolve
+from trivet.graph.concepts import Triple
+from trivet.memory.worker.triple_prompt import abbreviations, may_be_same_name
+from trivet.memory.worker.triples import resolve
 from trivet.models.embed.base import Embedder
 
 Aliases = Callable[[], set[tuple[str, str]]]
@@ -132,8 +132,8 @@ def test_without_budget_for_the_question_they_stay_two(open_trivet: Opened, held
     ],
 )
 def test_rules_tell_apart_what_vectors_would_not(one: str, other: str) -> None:
-    assert not could_be_one(one, other)
-    assert not could_be_one(other, one)
+    assert not may_be_same_name(one, other)
+    assert not may_be_same_name(other, one)
 
 
 def test_a_name_spelled_out_in_its_memory(open_trivet: Opened, held: Held, aliases: Aliases) -> None:
@@ -159,7 +159,7 @@ def test_a_name_spelled_out_in_its_memory(open_trivet: Opened, held: Held, alias
     ],
 )
 def test_initials_must_match(text: str, pairs: list[tuple[str, str]]) -> None:
-    assert list(spelled_out(text)) == pairs
+    assert list(abbreviations(text)) == pairs
 
 
 def test_a_concept_that_went_meanwhile_is_not_brought_back(open_trivet: Opened, path: Path) -> None:

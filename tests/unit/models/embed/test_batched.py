@@ -14,7 +14,7 @@ import pytest
 from support.waiting import ended, result_of, taken
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors
-from trivet.models.embed.batching import MOST_AT_ONCE, BatchedQueries, batch_sizes, batched
+from trivet.models.embed.batching import MAX_BATCH, BatchedQueries, batch_sizes, batched
 from trivet.models.embed.onnx import bundled
 
 
@@ -102,7 +102,7 @@ def test_32_at_once_take_two_calls(embedder: Lengths) -> None:
 def test_a_crowd_is_cut_into_batches(embedder: Lengths) -> None:
     heard = Crowd(embedder).meanwhile(*("x" * size for size in range(1, 46)))
     assert heard == [5.0, *map(float, range(1, 46))]
-    assert [len(call) for call in embedder.calls] == [1, MOST_AT_ONCE, 45 - MOST_AT_ONCE]
+    assert [len(call) for call in embedder.calls] == [1, MAX_BATCH, 45 - MAX_BATCH]
 
 
 def test_one_bad_text_spoils_only_itself(embedder: Lengths) -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
-from trivet.models.brief_tokenizer import FRAME, LONGEST_TEXT, tokenizer_of
-from trivet.models.embed import tokens
+from trivet.models import onnx as tokens
 from trivet.models.embed.onnx import OnnxEmbedder, described
 from trivet.models.onnx import open_tokenizer
+from trivet.models.vocabulary import FRAME, LONGEST_TEXT, tokenizer_of
 
 OURS = WEIGHTS / "embedder"
 # What people ask, and what splits words in all ways that the pattern of this tokenizer knows.

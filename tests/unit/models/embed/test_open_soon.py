@@ -11,7 +11,7 @@ import pytest
 from support.waiting import ended, happened
 from trivet.models.embed import onnx
 from trivet.models.embed.registry import DEFAULT, open_soon
-from trivet.serve.resident import connect
+from trivet.serve.resident import client as connect
 
 
 class Opening:

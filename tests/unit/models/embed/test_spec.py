@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
 from trivet.models.embed import Spec, load
-from trivet.models.embed.spec import KINDS
+from trivet.models.embed.registry import KINDS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.search.rerank.blend import blended
+from trivet.search.rerank import blended
 from trivet.types import Candidate, Contribution, Fused, Ranking
 
 scores = st.lists(st.floats(0, 1).map(lambda number: round(number, 3)), min_size=1, max_size=12)

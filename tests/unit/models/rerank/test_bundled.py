@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.models.rerank.registry import load
-from trivet.models.rerank.spec import PRESETS, RerankSpec
+from trivet.models.rerank.registry import PRESETS, RerankSpec, load
 
 FOREVER = float("inf")
 QUERY = "which port is staging on?"

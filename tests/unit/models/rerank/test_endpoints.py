@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from trivet.errors import InvalidInput, RerankerError
-from trivet.models.rerank.registry import load
-from trivet.models.rerank.spec import KINDS, OFF, RerankSpec
+from trivet.models.rerank.registry import KINDS, OFF, RerankSpec, load
 
 from .conftest import Endpoint, Reply
 

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from support.tiny_reranker import LOVE, write_reranker
-from trivet.cores import usable_cores
+from trivet.common.threads import worker_cores
 from trivet.errors import RerankerError
 from trivet.models import WEIGHTS
-from trivet.models.rerank import onnx
-from trivet.models.rerank.base import Reranker
-from trivet.models.rerank.folder import open_folder
-from trivet.models.rerank.onnx import bundled
+from trivet.models.rerank import local as onnx
+from trivet.models.rerank.local import bundled, open_folder
+from trivet.models.rerank.registry import Reranker
 
 FOREVER = float("inf")
 QUERY = "zebra relay"
@@ -83,7 +82,7 @@ def test_however_many_ask_no_more_texts_are_read_at_once_than_there_are_cores(
     with ThreadPoolExecutor(4) as many:
         answers = list(many.map(lambda number: scored(reranker, *["zebra relay " * (50 + number)] * 20), range(8)))
     assert answers == [[2.0 * (50 + number)] * 20 for number in range(8)]
-    assert most <= usable_cores()
+    assert most <= worker_cores()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows forks no process")

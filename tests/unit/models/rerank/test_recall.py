@@ -10,7 +10,7 @@ import pytest
 from support.invented_secrets import github, password
 from support.tiny_reranker import LOVE, write_reranker
 from trivet import InvalidInput, RerankerError, Trivet
-from trivet.models.rerank import onnx
+from trivet.models.rerank import local as onnx
 from trivet.types import Answer
 
 from .conftest import NOTES, Endpoint, Opened, Reply

@@ -11,7 +11,7 @@ import pytest
 
 from support.waiting import LIMIT_SECONDS, ended
 from trivet import Trivet
-from trivet.search.load import Load
+from trivet.search.concurrency import RecallLoad
 
 DOUBTFUL = "name of my pet"
 
@@ -25,7 +25,7 @@ def reading(path: Path) -> Iterator[Trivet]:
         yield trivet
 
 
-def crowd(load: Load, recalls: int) -> ExitStack:
+def crowd(load: RecallLoad, recalls: int) -> ExitStack:
     """So many recalls at work for as long as this is open."""
     stack = ExitStack()
     for _ in range(recalls):
@@ -35,7 +35,7 @@ def crowd(load: Load, recalls: int) -> ExitStack:
 
 def test_a_doubtful_recall_is_read_while_there_is_room(reading: Trivet) -> None:
     load = reading.engine.load
-    with crowd(load, load.room - 1):
+    with crowd(load, load.capacity - 1):
         answer = reading.recall(DOUBTFUL)
     assert answer.hits[0].why.rerank is not None
     assert not answer.health.degraded
@@ -63,15 +63,15 @@ def test_where_the_first_does_not_answer_all_of_the_first_five_are_read(reading:
 
 def test_in_a_crowd_it_is_left_out_and_said(reading: Trivet) -> None:
     load = reading.engine.load
-    with crowd(load, load.room):
+    with crowd(load, load.capacity):
         answer = reading.recall(DOUBTFUL)
     assert [hit.content for hit in answer.hits] == ["My dog is called Rex."]
     assert answer.hits[0].why.rerank is None
     leg = answer.health.legs[-1]
     assert (leg.leg, leg.answered) == ("rerank", False)
     assert leg.reason == "left out, because more recalls are at work than there are cores; the fused order stands"
-    assert load.gave_way == 1
-    assert load.at_work == 0, "who is done is counted no more"
+    assert load.shed_count == 1
+    assert load.active_recalls == 0, "who is done is counted no more"
     assert reading.recall(DOUBTFUL).hits[0].why.rerank is not None
 
 
@@ -82,29 +82,29 @@ def test_who_asks_for_a_reranker_gets_it_in_any_crowd(reading: Trivet) -> None:
 
 
 def test_a_recall_that_fails_is_counted_no_more() -> None:
-    load = Load()
+    load = RecallLoad()
     with pytest.raises(RuntimeError), load.recall():
         raise RuntimeError
-    assert load.at_work == 0
-    assert load.gives_way() is None
+    assert load.active_recalls == 0
+    assert load.overload_reason() is None
 
 
 def test_work_that_can_wait_lets_recalls_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    load = Load()
+    load = RecallLoad()
     assert not load.lately()
     with load.recall():
         assert load.lately()
-        load.let_pass()  # not for ever
-        monkeypatch.setattr("trivet.search.load.PASSING_SECONDS", 2 * LIMIT_SECONDS)
-        waiting = threading.Thread(target=load.let_pass, daemon=True)
+        load.yield_to_recalls()  # not for ever
+        monkeypatch.setattr("trivet.search.concurrency.MAX_YIELD_SECONDS", 2 * LIMIT_SECONDS)
+        waiting = threading.Thread(target=load.yield_to_recalls, daemon=True)
         waiting.start()
         assert waiting.is_alive()
     ended(waiting)
     assert load.lately()
-    monkeypatch.setattr("trivet.search.load.LATELY_SECONDS", 0)
+    monkeypatch.setattr("trivet.search.concurrency.RECENT_SECONDS", 0)
     assert not load.lately()
 
 
 def test_processes_of_one_server_share_the_cores() -> None:
-    assert Load(processes=2).room == max(1, Load().room // 2)
-    assert Load(processes=1_000).room == 1
+    assert RecallLoad(processes=2).capacity == max(1, RecallLoad().capacity // 2)
+    assert RecallLoad(processes=1_000).capacity == 1

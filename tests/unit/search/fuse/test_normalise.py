@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from support.rankings import DENSE, LEXICAL, a_ranking, ranking
-from trivet.search.fuse.normalise import NORMALISERS, dbsf, minmax, spread, tmm, zscore
+from trivet.search.fuse.methods import NORMALISERS, dbsf, minmax, spread, tmm, zscore
 from trivet.types import Candidate, Ranking
 
 

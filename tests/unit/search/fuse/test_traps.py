@@ -7,7 +7,7 @@ import pytest
 from support.rankings import ids, ranking, scores
 from trivet.errors import LegFailed
 from trivet.search.fuse import fuse, parse_fusion
-from trivet.search.fuse.normalise import zscore
+from trivet.search.fuse.methods import zscore
 
 HUNDRED = {f"m{place:03}": 100.0 - place for place in range(100)}
 

@@ -9,10 +9,10 @@ import pytest
 
 from trivet import InvalidInput, Trivet
 from trivet.contract import Recall, check
-from trivet.memory.answer.judge import NEAREST, falling
-from trivet.memory.recall import follow
-from trivet.search.relevance.features import HEAD, feature_names
-from trivet.search.relevance.model import READ, probability, relevance_model
+from trivet.memory.answer.relevance import MAX_UNLIKELY_SHOWN, fit_decreasing
+from trivet.memory.recall import recall_with_decision
+from trivet.search.relevance import READ, probability, relevance_model
+from trivet.search.relevance_features import HEAD, feature_names
 
 from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
 
@@ -37,9 +37,9 @@ def test_probabilities_do_not_contradict_the_order(store: Trivet, query: str) ->
 
 
 def test_where_one_is_likelier_than_the_one_before_it_both_get_their_mean() -> None:
-    assert falling([0.9, 0.1, 0.3, 0.05]) == [0.9, 0.2, 0.2, 0.05]
-    assert falling([0.1, 0.2, 0.6]) == [0.3, 0.3, 0.3]
-    assert falling([]) == []
+    assert fit_decreasing([0.9, 0.1, 0.3, 0.05]) == [0.9, 0.2, 0.2, 0.05]
+    assert fit_decreasing([0.1, 0.2, 0.6]) == [0.3, 0.3, 0.3]
+    assert fit_decreasing([]) == []
 
 
 def test_relevance_means_the_same_from_query_to_query(store: Trivet) -> None:
@@ -53,7 +53,7 @@ def test_the_best_candidates_come_even_where_nothing_seems_relevant(store: Trive
     plain = store.recall(query)
     assert plain.nothing_relevant
     assert [hit.strength for hit in plain.hits] == ["weak"] * len(plain.hits)
-    assert 0 < len(plain.hits) <= NEAREST
+    assert 0 < len(plain.hits) <= MAX_UNLIKELY_SHOWN
     threshold = relevance_model().threshold
     strict = store.recall(query, relevance_at_least=threshold)
     assert strict.nothing_relevant
@@ -174,7 +174,7 @@ def test_every_feature_is_there_for_every_candidate_of_the_head(tmp_path: Path) 
             trivet.remember(f"relay {number}")
         engine = trivet.engine
         request = check(Recall, {"query": "relay", "limit": 100, "recipe": "depth(100)", "relevance_at_least": 0.0})
-        _, decision = follow(engine, request)
+        _, decision = recall_with_decision(engine, request)
         known = [decision.pool.evidence[0].of(hit.fused.id, hit.memory) for hit in decision.hits]
     assert [set(features) for features in known if features is not None] == [set(feature_names())] * HEAD
     assert len(known) == HEAD + 2

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from trivet import InvalidInput, NotFound, Trivet
-from trivet.serve.mcp.reference.graph import SCOPE, Added, Deleted, Entity, Graph, KnowledgeGraph, Relation
-from trivet.serve.mcp.reference.takeover import take_over
+from trivet.serve.mcp.reference_graph import SCOPE, Added, Deleted, Entity, Graph, KnowledgeGraph, Relation
+from trivet.serve.mcp.reference_server import import_memory_file
 
 ANA = Entity("Ana & Söhne = 100%", "person", ["Likes tea.", "line one\nline two", "  blanks  "])
 ACME = Entity("Acme", "company", [])
@@ -117,7 +117,7 @@ def test_what_could_not_come_back_exactly_is_refused(trivet: Trivet, entity: Ent
 
 
 def test_a_graph_of_more_than_a_page_is_read_whole(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivet.serve.mcp.reference.graph.PAGE", 3)
+    monkeypatch.setattr("trivet.serve.mcp.reference_graph.PAGE", 3)
     many = Entity("Many", "x", [f"observation {number}" for number in range(8)])
     graph = KnowledgeGraph(trivet)
     graph.create_entities([many])
@@ -128,15 +128,15 @@ def test_the_file_is_taken_over_once(trivet: Trivet, tmp_path: Path, monkeypatch
     file = tmp_path / "memory.jsonl"
     graph = KnowledgeGraph(trivet)
     monkeypatch.setenv("MEMORY_FILE_PATH", str(file))
-    take_over(trivet)  # there is no file yet
+    import_memory_file(trivet)  # there is no file yet
     file.write_text(FILE)
-    take_over(trivet)
+    import_memory_file(trivet)
     taken = Graph(
         [Entity("Ana", "person", ["Likes tea."]), Entity("Acme", "company", [])], [Relation("Ana", "Acme", "works_at")]
     )
     assert graph.read() == taken
     graph.delete_entities(["Ana", "Acme"])
-    take_over(trivet)
+    import_memory_file(trivet)
     assert graph.read() == Graph([], [])
     assert file.read_text() == FILE
 
@@ -148,5 +148,5 @@ def test_a_file_that_cannot_be_read_is_told_and_nothing_taken(
     file.write_text(FILE + '{"type":"entity","name":3}\n')
     monkeypatch.setenv("MEMORY_FILE_PATH", str(file))
     with pytest.raises(InvalidInput, match=r"line 5: .* Nothing was taken over"):
-        take_over(trivet)
+        import_memory_file(trivet)
     assert KnowledgeGraph(trivet).read() == Graph([], [])

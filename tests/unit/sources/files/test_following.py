@@ -11,7 +11,7 @@ from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.errors import Conflict, NotFound
 from trivet.sources.files import Options, drop
-from trivet.sources.files.run import vaults
+from trivet.sources.files.ingest import vaults
 
 NOTE = "# Deploys\n\nInes presses the button.\n\n## When\n\nOn Tuesdays.\n\n## How\n\nWith `make ship`.\n"
 
@@ -34,7 +34,7 @@ def test_nothing_is_read_again_that_has_not_changed(
     write("deploys.md", NOTE)
     write("other.txt", "Plain words.")
     take()
-    monkeypatch.setattr("trivet.sources.files.changes.read_text", lambda *_: pytest.fail("a file was read"))
+    monkeypatch.setattr("trivet.sources.files.ingest.read_text", lambda *_: pytest.fail("a file was read"))
     again = take()
     assert (again.files_unchanged, again.files_read, again.changed) == (2, 0, False)
 

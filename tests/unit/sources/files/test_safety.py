@@ -14,10 +14,9 @@ from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.errors import InvalidInput
 from trivet.sources.files import Options, ingest
-from trivet.sources.files.changes import Changes
-from trivet.sources.files.readers.markdown import read_markdown
-from trivet.sources.files.vault import resolve_vault
-from trivet.sources.files.walk import Listing, list_files
+from trivet.sources.files.ingest import Changes
+from trivet.sources.files.markdown import read_markdown
+from trivet.sources.files.vault import Listing, list_files, resolve_vault
 
 # More levels than Python lets a function call itself.
 DEEP = 1_100

@@ -13,8 +13,8 @@ import pytest
 
 from support.command_line import CommandLine
 from trivet import Trivet
-from trivet.clock import moment
-from trivet.secrets.private import without_private
+from trivet.common.clock import moment
+from trivet.secrets.masking import remove_private_parts
 from trivet.sources.other_memories.foreign import SystemName
 from trivet.sources.other_memories.systems import SYSTEMS
 from trivet.types import Memory
@@ -311,7 +311,7 @@ def test_of_a_basic_memory_note_nothing_private_is_shown_and_nothing_of_the_same
     (tmp_path / "n.md").write_text(text)
     found = list(SYSTEMS["basic-memory"].read(tmp_path))
     assert len({one.key for one in found}) == len(found) == 2
-    assert not [one for one in found if "zanzibar" in f"{without_private(one.content)}{one.tags}"]
+    assert not [one for one in found if "zanzibar" in f"{remove_private_parts(one.content)}{one.tags}"]
 
 
 @pytest.mark.parametrize(

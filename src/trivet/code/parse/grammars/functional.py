@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trivet.code.parse.comments import squeeze
 from trivet.code.parse.syntax import (
     Grammar,
     Match,
     Node,
     Rule,
     child_at,
+    collapse_whitespace,
     first,
     inside,
     match,
@@ -156,7 +156,7 @@ def _elixir_moduledoc(node: Node, source: bytes) -> str:
     if note is None or not source.startswith(b"@moduledoc", note.start_byte):
         return ""
     words = text(note, source).removeprefix("@moduledoc").strip()
-    return "" if words == "false" else squeeze(words.removeprefix("~S").strip('"'))
+    return "" if words == "false" else collapse_whitespace(words.removeprefix("~S").strip('"'))
 
 
 def _elixir_attribute(node: Node, source: bytes) -> Sequence[Match]:
@@ -280,7 +280,7 @@ def _behind_arguments(node: Node) -> Node | None:
 
 def _clojure_doc(node: Node, source: bytes) -> str:
     child = node.named_children[2:3]
-    return squeeze(text(child[0], source).strip('"')) if child and child[0].type == "str_lit" else ""
+    return collapse_whitespace(text(child[0], source).strip('"')) if child and child[0].type == "str_lit" else ""
 
 
 def _clojure_list(node: Node, source: bytes) -> Sequence[Match]:

@@ -1,0 +1,317 @@
+"""What people see of the lab's answers: tables that fit a terminal and stay whole lines in a pipe.
+
+What reached the agent, as a table for each surface.
+
+The table of `trivet lab countings`: a row for each thing that may count as found, a column for each measure.
+
+What people see of a measurement of code search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from trivet.cli.commands.lab.runs import ArmSummary
+from trivet.cli.output import Line, line
+from trivet.cli.views.memories import preview
+from trivet.lab.code import pages
+from trivet.lab.code.figures import MEASURES
+from trivet.lab.code.measure import CodeReport, CodeVerdict
+from trivet.lab.datasets.dataset import RELEVANT
+from trivet.lab.measure.comparison import HEADLINE, Comparison
+from trivet.lab.measure.delivery import SURFACES, DeliveryReport, Row, Share, Surface, measure_named
+from trivet.lab.measure.gate import Verdict
+from trivet.lab.measure.hit_analysis import FIRST_HITS, LengthReport, Lengths
+from trivet.lab.measure.recipe_variants import Ablated, Sweep
+from trivet.lab.report.countings import Countings
+from trivet.lab.report.saved_runs import ArmComparison, GradedHit, MovedQuery
+
+TOP_SHOWN = 5
+LONGEST_ID = 22
+EXTRA_MEASURES = ("recall@5", "MRR")
+COMPARED = ("base", "candidate", "difference", "95 % interval", "p (Holm)", "detectable", "wins", "losses", "ties")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], strong: int | None = None) -> Iterator[Line]:
+    """Columns as wide as they must be, the first to the left and the rest to the right; one row may be strong."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    yield line((_row(header, widths), "bold dim"))
+    for place, row in enumerate(rows):
+        yield line((_row(row, widths), "bold" if place == strong else ""))
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = [
+        cell.ljust(width) if place == 0 else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join((first, *rest))
+
+
+def run_lines(arms: Sequence[ArmSummary]) -> Iterator[Line]:
+    for number, arm in enumerate(arms, 1):
+        yield line((f"{number} ", "bold"), f"{arm.config}  ", (arm.folder, "cyan"))
+        if arm.left_out:
+            yield line(
+                (f"there is no embedder, so it is measured without {', '.join(arm.left_out)}", "yellow"), indent=2
+            )
+    for measure in (HEADLINE, *arms[0].shown):
+        yield line("")
+        yield from _by_stratum(arms, measure)
+    yield line("")
+    yield from lengths([(str(number), arm.lengths) for number, arm in enumerate(arms, 1)])
+
+
+def _by_stratum(arms: Sequence[ArmSummary], measure: str) -> Iterator[Line]:
+    groups = [("all", [arm.overall for arm in arms])]
+    groups += [(name, [arm.by_stratum[name] for arm in arms]) for name in arms[0].by_stratum]
+    rows = [
+        (name, str(arms[0].queries[name]), *(f"{means[measure]:.4f}" for means in columns)) for name, columns in groups
+    ]
+    yield from table((measure, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0)
+
+
+def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
+    """Hits beside answers, in words; one column of answers, since the arms are of one dataset."""
+    known = [(name, report) for name, report in arms if report is not None]
+    if not known:
+        return
+    yield line((f"Median words: of the answers, of the first {FIRST_HITS} hits, and their ratio", "bold"))
+    strata = dict.fromkeys(name for _, report in known for name in report.by_stratum)
+    header = ("", "answers", *(text for name, _ in known for text in (f"hits {name}", "ratio")))
+    rows = [_lengths_row("all", [report.overall for _, report in known])]
+    rows += [_lengths_row(name, [report.by_stratum.get(name) for _, report in known]) for name in strata]
+    yield from table(header, rows, strong=0)
+
+
+def _lengths_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
+    answers = next((f"{one.answers:g}" for one in found if one), "-")
+    return (
+        name,
+        answers,
+        *(text for one in found for text in ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else "--")),
+    )
+
+
+def compared(value: ArmComparison) -> Iterator[Line]:
+    count = next(iter(value.overall.values())).queries
+    yield line(("base       ", "bold dim"), f"{value.base.config}  ", (value.base.folder, "cyan"))
+    yield line(("candidate  ", "bold dim"), f"{value.candidate.config}  ", (value.candidate.folder, "cyan"))
+    for name, side in (("base", value.base), ("candidate", value.candidate)):
+        if side.left_out:
+            yield line((f"the {name} had no embedder, so it was measured without {', '.join(side.left_out)}", "yellow"))
+    yield line("")
+    yield line((f"All {count} queries of {value.dataset}", "bold"))
+    yield from table(("measure", *COMPARED), [(name, *_cells(one)) for name, one in value.overall.items()])
+    if value.by_stratum:
+        rows = [
+            (f"{stratum} ({by[value.measure].queries})", *_cells(by[value.measure]))
+            for stratum, by in value.by_stratum.items()
+        ]
+        yield line("")
+        yield line((f"{value.measure} by stratum", "bold"))
+        yield from table(("stratum", *COMPARED), rows)
+    if value.base.lengths or value.candidate.lengths:
+        yield line("")
+        yield from lengths([("base", value.base.lengths), ("candidate", value.candidate.lengths)])
+    if value.moved:
+        yield line("")
+        yield line((f"The queries that moved most in {value.measure} (grade in brackets)", "bold"))
+    for moved in value.moved:
+        yield from _moved(moved)
+
+
+def _cells(one: Comparison) -> tuple[str, ...]:
+    return (
+        f"{one.base:.4f}",
+        f"{one.candidate:.4f}",
+        f"{one.difference:+.4f}",
+        interval(one.low, one.high),
+        f"{one.corrected_p:.4f}",
+        "-" if one.detectable is None else f"{one.detectable:.4f}",
+        str(one.wins),
+        str(one.losses),
+        str(one.ties),
+    )
+
+
+def interval(low: float, high: float) -> str:
+    return f"{low:+.4f} to {high:+.4f}"
+
+
+def _moved(moved: MovedQuery) -> Iterator[Line]:
+    yield line("")
+    where = f" ({moved.stratum})" if moved.stratum else ""
+    change = "green" if moved.candidate > moved.base else "red"
+    yield line((moved.query, "cyan"), f"{where}  ", (f"{moved.base:.3f} -> {moved.candidate:.3f}", change))
+    yield line((preview(moved.text), "italic"), indent=4)
+    pairs = zip_longest(moved.base_top[:TOP_SHOWN], moved.candidate_top[:TOP_SHOWN])
+    rows = [(_hit(left), _hit(right)) for left, right in pairs]
+    width = max((len(left) for left, _ in rows), default=0)
+    for rank, (left, right) in enumerate(rows, 1):
+        yield line(f"{rank}  {left.ljust(width)}  |  {right}", indent=4)
+
+
+def _hit(graded: GradedHit | None) -> str:
+    if graded is None:
+        return ""
+    mark = "[ ]" if graded.grade is None else f"[{graded.grade}]"
+    legs = ", ".join(
+        f"{name} {'-' if leg.rank is None else leg.rank}" for name, leg in sorted(graded.hit.legs.items(), reverse=True)
+    )
+    relevant = "*" if graded.grade is not None and graded.grade >= RELEVANT else " "
+    return f"{mark}{relevant}{_shorten_id(graded.hit.document):<{LONGEST_ID}} {legs}"
+
+
+def _shorten_id(id: str) -> str:
+    """Both ends of a long id: its middle tells least apart."""
+    half = (LONGEST_ID - 1) // 2
+    return id if len(id) <= LONGEST_ID else f"{id[:half]}…{id[-half:]}"
+
+
+def verdict_lines(verdict: Verdict) -> Iterator[Line]:
+    if verdict.passed:
+        yield line(("The gate is open.", "bold green"))
+    else:
+        yield line((f"The gate is shut (status {verdict.code}).", "bold red"))
+    for reason in verdict.reasons:
+        yield line(f"- {reason}")
+    if verdict.mended:
+        yield line(f"{len(verdict.mended)} cases that failed now pass: {', '.join(verdict.mended[:10])}")
+
+
+def sweep_lines(sweep: Sweep) -> Iterator[Line]:
+    slots = list(sweep.varied)
+    rows = []
+    for point in sweep.points:
+        other = point.against_base
+        difference = (
+            ("base", "", "")
+            if other is None
+            else (f"{other.difference:+.4f}", interval(other.low, other.high), f"{other.corrected_p:.4f}")
+        )
+        values = [point.values[slot] for slot in slots]
+        rows.append((*values, f"{point.overall[HEADLINE]:.4f}", *difference, *_extra_measures(point.overall)))
+    yield from table((*slots, HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES), rows, strong=0)
+    yield line("")
+    yield line(("best  ", "bold dim"), sweep.points[0].recipe)
+    if len(sweep.points) > 1:
+        yield line((f"It is the best of {len(sweep.points)} on this data; confirm it on other data.", "dim"))
+
+
+def ablation_lines(value: Ablated) -> Iterator[Line]:
+    rows = []
+    for one in value.ablations:
+        other = one.against_whole
+        difference = (
+            ("", "", "")
+            if other is None
+            else (f"{other.difference:+.4f}", interval(other.low, other.high), f"{other.corrected_p:.4f}")
+        )
+        rows.append((one.name, f"{one.overall[HEADLINE]:.4f}", *difference, *_extra_measures(one.overall)))
+    yield from table(("recipe", HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES), rows, strong=0)
+    yield line("")
+    yield line(("whole  ", "bold dim"), value.recipe)
+    if value.left_out:
+        yield line((f"There is no embedder, so it is measured without {', '.join(value.left_out)}.", "yellow"))
+    for found in value.overlaps:
+        yield line("")
+        yield line((f"{found.leg} alone beside the recipe without it. ", "bold"), found.rules.sentence)
+
+
+def _extra_measures(overall: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(f"{overall[name]:.4f}" for name in EXTRA_MEASURES)
+
+
+COLUMNS: dict[Surface, tuple[str, ...]] = {
+    "recall": ("found@3", "delivered@1", "delivered@3", "refused", "current", "tokens"),
+    "prompt": ("found@3", "delivered@1", "delivered@3", "kept", "refused", "current", "tokens"),
+    "start": ("delivered", "tokens"),
+}
+NAMED = {
+    "recall": "memory_recall over MCP: the best candidates always come; `refused` is that it says so",
+    "prompt": "the hook before a prompt: what comes unasked",
+    "start": "the hook at a session's start",
+}
+WIDTH = 13
+
+
+def delivery_lines(delivered: DeliveryReport, more: Sequence[str] = ()) -> Iterator[Line]:
+    """`more` are the measures that were asked for besides the usual ones."""
+    asked = tuple(measure_named(one) for one in more)
+    for surface in SURFACES:
+        columns = tuple(dict.fromkeys((*COLUMNS[surface], *asked)))
+        rows = [row for row in delivered.rows if row.surface == surface]
+        if not rows:
+            continue
+        yield line((NAMED[surface], "bold"))
+        yield line((f"{'stratum':<28}{'queries':>8}" + "".join(f"{name:>{WIDTH}}" for name in columns), "dim"))
+        for row in rows:
+            cells = "".join(_cell(row.values.get(name)) for name in columns)
+            yield line(f"{row.stratum:<28}{_queries(row):>8}{cells}")
+        yield line("")
+    if (found := delivered.lengths) is not None:
+        yield line(
+            f"The median of the first candidates has {found.hits:g} words, that of the answers {found.answers:g}: "
+            f"{found.ratio:.2f} times as many."
+        )
+    error, small = delivered.calibration_error, delivered.calibration_error_small
+    yield line(f"Stated probabilities are off by {error:.3f} on average, in stores under 50 memories by {small:.3f}.")
+
+
+def _queries(row: Row) -> int:
+    return max(share.queries for share in row.values.values())
+
+
+def _cell(share: Share | None) -> str:
+    if share is None:
+        return " " * WIDTH
+    return f"{share.mean:.0f}".rjust(WIDTH) if share.mean > 1 else f"{share.mean:.3f} ±{_half(share):.2f}".rjust(WIDTH)
+
+
+def _half(share: Share) -> float:
+    return (share.high - share.low) / 2
+
+
+def countings_lines(arms: Sequence[Countings]) -> Iterator[Line]:
+    for arm in arms:
+        yield line((arm.dataset, "bold"), f"  {arm.config}")
+        measures = list(dict.fromkeys(row.measure for row in arm.rows))
+        values = {(row.found, row.questions, row.measure): row for row in arm.rows}
+        kinds = dict.fromkeys((row.found, row.questions) for row in arm.rows)
+        rows = [
+            (
+                f"{found}; {questions}",
+                str(values[found, questions, measures[0]].count),
+                *(f"{values[found, questions, measure].value:.4f}" for measure in measures),
+            )
+            for found, questions in kinds
+        ]
+        yield from table(("found; questions", "count", *measures), rows)
+        yield line("")
+
+
+def code_lines(report: CodeReport, verdict: CodeVerdict | None) -> Iterator[Line]:
+    names = pages.labels(report)
+    for name, arm in zip(names, report.arms, strict=True):
+        yield line((f"{name} ", "bold"), pages.semble_note(report) if name == arm.name else arm.name)
+    for measure in MEASURES:
+        yield line("")
+        shown = pages.table(report, measure)
+        yield from table((measure, *shown.header[1:]), shown.rows, strong=0)
+    for versus in report.differences:
+        of = {arm.name: name for name, arm in zip(names, report.arms, strict=True)}
+        yield line("")
+        yield line((f"{MEASURES[0]}: {of[versus.candidate]} minus {of[versus.base]}", "bold"))
+        yield from table(pages.DIFFERENCE, pages.difference_rows(versus, MEASURES[0]), strong=0)
+    yield line("")
+    yield from table(pages.COST, pages.cost_rows(report))
+    yield line(pages.forbidden_note(report.arms[0]))
+    if report.absent:
+        yield line((f"{len(report.absent)} judged files are in no tree, such as {report.absent[0]}.", "yellow"))
+    if verdict is not None:
+        yield line("")
+        yield line(("passed", "bold green") if verdict.passed else (f"failed ({verdict.code})", "bold red"))
+        for reason in verdict.reasons:
+            yield line(reason, indent=2)

@@ -1,0 +1,157 @@
+"""Recall tuned on the user's own store, adopted only on proof, and taken back on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trivet.cli.command import command
+from trivet.cli.output import Line, line, write_lines
+from trivet.cli.session import Session
+from trivet.cli.stderr import STOPPED, DelayedProgress
+from trivet.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from trivet.lab.tune.adopt import Change
+    from trivet.lab.tune.tuning import Gain, Plan, Validation
+
+
+@command(
+    "tune",
+    "Find out whether another recipe would recall better from your own store.",
+    more="It makes probes of your memories (never of sensitive ones), tries other ways to fuse and weigh, and says "
+    "what they gain on probes they were not chosen by. Nothing changes without --apply. With it the recipe is adopted "
+    "only if the gain is proven and no kind of probe loses; if not, the exit status is 1. Probes and results stay in a "
+    "private folder beside the store. With --llm the texts of the sampled memories are sent to the endpoint you name.",
+    example="trivet tune\ntrivet tune --apply\ntrivet tune --rollback\n"
+    "trivet tune --llm openai:qwen3@http://127.0.0.1:11434/v1",
+)
+def tune(
+    session: Session,
+    apply: Annotated[bool, typer.Option("--apply", help="Adopt the recipe found, if the gate passes.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Put back the recipe before the last --apply.")] = False,
+    llm: Annotated[
+        str | None,
+        typer.Option("--llm", metavar="openai:MODEL@URL", help="Ask this chat endpoint for paraphrased questions too."),
+    ] = None,
+    memories: Annotated[
+        int, typer.Option("--memories", min=50, max=5_000, help="Make probes of at most so many memories.")
+    ] = 200,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes other probes.")] = 0,
+) -> int:
+    if apply and rollback:
+        raise InvalidInput("Give --apply or --rollback, not both.")
+    return _roll_back(session) if rollback else _tune(session, apply, llm, memories, seed)
+
+
+def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: int) -> int:
+    from trivet.lab.measure.complete_retrieval import LONG_LIMITS
+    from trivet.lab.tune import adopt
+    from trivet.lab.tune.tuning import Tuning
+    from trivet.models.chat import Chat
+
+    chat = Chat(llm, LONG_LIMITS) if llm else None
+    engine = session.memory.engine
+    session.embed_pending()
+    with DelayedProgress("asking the model", lambda _: memories) as asking:
+        tuning = Tuning(engine, most_memories=memories, seed=seed, chat=chat, asking=asking)
+    plan = tuning.plan
+    if not session.as_json:
+        write_lines(_plan_lines(plan, chat.endpoint if chat else None))
+    with DelayedProgress("measuring", lambda _: plan.candidates * len(plan.probes)) as progress:
+        found = tuning.run(progress)
+    store = session.file
+    folder = adopt.save_results(store, plan, found)
+    adopted = apply and found.passed and found.recipe != plan.present
+    change = adopt.apply(store, found.recipe) if adopted else None
+    session.show(_value(plan, found, folder, change), lambda: _outcome_lines(plan, found, folder, apply, change))
+    return STOPPED if apply and not adopted else 0
+
+
+def _roll_back(session: Session) -> int:
+    from trivet.lab.tune.adopt import roll_back
+
+    change = roll_back(session.file)
+    text = f"recipe = {change.after!r}" if change.after else "no recipe, so the default is in force"
+    session.show(change, lambda: [line(f"{change.file} is as it was before the tuning: {text}.")])
+    return 0
+
+
+def _value(plan: Plan, found: Validation, folder: Path, change: Change | None) -> dict[str, Any]:
+    return {
+        "plan": {
+            "memories": plan.memories,
+            "probes": len(plan.probes),
+            "kinds": plan.kinds,
+            "skipped": plan.skipped,
+            "candidates": plan.candidates,
+            "estimated_seconds": round(plan.seconds, 1),
+            "folds": plan.folds,
+            "seed": plan.seed,
+        },
+        "present": plan.present,
+        "recipe": found.recipe,
+        "by_fold": found.by_fold,
+        "overall": found.overall,
+        "by_kind": found.by_kind,
+        "passed": found.passed,
+        "gate": found.gate,
+        "losing": found.losing,
+        "applied": change,
+        "folder": str(folder),
+    }
+
+
+def _plan_lines(plan: Plan, endpoint: str | None) -> Iterator[Line]:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in plan.kinds.items())
+    yield line(("Plan", "bold magenta"))
+    yield line(f"{len(plan.probes)} probes of {plan.memories} out of {plan.usable} memories: {kinds}.")
+    for reason, count in plan.skipped.items():
+        yield line((f"Left out: {count} ({reason}).", "yellow"))
+    if endpoint:
+        yield line(f"The texts of the sampled memories were sent to {endpoint}; sensitive ones were not.")
+    yield line(
+        f"At most {plan.candidates} recipes in {plan.folds} folds, about {max(1, round(plan.seconds))} seconds. "
+        f"The present one is {plan.present}"
+    )
+    yield line("")
+
+
+def _outcome_lines(plan: Plan, found: Validation, folder: Path, apply: bool, change: Change | None) -> Iterator[Line]:
+    yield line(("Held-out gain", "bold magenta"), " (chosen without the probes it is measured on)")
+    for gain in found.overall:
+        yield _gain_line(f"{gain.measure}", gain)
+    yield line("")
+    for gain in found.by_kind:
+        yield _gain_line(f"{gain.kind}, {gain.measure} ({gain.count})", gain)
+    yield line("")
+    yield from _verdict_lines(plan, found, apply, change)
+    yield line((f"Probes and results are in {folder}, for you alone.", "dim"))
+
+
+def _gain_line(name: str, gain: Gain) -> Line:
+    sure = "green" if gain.low > 0 else "red" if gain.high < 0 else ""
+    figures = (
+        f"{gain.present:.3f} -> {gain.candidate:.3f}  {gain.difference:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
+    )
+    return line((f"{name:<28}", "bold dim"), (figures, sure))
+
+
+def _verdict_lines(plan: Plan, found: Validation, apply: bool, change: Change | None) -> Iterator[Line]:
+    if found.recipe == plan.present:
+        yield line(("The present recipe is the best of those tried: nothing to adopt.", "bold"))
+        return
+    yield line("Chosen on all probes: ", (found.recipe, "cyan"))
+    for reason in (*found.gate.reasons, *(f"a kind of probe loses: {one}" for one in found.losing)):
+        yield line((f"The gate refuses: {reason}.", "yellow"))
+    if found.gate.broken:
+        yield line((f"{len(found.gate.mended)} cases that failed now pass.", "dim"))
+    if change is not None:
+        yield line((f"Adopted in {change.file}. `trivet tune --rollback` takes it back.", "bold green"))
+    elif found.passed:
+        yield line(("The gate passes. `trivet tune --apply` would adopt it.", "bold green"))
+    elif apply:
+        yield line(("Nothing was changed.", "bold"))

@@ -1,0 +1,1 @@
+"""Small helpers that every part uses; nothing here knows memories."""

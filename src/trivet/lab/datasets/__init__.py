@@ -1,0 +1,1 @@
+"""Datasets: what is measured on, and how judged sets are made."""

@@ -1,1 +1,0 @@
-"""Building a judged set: pool what the arms found, judge it blind, measure agreement, export the plain layout."""

@@ -1,0 +1,1 @@
+"""Measures of recall and the runs that produce them."""

@@ -1,0 +1,1 @@
+"""Running a store: checks, accounts, upkeep, export and import."""

@@ -1,0 +1,158 @@
+"""Export as JSON Lines. What a damaged store cannot read is left out and named in the last line.
+
+The lines of an export: a header, memories with their history, links, and a last line by which a cut is noticed.
+
+The last line holds how many memories and links came before it, and a checksum over them that does not depend on their
+order. Exports of format 1 had no last line; of those the counts in the header are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from trivet.errors import Damaged, NotFound
+from trivet.memory.engine import Engine
+from trivet.types import Link, Memory, Revision
+
+
+def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
+    """The lines of an export, without line ends. Sensitive memories leave the store only if asked for."""
+    damaged: dict[str, None] = {}
+    kept: set[str] = set()
+    left_out = 0
+    for memory in engine.store.memories.readable(damaged.setdefault):
+        if include_sensitive or not memory.sensitive:
+            kept.add(memory.id)
+        else:
+            left_out += 1
+    links = [link for link in engine.store.links.readable(damaged.setdefault) if {link.source, link.target} <= kept]
+    yield line_of(Header(FORMAT, len(kept), len(links), left_out))
+    checksum, count = Checksum(), 0
+    for memory in engine.store.memories.readable(damaged.setdefault):
+        line = _memory_line(engine, memory, include_sensitive, damaged) if memory.id in kept else None
+        if line is not None:
+            text = line_of(line)
+            checksum.add(text)
+            count += 1
+            yield text
+    for link in links:
+        text = line_of(LinkLine(link))
+        checksum.add(text)
+        yield text
+    yield line_of(Footer(FORMAT, count, len(links), str(checksum), tuple(damaged)))
+
+
+def _memory_line(
+    engine: Engine, memory: Memory, include_sensitive: bool, damaged: dict[str, None]
+) -> MemoryLine | None:
+    """None where another process has purged the memory since the export began."""
+    try:
+        history = engine.store.memories.revisions(memory.id)
+    except NotFound:
+        return None
+    except Damaged:  # the memory as it is now is worth having without it
+        damaged.setdefault(f"the history of {memory.id}")
+        return MemoryLine(memory)
+    # A memory that is no longer sensitive may have been so before, and is shared with others as it is now.
+    if not include_sensitive or engine.viewer not in (None, memory.owner):
+        history = tuple(revision for revision in history if not revision.memory.sensitive)
+    return MemoryLine(memory, history)
+
+
+FORMAT = 2
+# The first whose exports end with a last line.
+FIRST_FORMAT_WITH_FOOTER = 2
+_CHECKSUM_BITS = 256
+
+
+class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    trivet_export: int
+    memories: int
+    links: int
+    sensitive_left_out: int = 0
+
+
+class MemoryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    memory: Memory
+    history: tuple[Revision, ...] = ()
+
+
+class LinkLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    link: Link
+
+
+class Footer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    trivet_export_end: int
+    memories: int
+    links: int
+    checksum: str
+    unreadable: tuple[str, ...] = ()  # what the exporting store could not read and left out
+
+
+def line_of(value: msgspec.Struct) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+class Checksum:
+    """The sum of the digests of lines: the same in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def add(self, line: str) -> None:
+        digest = hashlib.sha256(line.strip().encode("utf-8", "surrogatepass")).digest()
+        self._sum = (self._sum + int.from_bytes(digest)) % 2**_CHECKSUM_BITS
+
+    def add_sum(self, text: str) -> None:
+        """What another checksum came to, in the hexadecimal digits of its last line."""
+        self._sum = (self._sum + int(text, 16)) % 2**_CHECKSUM_BITS
+
+    def __str__(self) -> str:
+        return f"{self._sum:0{_CHECKSUM_BITS // 4}x}"
+
+
+class Completeness:
+    """Compares what came with what the headers and last lines say. Several exports may come one after the other."""
+
+    def __init__(self) -> None:
+        self._came, self._announced = Checksum(), Checksum()
+        self._counts = {"memories": 0, "links": 0}
+        self._expected = {"memories": 0, "links": 0}
+        self._headers = self._with_last_line = self._last_lines = 0
+
+    def header(self, header: Header) -> None:
+        self._headers += 1
+        if header.trivet_export >= FIRST_FORMAT_WITH_FOOTER:
+            self._with_last_line += 1
+        else:
+            self._expect(header)
+
+    def last_line(self, last: Footer) -> None:
+        self._last_lines += 1
+        self._announced.add_sum(last.checksum)
+        self._expect(last)
+
+    def line(self, line: str, kind: str) -> None:
+        self._counts[kind] += 1
+        self._came.add(line)
+
+    def trouble(self) -> str | None:
+        """What is missing or changed, once all lines have come."""
+        if not self._headers and not self._last_lines:
+            return None  # lines of no export: nothing was announced
+        if self._last_lines < self._with_last_line:
+            return "the export is cut off here: its last line is missing"
+        for kind, expected in self._expected.items():
+            if self._counts[kind] != expected:
+                return f"the export is not whole: {self._counts[kind]} {kind} came of {expected}"
+        of_one_kind = self._last_lines == self._with_last_line == self._headers
+        if of_one_kind and str(self._came) != str(self._announced):
+            return "the export was changed: its lines do not make the checksum of its last line"
+        return None
+
+    def _expect(self, counts: Header | Footer) -> None:
+        self._expected["memories"] += counts.memories
+        self._expected["links"] += counts.links

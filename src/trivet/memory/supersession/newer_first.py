@@ -1,0 +1,239 @@
+"""Of two hits on the same matter the later stands first, unless the question asks about the past.
+
+Which memory seems to update which was found out when they were written (memory/changes). Nothing is dropped: the later
+takes the earlier's place, the earlier follows it, and says so where that is sure enough. A later memory that the legs
+did not find at all comes along with the one that it updates: what was told on save is not hidden by recall.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trivet.analyse import Question, analyse_query
+from trivet.common.clock import local_now
+from trivet.contract import Recall
+from trivet.dates.past import asks_about_past, says_past
+from trivet.memory.answer.decision import ScoredCandidate
+from trivet.types import Filter, Memory
+
+if TYPE_CHECKING:
+    from trivet.store import Store
+
+# Candidates looked at: those shown, and some behind them, among which a later fact may stand.
+LOOKAHEAD = 5
+MAX_COMPARED = 12
+# A lone word or identifier looks for a place, and asks for no fact that could have changed.
+MIN_QUERY_WORDS = 2
+# The later takes the earlier's place if it answers nearly as well by itself: it lacks at most so much of the earlier's
+# score, the less the less likely the update is; or if it stands directly behind it, since among few memories scores lie
+# far apart. In a store most neighbours are no updates: without that every eighth plain question found another memory
+# first (docs/decisions/0029, 0034, 0039).
+MAX_SCORE_GAP = 0.3
+ADJACENT_PROBABILITY = 0.45
+# From this verdict on it takes it in any case, also where no leg found it.
+UNCONDITIONAL_PROBABILITY = 0.9
+# The first hits are what an agent acts on: what seems to update one of them comes along behind it.
+UPDATES_ADDED_UP_TO_RANK = 3
+
+# Reads those of these memories that were found, but too far down to be read.
+ReadUnread = Callable[[Sequence[str]], Sequence[ScoredCandidate]]
+
+_quoted = re.compile(r'"[^"]*"')
+
+
+class UpdatePair(msgspec.Struct, frozen=True):
+    """Two candidates on the same matter, and how likely the later makes the earlier outdated."""
+
+    newer: Memory
+    older: Memory
+    probability: float
+    contested: bool = False  # the later updates another memory far more surely: it must answer nearly as well itself
+
+    @property
+    def sure(self) -> bool:
+        from trivet.memory.supersession.verdict import (
+            change_model,  # takes long to load, and few answers hold an update
+        )
+
+        return self.probability >= change_model().told
+
+
+def order_newer_first(
+    store: Store,
+    question: Question,
+    candidates: Sequence[ScoredCandidate],
+    request: Recall,
+    filter: Filter,
+    unread: ReadUnread,
+    names_a_time: bool = False,
+) -> Sequence[ScoredCandidate]:
+    """The candidates in their new order, with what was found out about them."""
+    if _query_word_count(question.text) < MIN_QUERY_WORDS:
+        return candidates
+    found = _pairs(store, candidates[: min(request.limit + LOOKAHEAD, MAX_COMPARED)], filter)
+    if not found:
+        return candidates
+    candidates = _add_unread_updates(candidates, found, unread)
+    places = {hit.memory.id: place for place, hit in enumerate(candidates)}
+    as_it_stands = _names_exact_value(question)
+    pairs = _best_successors(
+        [pair for pair in found if _should_precede(pair, candidates, places, as_it_stands)], places
+    )
+    replaced = {pair.older.id for pair in pairs}
+    others = [pair for pair in found if pair.older.id not in replaced and _is_reported(pair, places)]
+    told = [*pairs, *_best_successors(others, places)]
+    candidates = _insert_missing_updates(candidates, told, places)
+    marked = [_with_update_marks(hit, [pair for pair in told if pair.sure]) for hit in candidates]
+    past = asks_about_past(question.text, local_now())
+    weighed = past and names_a_time and not says_past(question.text)  # by its time: "what did we decide last week"
+    if request.as_of is not None or weighed:
+        return marked
+    if past:
+        for pair in sorted(_likeliest_per_newer(pairs), key=lambda pair: pair.older.created_at, reverse=True):
+            marked = _move_before(marked, pair.older.id, pair.newer.id)
+    else:
+        for pair in sorted(pairs, key=lambda pair: pair.newer.created_at):  # the latest has the last word
+            marked = _move_before(marked, pair.newer.id, pair.older.id)
+    return marked
+
+
+def _query_word_count(text: str) -> int:
+    """Those that no memory is found by count too ("who is my dentist"), and so do those of scripts without spaces.
+
+    What is quoted is looked for as it stands.
+    """
+    spaced = len(_quoted.sub(" ", text).split())
+    return spaced if spaced >= MIN_QUERY_WORDS else max(spaced, len(analyse_query(text).words))
+
+
+def raise_newer_relevance(hits: Sequence[ScoredCandidate]) -> tuple[ScoredCandidate, ...]:
+    """A later hit on the same matter is at least as relevant as the earlier: what is outdated must not come alone."""
+    known = {hit.memory.id: hit.relevance for hit in hits}
+    return tuple(
+        msgspec.structs.replace(hit, relevance=max(hit.relevance, *(known.get(id, 0.0) for id in hit.newer_than)))
+        if hit.newer_than
+        else hit
+        for hit in hits
+    )
+
+
+def _add_unread_updates(
+    candidates: Sequence[ScoredCandidate], pairs: Sequence[UpdatePair], unread: ReadUnread
+) -> list[ScoredCandidate]:
+    """The candidates, and behind them what seems to update one and was found too far down to be read."""
+    known = {hit.memory.id for hit in candidates}
+    return [*candidates, *unread([pair.newer.id for pair in pairs if pair.newer.id not in known])]
+
+
+def _pairs(store: Store, hits: Sequence[ScoredCandidate], filter: Filter) -> list[UpdatePair]:
+    """What is known of the hits, each as the earlier one; the later may be no hit."""
+    older = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
+    rows = store.likely_updates.updates_of(sorted(older))
+    if not rows:
+        return []
+    from trivet.memory.supersession.statement import (
+        states_explicit_change,  # loads the language tables, and few answers need it
+    )
+
+    known = {hit.memory.id: hit.memory for hit in hits}
+    absent = [row.newer for row in rows if row.newer not in known and row.probability >= ADJACENT_PROBABILITY]
+    visible = store.memories.shown(list(dict.fromkeys(absent)), filter) if absent else {}
+    known |= store.memories.get_many(list(visible)) if visible else {}
+    return [
+        UpdatePair(known[row.newer], older[row.older], row.probability, bool(row.contested))
+        for row in rows
+        if row.newer in known and states_explicit_change(known[row.newer].content)
+    ]
+
+
+def _is_reported(pair: UpdatePair, places: Mapping[str, int]) -> bool:
+    """Whether a hit that keeps its place says that it is older, with the later one behind it."""
+    found = pair.newer.id in places or places[pair.older.id] < UPDATES_ADDED_UP_TO_RANK
+    return found and pair.sure and not pair.contested
+
+
+def _names_exact_value(question: Question) -> bool:
+    """Whether the query names something that is looked for as it stands: a number, an identifier, quoted words."""
+    numbered = any(character.isdigit() for word in question.words for character in word.text)
+    return numbered or bool(question.identifiers or question.phrases)
+
+
+def _should_precede(
+    pair: UpdatePair, hits: Sequence[ScoredCandidate], places: Mapping[str, int], as_it_stands: bool
+) -> bool:
+    """Whether the later is to stand before the earlier."""
+    upper, lower = places[pair.older.id], places.get(pair.newer.id)
+    if lower is None:
+        return pair.probability >= UNCONDITIONAL_PROBABILITY and not pair.contested
+    if lower < upper:
+        return pair.sure
+    # What holds all of the query keeps its place before what does not, if the query names a value ("port 9777") or the
+    # update can be doubted; else the old would win by the one word that the new leaves out.
+    if hits[upper].exactness > hits[lower].exactness and (as_it_stands or pair.probability < UNCONDITIONAL_PROBABILITY):
+        return False
+    if (
+        pair.probability >= (ADJACENT_PROBABILITY if lower == upper + 1 else UNCONDITIONAL_PROBABILITY)
+        and not pair.contested
+    ):
+        return True
+    return hits[lower].score >= (1 - MAX_SCORE_GAP * pair.probability) * hits[upper].score
+
+
+def _best_successors(pairs: Sequence[UpdatePair], places: Mapping[str, int]) -> list[UpdatePair]:
+    """Of several that seem to update one memory, the one that answers best: a fact has one successor."""
+    best: dict[str, UpdatePair] = {}
+    for pair in sorted(pairs, key=lambda pair: places.get(pair.newer.id, len(places))):
+        best.setdefault(pair.older.id, pair)
+    return list(best.values())
+
+
+def _likeliest_per_newer(pairs: Sequence[UpdatePair]) -> list[UpdatePair]:
+    """Asked about the past, what a later memory most likely replaced is meant, and nothing else it may have touched."""
+    best: dict[str, UpdatePair] = {}
+    for pair in sorted(pairs, key=lambda pair: -pair.probability):
+        best.setdefault(pair.newer.id, pair)
+    return list(best.values())
+
+
+def _insert_missing_updates(
+    hits: Sequence[ScoredCandidate], pairs: Sequence[UpdatePair], places: Mapping[str, int]
+) -> list[ScoredCandidate]:
+    """Behind the earlier hit, with what earned that one its place; `_move_before` puts it in front."""
+    brought: dict[str, list[Memory]] = {}
+    for pair in pairs:
+        known = [one for those in brought.values() for one in those]
+        if pair.newer.id not in places and pair.newer not in known:
+            brought.setdefault(pair.older.id, []).append(pair.newer)
+    return [
+        one
+        for hit in hits
+        for one in (hit, *(msgspec.structs.replace(hit, memory=newer) for newer in brought.get(hit.memory.id, ())))
+    ]
+
+
+def _with_update_marks(hit: ScoredCandidate, sure: Sequence[UpdatePair]) -> ScoredCandidate:
+    newer = max((pair.newer for pair in sure if pair.older.id == hit.memory.id), key=_time, default=None)
+    older = tuple(pair.older.id for pair in sure if pair.newer.id == hit.memory.id)
+    if newer is None and not older:
+        return hit
+    return msgspec.structs.replace(hit, older_than=newer.id if newer else None, newer_than=older)
+
+
+def _time(memory: Memory) -> datetime:
+    return memory.created_at
+
+
+def _move_before(hits: list[ScoredCandidate], front: str, back: str) -> list[ScoredCandidate]:
+    """`front` directly before `back`, with at least its score, unless it stands before it already."""
+    places = {hit.memory.id: place for place, hit in enumerate(hits)}
+    if places[front] < places[back]:
+        return hits
+    moved = hits[places[front]]
+    moved = msgspec.structs.replace(moved, score=max(moved.score, hits[places[back]].score))
+    rest = [hit for hit in hits if hit.memory.id != front]
+    return [*rest[: places[back]], moved, *rest[places[back] :]]

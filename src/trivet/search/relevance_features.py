@@ -1,0 +1,288 @@
+"""The terms of candidates' texts, as the index has held them since they were written.
+
+What is known of the candidates of one answer, as the named numbers that the model of relevance was trained on.
+
+Three kinds: where a candidate stands in the fused list, what each leg says of it, and how its words answer the query's.
+
+How a memory's own words answer the query's: as named numbers, beside what the legs say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from trivet.analyse import NOT_ENGLISH, Question, Word, analyse
+from trivet.search.fuse.methods import NORMALISERS
+from trivet.search.legs.leg import Leg, Measure
+from trivet.search.legs.registry import legs
+from trivet.search.recipe import Recipe
+from trivet.search.relevance import Exactness
+from trivet.store.records import IndexedText
+from trivet.types import Filter, Fused, Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
+    from trivet.store.records import Bm25
+
+
+class IndexedTexts:
+    """Of one recall, each read once.
+
+    To analyse a text takes a thousand times as long as to look into its terms, and grows with its length: a chat of six
+    thousand words takes as long as the query's embedding. So a recall analyses its query and nothing else.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, IndexedText] = {}
+
+    def read(self, memories: Iterable[Memory]) -> None:
+        """Those that are not known yet, in one go."""
+        missing = [memory for memory in memories if memory.id not in self._known]
+        if not missing:
+            return
+        found = self._store.memories.terms_of([memory.id for memory in missing])
+        for memory in missing:
+            self._known[memory.id] = found.get(memory.id) or _analysed(memory)
+
+    def of(self, memory: Memory) -> IndexedText:
+        self.read((memory,))
+        return self._known[memory.id]
+
+
+def _analysed(memory: Memory) -> IndexedText:
+    """Of a memory that the index lacks, which `doctor` reports."""
+    return IndexedText(" ".join(analyse(memory.content)), " ".join(analyse(memory.title or "")))
+
+
+# So many of the best are looked at together; later ones hardly ever belong to an answer.
+HEAD = 50
+# A place in a leg's list counts 10 / (10 + place): the first few differ, the later ones hardly do.
+PLACE_CONSTANT = 10.0
+# Legs agree on what both have among so many of their first.
+AGREED_HEAD = 10
+
+
+def feature_names() -> tuple[str, ...]:
+    return (
+        "fixed",  # the fused score as a deviation from the head's mean
+        "first",  # one over its place
+        "legs_agree",  # of the query: the share of first hits that the legs have in common
+        *(name for leg in legs() for name in leg.features),
+        *TEXT_MATCH_FEATURES,
+    )
+
+
+class Evidence:
+    """Of one answer to one question; made at once, asked for each candidate that matters."""
+
+    def __init__(
+        self,
+        store: Store,
+        question: Question,
+        filter: Filter,
+        recipe: Recipe,
+        fused: Sequence[Fused],
+        rankings: Sequence[Ranking],
+        texts: IndexedTexts | None = None,
+    ) -> None:
+        self.texts = texts or IndexedTexts(store)
+        self._store, self._question, self._filter, self._recipe = store, question, filter, recipe
+        by_score = sorted(fused, key=lambda hit: -hit.score)[:HEAD]  # stable: the fused order, whatever came after it
+        self._places = {hit.id: place for place, hit in enumerate(by_score)}
+        self._scores = [hit.score for hit in by_score]
+        self._rankings = rankings
+        self._known: dict[tuple[str, str], dict[str, float]] = {}
+
+    def of(self, id: str, memory: Memory) -> dict[str, float] | None:
+        """The features of a candidate. None beyond the head: nothing is known so far down."""
+        place = self._places.get(id)
+        if place is None:
+            return None
+        if (id, memory.id) not in self._known:  # asked twice where the first look was unsure
+            self._known[id, memory.id] = self._measured(id, memory, place)
+        return self._known[id, memory.id]
+
+    def _measured(self, id: str, memory: Memory, place: int) -> dict[str, float]:
+        known = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
+        for leg in self._legs:
+            known |= leg.features(id)
+        return known | self.wording.of(memory)
+
+    @cached_property
+    def _legs(self) -> list[RankedLeg]:
+        found = {ranking.leg: ranking for ranking in self._rankings}
+        return [RankedLeg(leg, found.get(leg.name)) for leg in legs() if leg.features]
+
+    @cached_property
+    def _deviations(self) -> list[float]:
+        scores = self._scores
+        mean = math.fsum(scores) / len(scores)
+        sigma = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
+        return [(score - mean) / sigma if sigma else 0.0 for score in scores]
+
+    @cached_property
+    def _agreement(self) -> float:
+        """Between the legs that search by themselves and whose order can be trusted."""
+        trusted = {leg.name for leg in legs() if leg.trust}
+        heads = [
+            {candidate.id for candidate in ranking.candidates[:AGREED_HEAD]}
+            for ranking in self._rankings
+            if ranking.leg in trusted
+        ]
+        return len(set.intersection(*heads)) / AGREED_HEAD if len(heads) > 1 else 0.0
+
+    @cached_property
+    def wording(self) -> TextMatch:
+        return TextMatch(self._store, self._question, self._filter, self._recipe.bm25, self.texts)
+
+
+class RankedLeg:
+    """What one leg's ranking says of a memory. A leg that returned nothing at all says 0, but that it is silent."""
+
+    def __init__(self, leg: Leg, ranking: Ranking | None) -> None:
+        candidates = ranking.candidates if ranking is not None else ()
+        self._places = {candidate.id: place for place, candidate in enumerate(candidates)}
+        self._scores = [candidate.score for candidate in candidates]
+        norm = NORMALISERS[leg.norm](ranking) if ranking is not None and candidates else None
+        self._norms, self._missing = (norm.scores, norm.missing) if norm else ((), 0.0)
+        self._silent = {name: float(measure == "silent") for name, measure in leg.features.items()}
+        measures: dict[Measure, Callable[[int | None], float]] = {
+            "silent": lambda place: 0.0,
+            # Of the query rather than of the memory: whether anything is near it at all.
+            "best": lambda place: self._scores[0],
+            "score": self._score,
+            # BM25 has no upper end, and twice the score is not twice as likely.
+            "log_score": lambda place: math.log1p(self._score(place)),
+            "normalised": lambda place: self._missing if place is None else self._norms[place],
+            "place": lambda place: 0.0 if place is None else PLACE_CONSTANT / (PLACE_CONSTANT + place + 1),
+            "gap": self._gap,
+        }
+        self._measures = [(name, measures[measure]) for name, measure in leg.features.items()]
+
+    def features(self, id: str) -> dict[str, float]:
+        if not self._scores:
+            return self._silent
+        place = self._places.get(id)
+        return {name: measure(place) for name, measure in self._measures}
+
+    def _score(self, place: int | None) -> float:
+        """That of the last hit for what the leg did not return."""
+        return self._scores[-1 if place is None else place]
+
+    def _gap(self, place: int | None) -> float:
+        """How far ahead of the next."""
+        if place is None:
+            return 0.0
+        after = self._norms[place + 1] if place + 1 < len(self._norms) else self._missing
+        return self._norms[place] - after
+
+
+TEXT_MATCH_FEATURES: tuple[str, ...] = (
+    "coverage",  # the share of the query's words that it holds, rare ones counting for more
+    "rarest",  # how rare the rarest of those is
+    "pairs",  # the share of the query's neighbouring words that stand side by side in it too
+    "exact",  # as in the exact-match bonus
+    "known",  # of the query: the share of its words, as above, that any memory holds
+    "words",  # of the query: how many, as a logarithm
+)
+
+
+class TextMatch:
+    """Of one query; each memory is looked at once. What a memory holds is what the lexical index says it holds."""
+
+    def __init__(self, store: Store, question: Question, filter: Filter, bm25: Bm25, texts: IndexedTexts) -> None:
+        self._store, self._question, self._bm25, self._texts = store, question, bm25, texts
+        holders = store.lexical.holders(question.terms, filter, bm25) if question.words else {}
+        memories = store.memories.visible_count(filter)
+        self._rarity = {word.text: _rarity(word, holders, memories) for word in question.words}
+        self._total = math.fsum(self._rarity.values())
+        self._rarest_possible = math.log1p(2 * memories) or 1.0
+        self._pairs = list(pairwise([word.terms[0] for word in question.words]))
+        known = math.fsum(self._rarity[word.text] for word in question.words if holders.get(word.terms[0], 0))
+        self._known = known / self._total if self._total else 0.0
+        self._length = math.log1p(len(question.words))
+        # Where there are memories in other languages, each says by a term of its own that it is one of them.
+        self._terms = (*question.every_term, NOT_ENGLISH) if question.languages else question.every_term
+        self._held: dict[str, frozenset[str]] = {}
+        self._words: dict[str, list[str]] = {}
+        self._exactness = Exactness(question, bool(bm25.content and bm25.title and bm25.keywords))
+        self._exact: dict[str, float] = {}
+
+    def look_up(self, ids: Iterable[str]) -> None:
+        """Which of the query's terms they hold, of all at once that are going to be asked for."""
+        missing = [id for id in ids if id not in self._held]
+        if missing:
+            self._held |= self._store.lexical.held(self._terms, missing, self._bm25)
+
+    def may_be_exact(self, id: str) -> bool:
+        """Whether the memory may hold the query literally, as far as its terms tell, without reading it."""
+        self.look_up((id,))
+        return self._exactness.is_possible(self._held[id])
+
+    def look_into(self, memories: Sequence[Memory]) -> None:
+        """Reads all at once what is needed to tell how literally they hold the query."""
+        self.look_up(memory.id for memory in memories)
+        unknown = (memory for memory in memories if memory.id not in self._exact)
+        self._texts.read(one for one in unknown if self._exactness.needs_terms(one, self._held[one.id]))
+
+    def read(self, memories: Sequence[Memory]) -> None:
+        """The same, and the terms in their order of those in which some may stand side by side."""
+        self.look_into(memories)
+        if self._pairs:
+            self._texts.read(memory for memory in memories if self._pairs_held(memory))
+
+    def words_matched_by(self, memory: Memory) -> list[str]:
+        """Those of the query's words that the memory has."""
+        found = self._words.get(memory.id)
+        if found is None:
+            found = self._words[memory.id] = self._question.words_matched_by(self._terms_held(memory))
+        return found
+
+    def exactness(self, memory: Memory) -> float:
+        found = self._exact.get(memory.id)
+        if found is None:
+            held = self._terms_held(memory)
+            found = self._exact[memory.id] = self._exactness.of(memory, held, lambda: self._in_order(memory))
+        return found
+
+    def _terms_held(self, memory: Memory) -> frozenset[str]:
+        if memory.id not in self._held:
+            self.look_up((memory.id,))
+        return self._held[memory.id]
+
+    def _pairs_held(self, memory: Memory) -> list[tuple[str, str]]:
+        held = self._terms_held(memory)
+        return [pair for pair in self._pairs if pair[0] in held and pair[1] in held]
+
+    def of(self, memory: Memory) -> dict[str, float]:
+        covered = [self._rarity[word] for word in self.words_matched_by(memory)]
+        return {
+            "coverage": math.fsum(covered) / self._total if self._total else 0.0,
+            "rarest": max(covered, default=0.0) / self._rarest_possible,
+            "pairs": self._side_by_side(memory) / len(self._pairs) if self._pairs else 0.0,
+            "exact": self.exactness(memory),
+            "known": self._known,
+            "words": self._length,
+        }
+
+    def _side_by_side(self, memory: Memory) -> int:
+        pairs = self._pairs_held(memory)
+        if not pairs:
+            return 0
+        text = self._in_order(memory)
+        return sum(f" {one} {other} " in text for one, other in pairs)
+
+    def _in_order(self, memory: Memory) -> str:
+        """Its terms as it is read, each between two spaces."""
+        content, title = self._texts.of(memory)
+        return f" {title} {content} " if title else f" {content} "
+
+
+def _rarity(word: Word, holders: Mapping[str, int], memories: int) -> float:
+    """What holding the word tells: much where few memories hold its most specific term, little where all do."""
+    return math.log1p(memories / (0.5 + holders.get(word.terms[0], 0)))

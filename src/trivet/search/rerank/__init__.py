@@ -1,1 +1,0 @@
-"""Reranking as a step of recall; the models that do it are in models/rerank."""

@@ -1,0 +1,1 @@
+"""Endpoints of the HTTP server, one file per area."""

@@ -1,1 +1,0 @@
-"""The tools of the MCP reference memory server over a Trivet store: `trivet mcp --as reference-memory`."""

@@ -1,0 +1,189 @@
+"""The reference server's tools as a server on standard input and output.
+
+Takes over the file of the reference server, once: the one that MEMORY_FILE_PATH names in its configuration.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import mcp_types as types
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from trivet.common.clock import now
+from trivet.errors import Conflict, InvalidInput, NotFound
+from trivet.serve.failures import error_text
+from trivet.serve.mcp.listings import NO_HANDSHAKE, Handshake
+from trivet.serve.mcp.reference_graph import SCOPE, Entity, KnowledgeGraph, Relation, entity_rows, relation_row
+from trivet.serve.mcp.reference_tools import (
+    GRAPH_URI,
+    TOOLS,
+    ReferenceTool,
+    Reply,
+    as_text,
+    call,
+    introduction,
+    listings,
+)
+from trivet.serve.mcp.server import StoreRunner, constant_handler, text_content
+from trivet.serve.mcp.stdio import serve_on_standard_streams
+from trivet.trivet import Trivet
+
+
+def serve(path: str | None, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE) -> None:
+    """Goes on with a client that was greeted, until the input ends or a signal comes."""
+    serve_on_standard_streams(path, build_server, stream, greeted)
+
+
+def build_server(store: StoreRunner) -> Server[Any]:
+    """The server without a transport."""
+    graphs, told, subscribed = _GraphCalls(store), listings(), set[str]()
+    about = introduction("")["serverInfo"]
+
+    async def call_tool(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = TOOLS.get(parameters.name)
+        if tool is None:
+            return _refused(f"Tool {parameters.name} not found")
+        try:
+            reply = await graphs.call(tool, parameters.arguments or {})
+        except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
+            return _refused(error_text(error, tool.name))
+        if not tool.reads and GRAPH_URI in subscribed:
+            await context.session.send_resource_updated(GRAPH_URI)
+        return types.CallToolResult(content=[text_content(reply.text)], structured_content=reply.structured)
+
+    async def read(context: Any, parameters: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        if str(parameters.uri) != GRAPH_URI:
+            raise MCPError(types.INVALID_PARAMS, f"There is nothing at {parameters.uri}. There is: {GRAPH_URI}.")
+        reply = await graphs.call(TOOLS["read_graph"], {})
+        contents = types.TextResourceContents(
+            uri=GRAPH_URI, mime_type="application/json", text=as_text(reply.structured)
+        )
+        return types.ReadResourceResult(contents=[contents])
+
+    async def subscribe(context: Any, parameters: types.SubscribeRequestParams) -> types.EmptyResult:
+        subscribed.add(str(parameters.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(context: Any, parameters: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        subscribed.discard(str(parameters.uri))
+        return types.EmptyResult()
+
+    return Server(
+        about["name"],
+        version=about["version"],
+        title=about["title"],
+        on_list_tools=constant_handler(types.ListToolsResult.model_validate(told["tools/list"])),
+        on_call_tool=call_tool,
+        on_list_resources=constant_handler(types.ListResourcesResult.model_validate(told["resources/list"])),
+        on_list_resource_templates=constant_handler(
+            types.ListResourceTemplatesResult.model_validate(told["resources/templates/list"])
+        ),
+        on_read_resource=read,
+        on_subscribe_resource=subscribe,
+        on_unsubscribe_resource=unsubscribe,
+    )
+
+
+class _GraphCalls:
+    """Runs the tools on the store's graph: one write at a time, for each looks at the graph before it adds to it.
+
+    The first call takes over the reference server's file; one that failed is tried again by the next.
+    """
+
+    def __init__(self, store: StoreRunner) -> None:
+        self._store = store
+        self._writing = threading.Lock()
+        self._file_imported = False
+
+    async def call(self, tool: ReferenceTool, arguments: Mapping[str, Any]) -> Reply:
+        return await self._store.run(lambda memory: self._call(memory, tool, arguments), not tool.reads)
+
+    def _call(self, memory: Trivet, tool: ReferenceTool, arguments: Mapping[str, Any]) -> Reply:
+        if not self._file_imported:
+            with self._writing:
+                self._import_file(memory)
+        if tool.reads:
+            return call(KnowledgeGraph(memory), tool, arguments)
+        with self._writing:
+            return call(KnowledgeGraph(memory), tool, arguments)
+
+    def _import_file(self, memory: Trivet) -> None:
+        if not self._file_imported:
+            import_memory_file(memory)
+            self._file_imported = True
+
+
+def _refused(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[text_content(text)], is_error=True)
+
+
+logger = logging.getLogger("trivet.serve")
+
+FILE_VARIABLE = "MEMORY_FILE_PATH"
+_NAMESPACE = uuid.UUID("8a2c7f0e-5d0b-5b1c-9a59-0d6f3c7f4c11")
+
+
+class EntityLine(Entity, tag_field="type", tag="entity"):
+    pass
+
+
+class RelationLine(Relation, frozen=True, tag_field="type", tag="relation"):
+    pass
+
+
+def import_memory_file(memory: Trivet) -> None:
+    """Stores what the file holds, if it is there and was not taken before. It is read and never changed.
+
+    A memory notes that it was taken. It is written with the graph or not at all, and is found even when it was
+    forgotten, so that a graph which its user emptied stays empty.
+    """
+    file = Path(os.environ.get(FILE_VARIABLE, "")).expanduser().absolute()
+    if FILE_VARIABLE not in os.environ or not file.is_file():
+        return
+    note = str(uuid.uuid5(_NAMESPACE, str(file)))
+    if _is_there(memory, note):
+        return
+    content = f"The knowledge graph of {file} was taken over at {now()}."
+    taken = {"id": note, "scope": SCOPE, "content": content, "title": "Taken over"}
+    rows = [{**row, "start_line": line} for line, row in enumerate(_rows(file), 1)]
+    try:
+        memory.remember_many([taken, *rows])
+    except Conflict:  # another program has just done the same
+        return
+    logger.warning("%s was taken over: %d memories.", file, len(rows))
+
+
+def _is_there(memory: Trivet, id: str) -> bool:
+    try:
+        memory.get(id)
+    except NotFound:
+        return False
+    return True
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    known: set[str] = set()
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found = msgspec.json.decode(line, type=EntityLine | RelationLine)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(
+                f"{file}, line {number}: it is no entity and no relation ({error}). Nothing was taken over. Mend the "
+                f"line, or take {FILE_VARIABLE} out of the agent's configuration."
+            ) from None
+        if isinstance(found, RelationLine):
+            yield relation_row(found)
+        elif found.name not in known:
+            known.add(found.name)
+            yield from entity_rows(found)

@@ -1,0 +1,279 @@
+"""The stores that the resident process has open: one for each set of settings that came, and few at a time.
+
+The code indexes that the resident process has open: few at a time, closed when nobody asks for long.
+
+The pages that the resident process serves: one for each store that was opened, while somebody looks at it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trivet.errors import TrivetError
+from trivet.memory.engine import Shared, open_engine
+from trivet.settings import Settings
+from trivet.settings.locations import is_file, without_password
+from trivet.trivet import Trivet
+
+if TYPE_CHECKING:
+    from trivet.code.code_index import CodeIndex
+    from trivet.code.types import CodeAnswer, Question
+    from trivet.serve.http.server import BackgroundServer
+
+
+# Each has its vectors in memory. Beyond, the one unused for longest is closed.
+MAX_OPEN_STORES = 4
+
+
+class _OpenStore(msgspec.Struct):
+    memory: Trivet
+    users: int = 0
+    used: float = 0.0
+
+
+class Stores:
+    def __init__(self) -> None:
+        self._open: dict[bytes, _OpenStore] = {}
+        self._models: dict[tuple[str, str, int], Shared] = {}
+        self._opening_locks: dict[bytes, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+
+    @contextmanager
+    def using(self, settings: Settings) -> Iterator[Trivet]:
+        """The memory behind these settings, which stays open at least as long as a caller uses it."""
+        one = self._acquired(msgspec.structs.replace(settings, background=True))
+        try:
+            yield one.memory
+        finally:
+            with self._lock:
+                one.users -= 1
+                one.used = time.monotonic()
+            self._close_excess()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(without_password(one.memory.settings.path) for one in list(self._open.values()))
+
+    def close(self) -> None:
+        for one in self._open.values():
+            one.memory.close()
+        for shared in self._models.values():
+            shared.close()
+
+    def _acquired(self, settings: Settings) -> _OpenStore:
+        name = msgspec.json.encode(settings)
+        with self._lock:
+            turn = self._opening_locks.setdefault(name, threading.Lock())
+        with turn:  # one that opens slowly holds up only callers of the same store
+            found = self._acquired_if_open(name)
+            if found is not None and not self._sync_changed(name, found):
+                return found
+            opened = _OpenStore(self._opened(settings), users=1)
+            with self._lock:
+                self._open[name] = opened
+            return opened
+
+    def _sync_changed(self, name: bytes, found: _OpenStore) -> bool:
+        """Whether the store began to follow a server since, or stopped: then it is opened anew."""
+        if not is_file(found.memory.settings.path):
+            return False
+        engine = found.memory.engine
+        if engine.follows == engine.store.feed.is_laptop():
+            return False
+        with self._lock:
+            found.users -= 1
+            self._open.pop(name, None)
+            idle = not found.users
+        if idle:  # else its last user leaves it to the end of the process
+            found.memory.close()
+        return True
+
+    def _acquired_if_open(self, name: bytes) -> _OpenStore | None:
+        """Found and marked in one go, so that no other thread closes it in between."""
+        with self._lock:
+            found = self._open.get(name)
+            if found is not None:
+                found.users += 1
+            return found
+
+    def _opened(self, settings: Settings) -> Trivet:
+        if not is_file(settings.path):
+            return Trivet.open(settings=settings)  # its connections are its own
+        return Trivet.of(open_engine(settings, self.shared(settings)))
+
+    def shared(self, settings: Settings) -> Shared:
+        """One of each model in memory, whatever the number of stores."""
+        name = (settings.embedder, settings.rerank, settings.recalls_at_once)
+        with self._loading:
+            if name not in self._models:
+                self._models[name] = Shared.of(settings)
+            return self._models[name]
+
+    def _close_excess(self) -> None:
+        with self._lock:
+            idle = sorted((one.used, name) for name, one in self._open.items() if not one.users)
+            beyond = [name for _, name in idle[: max(0, len(self._open) - MAX_OPEN_STORES)]]
+            closing = [self._open.pop(name) for name in beyond]
+        for one in closing:
+            one.memory.close()
+
+
+logger = logging.getLogger("trivet.serve.resident")
+
+# A large repository takes up to 400 MB. Beyond so many, the one unused for longest is closed.
+MAX_OPEN_INDEXES = 4
+INDEX_IDLE_SECONDS = 900.0
+# The tree is looked at again before an answer if the last look is older. To look, rather than to wait for news from the
+# system, works on every kind of disk, and costs about what `git status` does.
+FRESH_SECONDS = 1.0
+
+
+class _OpenIndex(msgspec.Struct):
+    index: CodeIndex
+    looked: float
+    used: float
+    users: int = 0
+
+
+class CodeIndexes:
+    def __init__(self) -> None:
+        self._open: dict[str, _OpenIndex] = {}
+        self._opening: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(self._open)
+
+    def answer(self, folder: str, question: Question) -> CodeAnswer | None:
+        """None where the folder's index is not open, and the caller has to search itself."""
+        from trivet.code.types import answer
+
+        with self._lock:
+            one = self._open.get(folder)
+            if one is None:
+                return None
+            one.users += 1
+        try:
+            if time.monotonic() - one.looked > FRESH_SECONDS:
+                one.index.refresh()
+                one.looked = time.monotonic()
+            return answer(one.index, question)
+        finally:
+            with self._lock:
+                one.users -= 1
+                one.used = time.monotonic()
+
+    def offer(self, folder: str, question: Question) -> CodeAnswer | None:
+        """As `answer`; a folder whose index is not open is opened for the next time."""
+        found = self.answer(folder, question)
+        if found is None:
+            self.open_soon(folder)
+        return found
+
+    def open_soon(self, folder: str) -> None:
+        """Opens the index in a thread of its own, unless it is open: nobody waits for it."""
+        with self._lock:
+            if folder in self._open or folder in self._opening:
+                return
+            self._opening.add(folder)
+        threading.Thread(target=self.open_now, args=(folder,), name="trivet-code", daemon=True).start()
+
+    def close_idle(self, seconds: float = INDEX_IDLE_SECONDS) -> None:
+        """Those that nobody asked for so long, and those beyond the most."""
+        with self._lock:
+            idle = sorted((one.used, folder) for folder, one in self._open.items() if not one.users)
+            beyond = len(self._open) - MAX_OPEN_INDEXES
+            limit = time.monotonic() - seconds
+            gone = [folder for place, (used, folder) in enumerate(idle) if place < beyond or used < limit]
+            closing = [self._open.pop(folder) for folder in gone]
+        for one in closing:
+            one.index.close()
+
+    def close(self) -> None:
+        with self._lock:
+            closing = list(self._open.values())
+            self._open.clear()
+        for one in closing:
+            one.index.close()
+
+    def open_now(self, folder: str) -> None:
+        from trivet.code.code_index import CodeIndex
+
+        try:
+            index = CodeIndex.open(folder)
+            index.refresh()
+            moment = time.monotonic()
+            with self._lock:
+                self._open[folder] = _OpenIndex(index, moment, moment)
+        except TrivetError as error:  # whoever asks does it themselves, and is told
+            logger.warning("The code index of %s is not kept open: %s", folder, error)
+        finally:
+            with self._lock:
+                self._opening.discard(folder)
+        self.close_idle()
+
+
+# A tab that is open and not touched for so long can be opened again by `trivet open`.
+PAGE_IDLE_SECONDS = 3600.0
+# Each has a store open, with its vectors. Beyond, the one unused for longest ends.
+MAX_OPEN_PAGES = 4
+
+
+class Pages:
+    """`shared` gives the models that the process has in memory for these settings."""
+
+    def __init__(self, shared: Callable[[Settings], Shared]) -> None:
+        self._shared = shared
+        self._open: dict[bytes, BackgroundServer] = {}
+        self._lock = threading.Lock()
+
+    def link(self, settings: Settings) -> str:
+        """An address that opens the page signed in, once."""
+        name = msgspec.json.encode(settings)
+        with self._lock:
+            page = self._open.get(name)
+            if page is None or not page.alive:
+                page = self._open[name] = self._start(settings)
+            link = page.link()
+            beyond = self._unused()[: max(0, len(self._open) - MAX_OPEN_PAGES)]
+            self._end(beyond)
+        return link
+
+    @property
+    def used(self) -> float:
+        """When somebody last asked one of them for anything."""
+        return max((page.used for page in list(self._open.values())), default=0.0)
+
+    def close_idle(self) -> None:
+        if not self._open:
+            return
+        with self._lock:
+            limit = time.monotonic() - PAGE_IDLE_SECONDS
+            self._end([name for name in self._unused() if self._open[name].used < limit])
+
+    def close(self) -> None:
+        with self._lock:
+            self._end(list(self._open))
+
+    def _start(self, settings: Settings) -> BackgroundServer:
+        from trivet.serve.http.server import BackgroundServer
+
+        settings = msgspec.structs.replace(settings, background=True)
+        return BackgroundServer(settings, self._shared(settings) if is_file(settings.path) else None)
+
+    def _unused(self) -> list[bytes]:
+        """Those unused for longest first."""
+        return sorted(self._open, key=lambda name: self._open[name].used)
+
+    def _end(self, names: list[bytes]) -> None:
+        for name in names:
+            self._open.pop(name).close()

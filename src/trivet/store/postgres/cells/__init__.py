@@ -1,1 +1,0 @@
-"""Cells: several databases, each with tenants of its own, between which a tenant can move while it is used."""

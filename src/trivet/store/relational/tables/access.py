@@ -1,0 +1,196 @@
+"""Users of a server and the hashes of their keys. Only the server and the owner of the store come here.
+
+Whom a memory is shared with: by itself, or by a tag of its owner's. Both take effect at once, in every leg.
+"""
+
+from __future__ import annotations
+
+from trivet.common.clock import moment, moment_or_none, now, stamp, stamp_or_none
+from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound
+from trivet.memory_fields import as_json, texts
+from trivet.store.records import StoredKey
+from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
+from trivet.store.relational.tables.audit import note, record_write
+from trivet.types import LOCAL, AuditEntry, Key, Permission, Role, Share, User
+
+
+class Accounts(StorePart):
+    file = "accounts"
+
+    def __init__(self, database: Database, actor: str | None = None) -> None:
+        """`actor` is who acts, for the record: a user of the server; None for the owner of the store."""
+        super().__init__(database)
+        self._actor = actor
+
+    def add_user(self, name: str, role: Role) -> User:
+        user = User(name=name, role=role, created_at=moment(now()))
+        with self._database.write() as connection:
+            if connection.execute(self._sql["user"], {"name": name}).fetchone():
+                raise Conflict(f"There is a user {name} already. Nothing was changed.")
+            connection.execute(
+                self._sql["add_user"], {"name": name, "role": role, "created_at": stamp(user.created_at)}
+            )
+            self._note(connection, "add user", f"{name}, {role}")
+        return user
+
+    def set_role(self, name: str, role: Role) -> None:
+        with self._database.write() as connection:
+            self._changed(connection.execute(self._sql["set_role"], {"name": name, "role": role}).rowcount, name)
+            self._note(connection, "change role", f"{name}, {role}")
+
+    def remove_user(self, name: str) -> None:
+        """Their keys and what others shared with them go; their memories stay theirs, should they come back."""
+        with self._database.write() as connection:
+            self._changed(connection.execute(self._sql["remove_user"], {"name": name}).rowcount, name)
+            for row in connection.execute(connection.sql("shares")["shown_to"], {"user": name}).fetchall():
+                connection.note_change(row[0])  # what caches know of whom they are shown to is out of date
+            for query in ("revoke_all", "revoke_all_tags"):
+                connection.execute(connection.sql("shares")[query], {"user": name})
+            self._note(connection, "remove user", name)
+
+    def has(self, name: str) -> bool:
+        return self._row("user", name=name) is not None
+
+    def user(self, name: str) -> User:
+        row = self._row("user", name=name)
+        if row is None:
+            raise NotFound(f"There is no user {name}. Add them first: `trivet user add {name}`.")
+        return _user(row)
+
+    def users(self) -> tuple[User, ...]:
+        return tuple(_user(row) for row in self._rows("users"))
+
+    def add_key(self, key: Key, hash: bytes) -> None:
+        with self._database.write() as connection:
+            self.user(key.user)
+            connection.execute(
+                self._sql["add_key"],
+                {
+                    "id": key.id,
+                    "user": key.user,
+                    "hash": hash,
+                    "rights": as_json(key.rights),
+                    "label": key.label,
+                    "created_at": stamp(key.created_at),
+                    "expires_at": stamp_or_none(key.expires_at),
+                },
+            )
+            self._note(connection, "add key", f"{key.id} of {key.user}: {', '.join(key.rights)}")
+
+    def key(self, id: str) -> StoredKey | None:
+        row = self._row("key", id=id)
+        return None if row is None else StoredKey(_key(row), bytes(row["hash"]), row["role"])
+
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(_key(row) for row in self._rows("keys"))
+
+    def revoke(self, id: str) -> None:
+        with self._database.write() as connection:
+            if not connection.execute(self._sql["revoke"], {"id": id, "moment": now()}).rowcount:
+                raise NotFound(f"There is no key {id} that could be revoked. `trivet key list` shows them.")
+            self._note(connection, "revoke key", id)
+
+    def has_stored(self, name: str) -> bool:
+        """Whether memories or proposals belong to a user of this name, who need not be there any longer."""
+        return bool(self._row("has_stored", name=name)[0])
+
+    def _changed(self, rows: int, name: str) -> None:
+        if not rows:
+            raise NotFound(f"There is no user {name}. `trivet user list` shows them.")
+
+    def _note(self, connection: WriteTransaction, act: str, detail: str) -> None:
+        note(connection, [AuditEntry(at=moment(now()), actor=self._actor, act=act, memory=None, detail=detail)])
+
+
+def _user(row: Row) -> User:
+    return User(name=row[0], role=row[1], created_at=moment(row[2]))
+
+
+def _key(row: Row) -> Key:
+    return Key(
+        id=row["id"],
+        user=row["user"],
+        rights=texts(row["rights"]),  # type: ignore[arg-type]  # they were rights when they were written
+        label=row["label"],
+        created_at=moment(row["created_at"]),
+        expires_at=moment_or_none(row["expires_at"]),
+        revoked_at=moment_or_none(row["revoked_at"]),
+    )
+
+
+class Shares(StorePart):
+    file = "shares"
+
+    def share_memory(self, id: str, user: str, permission: Permission) -> Share:
+        with self._database.write() as connection:
+            key, owner = self._owned(connection, id)
+            if connection.execute(self._sql["is_sensitive"], {"key": key}).fetchone():
+                raise InvalidInput(f"Memory {id} is sensitive, so it is for its owner alone. Nothing was shared.")
+            share = Share(owner=owner, id=id, user=user, permission=permission, created_at=moment(now()))
+            values = {"key": key, "user": user, "permission": permission, "created_at": stamp(share.created_at)}
+            connection.execute(self._sql["share_memory"], values)
+            connection.note_change(key)
+            record_write(connection, self._database.viewer, "share", [id], f"{permission} for {user}")
+        return share
+
+    def share_tag(self, tag: str, user: str, permission: Permission) -> Share:
+        share = Share(owner=self._me, tag=tag, user=user, permission=permission, created_at=moment(now()))
+        with self._database.write() as connection:
+            values = {"owner": share.owner, "tag": tag, "user": user, "permission": permission}
+            connection.execute(self._sql["share_tag"], {**values, "created_at": stamp(share.created_at)})
+            self._changed(connection, tag)
+            record_write(connection, self._database.viewer, "share", [f"tag {tag}"], f"{permission} for {user}")
+        return share
+
+    def unshare_memory(self, id: str, user: str) -> None:
+        with self._database.write() as connection:
+            key, _ = self._owned(connection, id)
+            if not connection.execute(self._sql["unshare_memory"], {"key": key, "user": user}).rowcount:
+                raise NotFound(f"Memory {id} is not shared with {user}. `shares` lists what is.")
+            connection.note_change(key)
+            record_write(connection, self._database.viewer, "unshare", [id], user)
+
+    def unshare_tag(self, tag: str, user: str) -> None:
+        with self._database.write() as connection:
+            values = {"owner": self._me, "tag": tag, "user": user}
+            if not connection.execute(self._sql["unshare_tag"], values).rowcount:
+                raise NotFound(f"The tag {tag} is not shared with {user}. `shares` lists what is.")
+            self._changed(connection, tag)
+            record_write(connection, self._database.viewer, "unshare", [f"tag {tag}"], user)
+
+    def all(self) -> tuple[Share, ...]:
+        """Those that the viewer made or has; without a viewer, those of all users."""
+        viewer = {"viewer": self._database.viewer}
+        with self._database.errors():
+            # PostgreSQL itself shows a user the shares that they have, not those that they made.
+            connection = self._database.read_unrestricted()
+            memories = connection.execute(self._sql["of_memories"], viewer).fetchall()
+            tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
+        return (
+            *(
+                Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))
+                for row in memories
+            ),
+            *(
+                Share(owner=row[0], tag=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))
+                for row in tags
+            ),
+        )
+
+    @property
+    def _me(self) -> str:
+        return self._database.viewer or LOCAL
+
+    def _owned(self, connection: Connection, id: str) -> tuple[int, str]:
+        values = {"id": id, "viewer": self._database.viewer}
+        row = connection.execute(connection.sql("memories")["seen_by_id"], values).fetchone()
+        if row is None:
+            raise NotFound(f"There is no memory {id} in this store, so it cannot be shared.")
+        if self._database.viewer not in (None, row["owner"]):
+            raise Forbidden(f"Memory {id} belongs to {row['owner']}, who alone can share it.")
+        return int(row["key"]), str(row["owner"])
+
+    def _changed(self, connection: WriteTransaction, tag: str) -> None:
+        """What any cache knows of these memories is out of date."""
+        for row in connection.execute(self._sql["tagged"], {"owner": self._me, "tag": tag}).fetchall():
+            connection.note_change(row[0])

@@ -1,0 +1,189 @@
+"""How often memories were shown, and what was said of them. It is counted beside them and changes no rank.
+
+Requests that must act once, however often they are sent: a client that sends one again gets the first answer.
+
+The ledger of what was ingested: which files, as they were when they were read, and which memory is which part.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from trivet.common.clock import moment_or_none, now
+from trivet.errors import NotFound
+from trivet.memory_fields import as_json
+from trivet.store.records import FeedbackEntry, StoredAnswer, VaultFile, VaultLink, VaultPart, VaultRecord
+from trivet.store.relational.database import StorePart
+from trivet.types import LOCAL, Usage, Usefulness
+
+
+class UsageCounts(StorePart):
+    file = "usage"
+
+    def note(self, shown: Mapping[str, int]) -> None:
+        """So many more times each. A memory that is gone by now is left out."""
+        moment = now()
+        with self._database.take() as connection:
+            connection.execute(self._sql["begin"], {"at": moment})
+            counts = {"ids": as_json(shown), "times": as_json(shown.values())}
+            connection.execute(self._sql["note"], {**counts, "at": moment})
+
+    def since(self) -> str | None:
+        """From when on it is counted."""
+        row = self._row("since")
+        return str(row[0]) if row else None
+
+    def of(self, id: str) -> Usage:
+        """The counts of a memory; of feedback only what the viewer said."""
+        row = self._row("of", id=id, viewer=self._database.viewer)
+        if row is None:
+            raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
+        return Usage(
+            id=id,
+            shown=row["shown"] or 0,
+            last_shown=moment_or_none(row["last_shown"]),
+            useful=row["useful"],
+            not_useful=row["not_useful"],
+        )
+
+    def all(self) -> tuple[Usage, ...]:
+        """The counts of every memory that was ever shown or spoken of, whoever spoke: for the owner of the store."""
+        return tuple(
+            Usage(
+                id=row["id"],
+                shown=row["shown"],
+                last_shown=moment_or_none(row["last_shown"]),
+                useful=row["useful"],
+                not_useful=row["not_useful"],
+            )
+            for row in self._rows("all")
+        )
+
+    def shown(self) -> frozenset[str]:
+        """The memories that were shown at least once."""
+        return frozenset(row[0] for row in self._rows("shown"))
+
+    def judge(self, id: str, query: str, verdict: Usefulness) -> None:
+        """The last word on the same memory and query counts. Laptops of the same user are told."""
+        values = {"id": id, "actor": self._database.viewer or LOCAL, "query": query, "verdict": verdict, "at": now()}
+        with self._database.write() as connection:
+            row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
+            if row is not None:
+                connection.execute(self._sql["judge"], values)
+                connection.note_change(row["key"])
+
+    def judged(self) -> tuple[FeedbackEntry, ...]:
+        """What was said of memories where the query was named."""
+        return tuple(FeedbackEntry(*row) for row in self._rows("judged"))
+
+
+KEPT_SECONDS = 24 * 3600.0
+# Between an insert that finds a row and the look at that row, the process that had it may have given it up.
+MAX_ATTEMPTS = 3
+
+
+class Idempotency(StorePart):
+    """Names, requests and answers come as digests or sealed, so the file tells nothing of them."""
+
+    file = "idempotency"
+
+    def begin(self, name: bytes, request: bytes, lease_seconds: float) -> StoredAnswer | None:
+        """None: it is the caller's to act. A request whose actor died is handed to the next when its lease is over."""
+        moment = time.time()
+        row = {"name": name, "request": request, "taken_at": moment}
+        with self._database.take() as connection:
+            connection.execute(self._sql["forget"], _beyond(moment, KEPT_SECONDS))
+            for _ in range(MAX_ATTEMPTS):
+                if connection.execute(self._sql["begin"], row).rowcount:
+                    return None
+                if connection.execute(self._sql["take_over"], {**row, **_beyond(moment, lease_seconds)}).rowcount:
+                    return None
+                found = connection.execute(self._sql["kept"], {"name": name}).fetchone()
+                if found is not None:
+                    return StoredAnswer(request=bytes(found[0]), answer=None if found[1] is None else bytes(found[1]))
+        return StoredAnswer(request=request)
+
+    def act(self, name: bytes, request: bytes, act: Callable[[], bytes], lease_seconds: float = 0.0) -> StoredAnswer:
+        """Acts and keeps the answer in one transaction, so that whoever asks again finds both done or neither.
+
+        Two that ask at once act one after the other, and the second finds the answer of the first.
+        """
+        moment = time.time()
+        row = {"name": name, "request": request, "taken_at": moment}
+        with self._database.write() as connection:
+            connection.execute(self._sql["forget"], _beyond(moment, KEPT_SECONDS))
+            begun = connection.execute(self._sql["begin"], row).rowcount
+            stale = {**row, **_beyond(moment, lease_seconds)}
+            if begun or connection.execute(self._sql["take_over"], stale).rowcount:
+                answer = act()
+                connection.execute(self._sql["finish"], {"name": name, "answer": answer})
+                return StoredAnswer(request=request, answer=answer, acted=True)
+            kept, answered = connection.execute(self._sql["kept"], {"name": name}).fetchone()
+            return StoredAnswer(request=bytes(kept), answer=None if answered is None else bytes(answered))
+
+    def finish(self, name: bytes, answer: bytes) -> None:
+        with self._database.take() as connection:
+            connection.execute(self._sql["finish"], {"name": name, "answer": answer})
+
+    def give_up(self, name: bytes) -> None:
+        """Nothing was done, so the same request may be tried again."""
+        with self._database.take() as connection:
+            connection.execute(self._sql["give_up"], {"name": name})
+
+
+def _beyond(moment: float, seconds: float) -> dict[str, float]:
+    return {"before": moment - seconds, "after": moment + seconds}
+
+
+class Vaults(StorePart):
+    file = "vaults"
+
+    def vaults(self) -> tuple[VaultRecord, ...]:
+        return tuple(VaultRecord(*row) for row in self._rows("vaults"))
+
+    def keep(self, vault: VaultRecord) -> None:
+        with self._database.write() as connection:
+            connection.execute(self._sql["put_vault"], msgspec.structs.asdict(vault))
+
+    def drop(self, name: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(self._sql["delete_vault"], {"name": name})
+
+    def files(self, vault: str) -> tuple[VaultFile, ...]:
+        return tuple(VaultFile(*row) for row in self._rows("files", vault=vault))
+
+    def parts(self, vault: str) -> tuple[VaultPart, ...]:
+        return tuple(VaultPart(*row) for row in self._rows("parts", vault=vault))
+
+    def note_file(self, vault: str, file: VaultFile, parts: Sequence[VaultPart], gone: Sequence[str]) -> None:
+        """A file as it is now. Of the parts that are gone, those that another file has taken over stay."""
+        with self._database.write() as connection:
+            connection.execute(self._sql["put_file"], {"vault": vault, **msgspec.structs.asdict(file)})
+            for id in gone:
+                connection.execute(self._sql["delete_part"], {"vault": vault, "id": id, "path": file.path})
+            for part in parts:
+                connection.execute(self._sql["put_part"], {"vault": vault, **msgspec.structs.asdict(part)})
+
+    def forget_file(self, vault: str, path: str, gone: Sequence[str]) -> None:
+        with self._database.write() as connection:
+            connection.execute(self._sql["delete_file"], {"vault": vault, "path": path})
+            for id in gone:
+                connection.execute(self._sql["delete_part"], {"vault": vault, "id": id, "path": path})
+
+    def set_lines(self, id: str, start: int | None, stop: int | None) -> None:
+        """Where a part of a file is now. It says nothing new, so it is no revision."""
+        with self._database.write() as connection:
+            connection.execute(self._sql["set_lines"], {"id": id, "start": start, "stop": stop})
+
+    def links(self, vault: str) -> tuple[VaultLink, ...]:
+        return tuple(VaultLink(*row) for row in self._rows("links", vault=vault))
+
+    def note_links(self, vault: str, added: Sequence[VaultLink], removed: Sequence[VaultLink]) -> None:
+        with self._database.write() as connection:
+            for link in added:
+                connection.execute(self._sql["put_link"], {"vault": vault, **msgspec.structs.asdict(link)})
+            for link in removed:
+                connection.execute(self._sql["delete_link"], {"vault": vault, **msgspec.structs.asdict(link)})

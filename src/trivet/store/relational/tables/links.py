@@ -1,0 +1,175 @@
+"""Typed links between memories.
+
+Which memory seems to update which: found out when they were written, and read by every recall.
+
+Derived data: nothing is linked by it, and an edit of either memory drops it. A queue holds the memories that are not
+yet compared with their neighbours. It has no leases: two processes that compare the same memory write the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from trivet.common.clock import moment, stamp
+from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.memory_fields import as_json
+from trivet.store.records import LikelyUpdate, Model, PendingComparison
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
+from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.memory_rows import update_superseded_state
+from trivet.types import Link, LinkKind, Memory
+
+
+class LinksExist:
+    """Whether a store has links at all. Most have none, and then no answer need ask for them."""
+
+    file = "links"
+    query = "any"
+
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        self._known: tuple[int, bool] | None = None  # as of which change
+
+    def __call__(self) -> bool:
+        """A link that is made or removed is a change of the memories at its ends."""
+        last, known = self._changes.last(), self._known
+        if known is None or self._changes.since(known[0]) != []:
+            with self._database.errors():
+                row = self._database.read().execute(self._database.sql(self.file)[self.query]).fetchone()
+            known = self._known = (last, bool(row[0]))
+        return known[1]
+
+
+class Links(StorePart):
+    file = "links"
+
+    def __init__(self, database: Database, links_exist: LinksExist) -> None:
+        super().__init__(database)
+        self._links_exist = links_exist
+        self._viewer = database.viewer
+
+    def add(self, link: Link) -> bool:
+        """Whether the link is new."""
+        with self._database.write() as connection:
+            source, target = self._key(connection, link.source), self._key(connection, link.target)
+            self._check_rights(connection, link.kind, source, target)
+            if link.kind != "see-also" and self._reaches(connection, target, source, link.kind):
+                raise Conflict(
+                    f"{link.source} {link.kind} {link.target} would close a circle: "
+                    f"the target already leads to the source by {link.kind}. Nothing was written."
+                )
+            values = {"source": source, "kind": link.kind, "target": target, "created_at": stamp(link.created_at)}
+            new = connection.execute(self._sql["insert"], values).rowcount > 0
+            if new:
+                self._after_change(connection, link.kind, source, target)
+                record_write(connection, self._viewer, "link", [link.source], f"{link.kind} {link.target}")
+        return new
+
+    def remove(self, source: str, kind: LinkKind, target: str) -> None:
+        with self._database.write() as connection:
+            keys = {"source": self._key(connection, source), "target": self._key(connection, target)}
+            self._check_rights(connection, kind, keys["source"], keys["target"])
+            removed = connection.execute(self._sql["delete"], {**keys, "kind": kind}).rowcount
+            if not removed:
+                raise NotFound(f"There is no link {source} {kind} {target}. `get` shows the links of a memory.")
+            self._after_change(connection, kind, keys["source"], keys["target"])
+            record_write(connection, self._viewer, "unlink", [source], f"{kind} {target}")
+
+    def touching(self, ids: Sequence[str]) -> tuple[Link, ...]:
+        return self._select("touching", ids=as_json(ids))
+
+    def to_targets(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
+        return self._select("to_targets", ids=as_json(ids), kind=kind)
+
+    def from_sources(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
+        return self._select("from_sources", ids=as_json(ids), kind=kind) if self._links_exist() else ()
+
+    def everything(self) -> tuple[Link, ...]:
+        return self._select("everything")
+
+    def readable(self, damaged: Callable[[str], object]) -> Iterator[Link]:
+        """Every link that can be read; of each that cannot, the memory it starts from is named to `damaged`."""
+        for row in self._rows("everything", viewer=self._viewer):
+            try:
+                yield _link(row)
+            except (ValueError, TypeError):
+                damaged(f"a link of {row[1]}")
+
+    def _select(self, name: str, **values: str) -> tuple[Link, ...]:
+        """Between memories that may both be seen."""
+        rows = self._rows(name, **values, viewer=self._viewer)
+        return tuple(_link(row) for row in rows)
+
+    def _key(self, connection: Connection, id: str) -> int:
+        values = {"id": id, "viewer": self._viewer}
+        row = connection.execute(connection.sql("memories")["seen_by_id"], values).fetchone()
+        if row is None:
+            raise NotFound(f"There is no memory {id} in this store, so it cannot be linked.")
+        return int(row["key"])
+
+    def _check_rights(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
+        """A link is said of its source. To supersede hides the target, which is its owner's business alone."""
+        if self._viewer is None:
+            return
+        sql, viewer = connection.sql("visible"), {"viewer": self._viewer}
+        if not connection.execute(sql["writable"], {"key": source, **viewer}).fetchone():
+            raise Forbidden("A memory that is shared with you for reading cannot be linked so. Nothing was changed.")
+        if kind == "supersedes" and not connection.execute(sql["owned"], {"key": target, **viewer}).fetchone():
+            raise Forbidden("Only its owner can have a memory superseded. Nothing was changed.")
+
+    def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
+        parameters = {"start": start, "goal": goal, "kind": kind}
+        return connection.execute(self._sql["reaches"], parameters).fetchone() is not None
+
+    def _after_change(self, connection: WriteTransaction, kind: LinkKind, source: int, target: int) -> None:
+        if kind == "supersedes":
+            update_superseded_state(connection, target)
+        for key in (source, target):
+            connection.note_change(key)
+
+
+def _link(row: Row) -> Link:
+    return Link(kind=row[0], source=row[1], target=row[2], created_at=moment(row[3]))
+
+
+class LikelyUpdates(StorePart):
+    file = "likely_updates"
+
+    def waiting(self, model: Model | None, limit: int) -> tuple[PendingComparison, ...]:
+        """Memories to compare, the latest first; with a model, those that it has embedded."""
+        rows = self._rows("waiting", model=model.model if model else None, limit=limit)
+        return tuple(PendingComparison(row["memory"], row["id"], row["revision"]) for row in rows)
+
+    def pending(self) -> int:
+        return int(self._row("pending")[0])
+
+    def finish(self, memory: Memory, found: Iterable[tuple[Memory, Memory, float]], done: bool = True) -> None:
+        """Stores what a comparison found, as (newer, older, probability), unless either has changed since.
+
+        Not `done`: some of its neighbours could not be seen yet, so it stays in the queue.
+        """
+        with self._database.take() as connection:
+            for newer, older, probability in found:
+                values = {"newer": newer.id, "newer_revision": newer.revision}
+                values |= {"older": older.id, "older_revision": older.revision, "probability": probability}
+                connection.execute(self._sql["put"], values)
+            if done:
+                connection.execute(self._sql["finish"], {"id": memory.id, "revision": memory.revision})
+
+    def skip(self, uncompared: PendingComparison) -> None:
+        """There is nothing to compare it by."""
+        with self._database.take() as connection:
+            connection.execute(self._sql["finish"], {"id": uncompared.id, "revision": uncompared.revision})
+
+    def updates_of(self, ids: Sequence[str]) -> tuple[LikelyUpdate, ...]:
+        """What seems to update these, as far as the viewer may read both."""
+        rows = self._rows("touching", ids=as_json(ids), viewer=self._database.viewer) if ids else []
+        return tuple(LikelyUpdate(*row) for row in rows)
+
+    def compare_all(self) -> None:
+        """Drops what is known and asks for everything anew."""
+        with self._database.take() as connection:
+            connection.execute(self._sql["clear_all"])
+            connection.execute(self._sql["enqueue_all"])

@@ -1,0 +1,225 @@
+"""What follows from a memory's row, in the tables beside it: tags, words, fingerprint, and the queues of what reads it.
+
+It is written in the transaction that writes the row.
+
+What is said of a memory beside its history: edits that clashed, were refused, or wait to be brought back.
+
+A redaction takes secrets out of these too. The last two are a laptop's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from trivet.common.clock import moment, moment_or_none, stamp
+from trivet.common.threads import prepared_type
+from trivet.errors import Damaged
+from trivet.memory_fields import as_json, to_memory
+from trivet.store.records import (
+    Document,
+    MemoryDates,
+    PendingEdit,
+)
+from trivet.store.relational.database import Connection, Row, WriteTransaction
+from trivet.store.relational.index.extraction_queue import clear_graph
+from trivet.types import Memory, Revision, State
+
+
+def clear_derived(connection: WriteTransaction, key: int) -> None:
+    connection.execute(connection.sql("memories")["delete_tags"], {"key": key})
+    connection.execute(connection.sql("lexical")["delete"], {"key": key})
+    connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
+    connection.execute(connection.sql("jobs")["cancel"], {"key": key})
+    connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
+    clear_graph(connection, key)
+    clear_likely_updates(connection, key)
+
+
+def write_derived(connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
+    write_all_derived(connection, [(key, memory, document)])
+
+
+def write_all_derived(connection: WriteTransaction, written: Sequence[tuple[int, Memory, Document]]) -> None:
+    """What follows from memories that were just written: statements of one kind together, which saves a tenth."""
+    tagged = [{"key": key, "tags": as_json(memory.tags)} for key, memory, _ in written if memory.tags]
+    connection.put_all("memories", "insert_tags", tagged)
+    living = [(key, document) for key, memory, document in written if memory.state != "deleted"]
+    connection.put_all("lexical", "insert", [_lexical_row(key, document) for key, document in living])
+    connection.put_all("lexical", "insert_fingerprint", [_fingerprint_row(key, document) for key, document in living])
+    keys = [{"key": key} for key, _ in living]
+    for queue in ("jobs", "graph", "likely_updates"):
+        connection.put_all(queue, "enqueue", keys)
+    connection.note_change(*(key for key, _, _ in written))
+
+
+def with_branches(connection: WriteTransaction, key: int, document: Document) -> Document:
+    """A memory is found by the words of edits that clashed with it too, until somebody resolves them."""
+    rows = connection.execute(connection.sql("sync")["branch_terms"], {"key": key}).fetchall()
+    words = tuple(word for row in rows for word in row[0].split(" ") if word)
+    return msgspec.structs.replace(document, keywords=(*document.keywords, *words)) if words else document
+
+
+def write_lexical(connection: WriteTransaction, key: int, document: Document) -> None:
+    connection.put("lexical", "insert", _lexical_row(key, document))
+    connection.put("lexical", "insert_fingerprint", _fingerprint_row(key, document))
+
+
+def _lexical_row(key: int, document: Document) -> dict[str, object]:
+    return {
+        "key": key,
+        "content": " ".join(document.content),
+        "title": " ".join(document.title),
+        "keywords": " ".join(document.keywords),
+        "tags": " ".join(document.tags),
+        "category": " ".join(document.category),
+    }
+
+
+def _fingerprint_row(key: int, document: Document) -> dict[str, object]:
+    return {"key": key, "hashes": as_json(document.fingerprint)}
+
+
+def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
+    """Its key."""
+    number = connection.number("memory")
+    if number is None:
+        return int(connection.execute(connection.sql("memories")["insert"], {**row, "key": None}).fetchone()[0])
+    connection.put("memories", "insert", {**row, "key": number})
+    return number
+
+
+def write_revision(connection: WriteTransaction, key: int, revision: Revision, author: str | None) -> None:
+    """Without a name: that is given when another machine has to know it (see bundles.py)."""
+    snapshot = msgspec.json.encode(revision.memory).decode()
+    values = {"key": key, "revision": revision.revision, "changed_at": stamp(revision.changed_at)}
+    names = {"rev": None, "base": None, "author": author}
+    connection.put("memories", "insert_revision", {**values, **names, "action": revision.action, "snapshot": snapshot})
+
+
+def dates_from_row(created_at: str, valid_from: str | None, valid_to: str | None, times: str | None) -> MemoryDates:
+    return MemoryDates(moment(created_at), moment_or_none(valid_from), moment_or_none(valid_to), times)
+
+
+def memory_from_row(row: Row) -> Memory:
+    try:
+        return to_memory(row)
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise _damaged(f"Memory {row['id']}") from error
+
+
+def revision_from_row(id: str, row: Row) -> Revision:
+    try:
+        return Revision(
+            revision=row["revision"],
+            changed_at=moment(row["changed_at"]),
+            action=row["action"],
+            memory=msgspec.json.decode(row["snapshot"], type=prepared_type(Memory)),
+        )
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise _damaged(f"Revision {row['revision']} of memory {id}") from error
+
+
+def _damaged(what: str) -> Damaged:
+    """Without the reason, which quotes what is stored."""
+    return Damaged(f"{what} is damaged and cannot be read. Put a backup back with `trivet backup --restore FILE`.")
+
+
+def readable_memories(rows: Sequence[Row], damaged: Callable[[str], object]) -> Iterator[Memory]:
+    for row in rows:
+        try:
+            yield memory_from_row(row)
+        except Damaged:
+            damaged(str(row["id"]))
+
+
+def to_revision(memory: Memory, action: str) -> Revision:
+    return Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
+
+
+def update_superseded_targets(connection: WriteTransaction, key: int) -> None:
+    """After a memory was forgotten or restored: those it supersedes come back, or step back."""
+    for target in connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall():
+        update_superseded_state(connection, target["key"])
+
+
+def update_superseded_state(connection: WriteTransaction, key: int) -> None:
+    """`superseded` is true exactly while a living successor exists; deleted and archived stay what they are."""
+    row = connection.execute(connection.sql("memories")["state"], {"key": key}).fetchone()
+    if row is None or row["state"] not in ("active", "superseded"):
+        return
+    successor = connection.execute(connection.sql("links")["living_successor"], {"key": key}).fetchone()
+    state: State = "superseded" if successor else "active"
+    if state != row["state"]:
+        connection.execute(connection.sql("memories")["set_state"], {"key": key, "state": state})
+        connection.note_change(key)
+
+
+def clear_likely_updates(connection: WriteTransaction, key: int) -> None:
+    for name in ("clear", "cancel"):
+        connection.execute(connection.sql("likely_updates")[name], {"key": key})
+
+
+# The texts of a memory, in which a secret may be.
+_TEXTS = ("content", "title", "tags", "expanded_keywords", "source", "scope", "category")
+
+
+def read_pending_edits(connection: Connection, memory: Memory) -> tuple[PendingEdit, ...]:
+    row = connection.execute(connection.sql("memories")["by_id"], {"id": memory.id}).fetchone()
+    return tuple(_pending_edits(connection, int(row["key"]), memory)) if row is not None else ()
+
+
+def _pending_edits(connection: Connection, key: int, memory: Memory) -> Iterator[PendingEdit]:
+    sql, head = connection.sql("sync"), msgspec.to_builtins(memory)
+    for row in connection.execute(sql["branches_of"], {"keys": f"[{key}]"}).fetchall():
+        yield PendingEdit("branch", row["rev"], _edited_memory(head, msgspec.json.decode(row["snapshot"])))
+    for row in connection.execute(sql["parked_words"], {"id": memory.id}).fetchall():
+        yield PendingEdit("parked", row["op"], _edited_memory(head, msgspec.json.decode(row["body"]).get("fields", {})))
+    for row in connection.execute(sql["carried_words"], {"key": key}).fetchall():
+        for rev in _revs(msgspec.json.decode(row["bundle"])):
+            yield PendingEdit("carried", rev["rev"], _edited_memory(head, rev["fields"]))
+
+
+def _edited_memory(head: Mapping[str, Any], fields: Mapping[str, Any]) -> Memory:
+    """An edit may name a few fields alone; the others are as the memory has them."""
+    said = {name: fields[name] for name in _TEXTS if name in fields}
+    return msgspec.convert({**head, **said}, prepared_type(Memory))
+
+
+def rewrite_pending_edits(connection: WriteTransaction, key: int, id: str, beside: Sequence[PendingEdit]) -> None:
+    """Each says its texts as they are given, and whatever else it said."""
+    sql = connection.sql("sync")
+    clean = {(one.kind, one.name): one for one in beside}
+    for row in connection.execute(sql["branches_of"], {"keys": f"[{key}]"}).fetchall():
+        one = clean.get(("branch", row["rev"]))
+        if one is not None:
+            snapshot = _with_texts_of(msgspec.json.decode(row["snapshot"]), one)
+            values = {"key": key, "rev": row["rev"], "snapshot": _json(snapshot), "terms": one.terms}
+            connection.execute(sql["rewrite_branch"], values)
+    for row in connection.execute(sql["parked_words"], {"id": id}).fetchall():
+        one = clean.get(("parked", row["op"]))
+        body = msgspec.json.decode(row["body"])
+        if one is not None and "fields" in body:
+            body["fields"] = _with_texts_of(body["fields"], one)
+            connection.execute(sql["rewrite_parked"], {"op": row["op"], "body": _json(body)})
+    for row in connection.execute(sql["carried_words"], {"key": key}).fetchall():
+        bundle = msgspec.json.decode(row["bundle"])
+        for rev in _revs(bundle):
+            one = clean.get(("carried", rev["rev"]))
+            rev["fields"] = _with_texts_of(rev["fields"], one) if one is not None else rev["fields"]
+        connection.execute(sql["rewrite_carried"], {"key": key, "bundle": _json(bundle)})
+
+
+def _revs(bundle: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [*bundle["trunk"], *bundle.get("branches", ())]
+
+
+def _with_texts_of(fields: Mapping[str, Any], one: PendingEdit) -> dict[str, Any]:
+    texts = msgspec.to_builtins(one.memory)
+    return {name: texts[name] if name in _TEXTS else value for name, value in fields.items()}
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

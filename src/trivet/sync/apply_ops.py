@@ -1,0 +1,421 @@
+"""What a server does with the operations of a laptop, within the transaction of their push."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import msgspec
+
+from trivet.common.clock import moment, now
+from trivet.common.ids import check_id
+from trivet.common.threads import prepared_type
+from trivet.contract import FeedbackRequest, ShareRequest, UnshareRequest
+from trivet.errors import Conflict, InvalidInput, NotFound, SecretError, StoreError, TrivetError
+from trivet.memory.admin.accounts import share, unshare
+from trivet.memory.admin.importer import check_field_bounds
+from trivet.memory.browse import feedback
+from trivet.memory.engine import Engine
+from trivet.memory.remember import check_memory, document_of
+from trivet.memory_fields import as_json
+from trivet.store.relational.database import WriteTransaction
+from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.secrets import check_keys, insert_secrets
+from trivet.store.relational.tables.sync_bundles import memory_at_revision, name_revisions, put_bundle, read_bundles
+from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Rev
+from trivet.sync import core
+from trivet.sync.messages import OP_KINDS, Op, Result, check_op
+from trivet.types import Link, Sealed
+
+UNKNOWN_KIND = "The server's Trivet is older and does not know what a {} is. It is sent again once it is upgraded."
+
+DEPENDS_ON_LATER = "It follows on an operation that the server could not take yet. It is sent again."
+
+Outcome = tuple[Result, str, str]  # how it went, the id of the memory, and why it was refused
+
+# What gets another id where somebody else's memory has its own.
+_MAY_GET_NEW_ID = ("create", "purge", "heal")
+
+
+class PushProgress(msgspec.Struct):
+    """What the operations of a push know of those before them: ids that were given anew, and memories that wait."""
+
+    named: dict[str, str] = {}
+    waiting: set[str] = set()
+
+    def copied(self) -> PushProgress:
+        return PushProgress(dict(self.named), set(self.waiting))
+
+
+class OpApplier:
+    """One push of a user. Ids that somebody else has are given anew, and later operations of the push follow."""
+
+    def __init__(self, engine: Engine, connection: WriteTransaction, progress: PushProgress) -> None:
+        self._engine = engine
+        self._connection = connection
+        self._sql = connection.sql("sync")
+        user = engine.viewer
+        assert user is not None, "a laptop comes with a key"
+        self.user = user
+        self._new_ids, self._waiting = progress.named, progress.waiting
+        self.healed: dict[str, int] = {}
+        self._ids_by_alias: dict[
+            str, dict[str, str]
+        ] = {}  # an owner's ids, by what each is called where it is another's
+
+    def take(self, op: Op) -> Outcome:
+        if op.kind not in OP_KINDS:
+            return "later", op.id, UNKNOWN_KIND.format(op.kind)
+        done = self._earlier_outcome(op)
+        if done is not None:
+            if op.kind in _MAY_GET_NEW_ID and done[1] != op.id:
+                self._new_ids[op.id] = done[1]
+            return done
+        if self._waits(op):
+            return "later", op.id, DEPENDS_ON_LATER
+        told = op.id
+        op = msgspec.structs.replace(op, id=self._new_ids.get(op.id, op.id))
+        try:
+            result, id = self._act(op)
+            reason = ""
+        except StoreError:
+            raise
+        except SecretError as error:  # a key of the server's is not there just now: that is no answer for ever
+            self._waiting.add(told)
+            return "later", told, str(error)
+        except TrivetError as error:  # all of these come before anything is written
+            result, id, reason = "refused", op.id, str(error)
+        values = {"op": op.op, "result": result, "id": id, "reason": reason, "at": now()}
+        self._connection.execute(self._sql["put_applied"], values)
+        if result not in ("refused", "already") and id:
+            record_write(self._connection, self.user, f"sync {op.kind}", [id])
+        return result, id, reason
+
+    def _waits(self, op: Op) -> bool:
+        """Whether an operation that it follows on is still to come: done before that it would be refused, or clash."""
+        ends = (op.link.source, op.link.target) if op.link is not None else ()
+        return not self._waiting.isdisjoint({op.id, *ends})
+
+    def _earlier_outcome(self, op: Op) -> Outcome | None:
+        """How it went when it came before."""
+        row = self._connection.execute(self._sql["applied"], {"op": op.op}).fetchone()
+        return None if row is None else (row["result"], row["id"], row["reason"])
+
+    def _act(self, op: Op) -> tuple[Result, str]:
+        check_op(op)
+        if op.kind in ("share_tag", "unshare_tag"):
+            return self._share_tag(op), ""
+        id = check_id(op.id)
+        key, held = self._held(id)
+        name = self._other_name(op, id, held) if op.kind in _MAY_GET_NEW_ID else None
+        if name is not None:
+            id = self._new_ids[op.id] = name
+            bundle = msgspec.structs.replace(op.bundle, id=id) if op.bundle else None
+            op = msgspec.structs.replace(op, id=id, bundle=bundle)
+            key, held = self._held(id)
+        if op.kind != "purge" and self._is_purged(id):
+            return "purged", id
+        if op.kind in ("create", "heal") and self._purged_under_alias(op, id, held):
+            return "purged", id
+        reason = core.refusal(held, op, self.user, self._access(key))
+        if reason is not None:
+            raise InvalidInput(reason)
+        return self._perform(op, id, held), id
+
+    def _perform(self, op: Op, id: str, held: Bundle | None) -> Result:
+        if op.kind == "purge":
+            return self._purge(op, id, held)
+        if op.kind in ("share", "unshare"):
+            return self._share(op)
+        if op.kind in ("link", "unlink"):
+            return self._link(op)
+        if op.kind == "heal":
+            return self._heal(op, held)
+        if op.kind == "feedback":
+            return self._record_feedback(op)
+        if op.kind == "create":
+            result, new = core.create(held, op, self.user)
+        else:
+            assert held is not None, "refused above"
+            if op.kind == "edit":
+                result, new = core.edit(held, op, self.user)
+            else:
+                result, new = core.resolve(held, op) if op.kind == "resolve" else core.scrub(held, op)
+        if result == "already" and held is not None and held.owner == self.user:
+            new = core.redacted_like(held, op)
+        if new is not held:
+            takes_out = op.kind == "scrub" or result == "already"
+            with self._engine.store.feed.erasing() if takes_out else nullcontext():
+                self._write(held, new)
+        return result
+
+    def _held(self, id: str) -> tuple[int | None, Bundle | None]:
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        if row is None:
+            return None, None
+        key = int(row["key"])
+        name_revisions(self._connection, [key])
+        return key, read_bundles(self._connection, [key])[key]
+
+    def _other_name(self, op: Op, id: str, held: Bundle | None) -> str | None:
+        """What the memory is called here, if not by its id.
+
+        In a life of the server its id may have been somebody else's, and in the next nobody's: of two machines each
+        then knows it by another name, and what the second brings or purges is what the first has brought.
+        """
+        owner = op.bundle.owner if op.bundle else self.user
+        for begun in self._starting_with([_first_rev(op)], owner):
+            return begun if begun != id else None
+        if op.kind != "purge" and core.is_name_based_id(id):
+            for beside in self._with_branch(_first_rev(op), owner):
+                return beside if beside != id else None
+        if owner == self.user and self._belongs_to_another(id, held):
+            return core.reassigned_id(id, self.user)
+        if (held is not None and held.owner == owner) or self._is_purged(id):
+            return None
+        for name in (core.reassigned_id(id, owner),) if op.kind == "create" else self._known_ids(id, owner):
+            other = self._held(name)[1]
+            if other is not None and other.owner == owner and _is_same_memory(other, op):
+                return name
+        return None
+
+    def _starting_with(self, revs: Sequence[str], owner: str) -> list[str]:
+        """Those of an owner's memories that begin with some revisions. Whatever machines call them, they are these."""
+        values = {"revs": as_json(revs), "owner": owner}
+        return [row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()]
+
+    def _with_branch(self, rev: str, owner: str) -> list[str]:
+        """That of an owner's memories beside which a revision lies, as a clash."""
+        values = {"revs": as_json([rev]), "owner": owner}
+        return [row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()]
+
+    def _known_ids(self, id: str, owner: str) -> list[str]:
+        """Other names of what an owner calls by an id: the one it would get, and those that would have become it.
+
+        The latter are all of the owner's ids that must be tried: too many for each memory that a first sync creates.
+        """
+        another = core.reassigned_id(id, owner)
+        if not core.is_name_based_id(id):
+            return [another]
+        if owner not in self._ids_by_alias:
+            rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
+            self._ids_by_alias[owner] = {core.reassigned_id(row[0], owner): row[0] for row in rows}
+        found = self._ids_by_alias[owner].get(id)
+        return [another, found] if found else [another]
+
+    def _belongs_to_another(self, id: str, held: Bundle | None) -> bool:
+        """Somebody else's memory has the id, or had it, as far as this user was never told."""
+        if held is not None:
+            return held.owner != self.user
+        gone = self._connection.execute(self._sql["tombstone"], {"id": id}).fetchone() is not None
+        return gone and not self._is_purged(id)
+
+    def _is_purged(self, id: str) -> bool:
+        whom = {"id": id, "viewer": self.user}
+        return self._connection.execute(self._sql["tombstone_for"], whom).fetchone() is not None
+
+    def _purged_under_alias(self, op: Op, id: str, held: Bundle | None) -> bool:
+        """The user purged it under a name that another of their machines knew: it is purged under this one too."""
+        if op.bundle is not None and op.bundle.owner != self.user:
+            return False
+        purged = self._purged([_first_rev(op)])
+        for first_rev in purged:
+            self._record_purge(id, held, first_rev)
+        return bool(purged)
+
+    def _purged(self, revs: Sequence[str]) -> set[str]:
+        """Those of some revisions that were the first of a memory which the user purged."""
+        values = {"owner": self.user, "revs": as_json(revs)}
+        return {row[0] for row in self._connection.execute(self._sql["purged_as"], values)} if revs else set()
+
+    def _access(self, key: int | None) -> str | None:
+        if key is None:
+            return None
+        listed = {"keys": f"[{key}]", "viewer": self.user}
+        if not self._connection.execute(self._sql["seen_keys"], listed).fetchone():
+            return None
+        return "write" if self._connection.execute(self._sql["writable_of"], listed).fetchone() else "read"
+
+    def _write(self, held: Bundle | None, new: Bundle) -> None:
+        """Every revision that is new here is checked and guarded as if a caller of the API had said it."""
+        known = held.revs if held else {}
+        sealed: list[Sealed] = []
+
+        def guarded(rev: Rev) -> Rev:
+            return rev if known.get(rev.rev) == rev else self._protected(new, rev, sealed)
+
+        new = msgspec.structs.replace(
+            new, trunk=tuple(map(guarded, new.trunk)), branches=tuple(map(guarded, new.branches))
+        )
+        check_keys(self._connection, sealed)
+        key = put_bundle(self._connection, new, new.owner, document_of)
+        self._connection.note_change(key)
+        insert_secrets(self._connection, key, sealed)
+
+    def _protected(self, new: Bundle, rev: Rev, sealed: list[Sealed]) -> Rev:
+        engine = self._engine
+        try:
+            memory = memory_at_revision(new.id, new.owner, rev)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(str(error).replace("`", "")) from None
+        if memory.sensitive and rev.number <= 1 and not engine.settings.sync_sensitive:
+            raise InvalidInput("Sensitive memories stay on their machine: this server does not take them.")
+        check_field_bounds(memory)
+        check_memory(engine, memory)
+        protected = engine.guard.protect(
+            memory, rev.number, lambda: [*engine.store.secrets.of(new.id), *sealed], recognise=new.owner == self.user
+        )
+        if protected.memory == memory:
+            return rev
+        sealed += protected.secrets
+        clean = msgspec.to_builtins(protected.memory)
+        return msgspec.structs.replace(
+            rev, fields={**rev.fields, **{name: clean[name] for name in KNOWN_FIELDS & clean.keys()}}
+        )
+
+    def _purge(self, op: Op, id: str, held: Bundle | None) -> Result:
+        buried = self._is_purged(id)
+        if not buried:
+            self._record_purge(id, held, op.rev)
+        if op.rev is not None:
+            self._purge_aliases(op.rev, id)
+        return "already" if buried else "applied"
+
+    def _purge_aliases(self, first_rev: str, id: str) -> None:
+        """What was purged may be here under another name, and under its own another memory of the user's."""
+        another = core.reassigned_id(id, self.user)
+        for name in self._known_ids(id, self.user):
+            other = self._held(name)[1]
+            if other is not None and other.owner == self.user and other.trunk[0].rev == first_rev:
+                self._engine.store.memories.purge(name)
+        if not self._purged([first_rev]) and self._held(another)[1] is None:
+            self._record_purge(another, None, first_rev)
+
+    def _record_purge(self, id: str, held: Bundle | None, first_rev: str | None) -> None:
+        """Also a memory that never came here: another machine of the user may still bring it."""
+        if held is None:
+            values = {"id": id, "owner": self.user, "seq": None, "first_rev": first_rev}
+            self._connection.execute(self._sql["put_tombstone"], values)
+        else:
+            self._engine.store.memories.purge(id)
+
+    def _share(self, op: Op) -> Result:
+        assert op.share is not None, "checked before"
+        self._engine.demand("share")
+        if op.kind == "share":
+            share(self._engine, ShareRequest(id=op.id, user=op.share.grantee, permission=op.share.permission))
+            return "applied"
+        try:
+            unshare(self._engine, UnshareRequest(id=op.id, user=op.share.grantee))
+        except NotFound:
+            return "already"
+        return "applied"
+
+    def _share_tag(self, op: Op) -> Result:
+        assert op.share is not None, "checked before"
+        self._engine.demand("share")
+        if op.kind == "share_tag":
+            share(self._engine, ShareRequest(tag=op.share.tag, user=op.share.grantee, permission=op.share.permission))
+            return "applied"
+        try:
+            unshare(self._engine, UnshareRequest(tag=op.share.tag, user=op.share.grantee))
+        except NotFound:
+            return "already"
+        return "applied"
+
+    def _link(self, op: Op) -> Result:
+        assert op.link is not None, "checked before"
+        links = self._engine.store.links
+        source, target = (self._new_ids.get(id, id) for id in (op.link.source, op.link.target))
+        if op.kind == "link":
+            made = Link(kind=op.link.kind, source=source, target=target, created_at=moment(op.link.created_at))
+            return "applied" if links.add(made) else "already"
+        try:
+            links.remove(source, op.link.kind, target)
+        except NotFound:
+            return "already"
+        return "applied"
+
+    def _record_feedback(self, op: Op) -> Result:
+        """What the user said of the memory; what comes last counts."""
+        for one in op.feedback:
+            said = {"id": op.id, "verdict": one.verdict, "query": one.query or None}
+            try:
+                request = msgspec.convert(said, prepared_type(FeedbackRequest))
+            except msgspec.ValidationError as error:
+                raise InvalidInput(f"feedback: {error}") from None
+            feedback(self._engine, request)
+        return "applied"
+
+    def _heal(self, op: Op, held: Bundle | None) -> Result:
+        assert op.bundle is not None, "checked before"
+        healed = int(self._connection.execute(self._sql["healed"], {"id": op.id}).fetchone()[0])
+        brought = self._without_duplicates(op.id, op.bundle)
+        shared = held is not None and self._shared_with(op.id)
+        may_share = self._engine.caller is None or "share" in self._engine.caller.rights
+        ended = op.ended if may_share else ()
+        if not may_share:  # a key without that right brings words back, and leaves alone who may read them
+            brought = msgspec.structs.replace(brought, shares=held.shares if held else ())
+        decided = core.heal(
+            held, brought, self.user, shared, healed, self._revoked_grantees(op.id, held, brought), ended
+        )
+        if decided is None:
+            raise Conflict("The server was put back and does not have it; its owner's machine must bring it back.")
+        result, new = decided
+        self._write(held, new)
+        if new.owner in self._ids_by_alias:
+            self._ids_by_alias[new.owner][core.reassigned_id(op.id, new.owner)] = op.id
+        self._set_shares(op.id, held, new)
+        if brought.owner == self.user:
+            self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)
+            for grantee in ended:  # another machine that has not heard of it may come later
+                values = {"grantee": grantee, "seq": 0, "id": op.id, "purged": None, "at": now()}
+                self._connection.execute(self._sql["put_revoked"], values)
+        return result
+
+    def _without_duplicates(self, id: str, brought: Bundle) -> Bundle:
+        """Without what lies beside it and stands in the user's memory of its other name by now, or was purged there.
+
+        Two memories of one id were one in a life in which both had to get another, and are two in the next.
+        """
+        if brought.owner != self.user or not brought.branches:
+            return brought
+        beside = [rev.rev for rev in brought.branches]
+        repeated = self._purged(beside)
+        for name in {*self._known_ids(id, self.user), *self._starting_with(beside, self.user)} - {id}:
+            other = self._held(name)[1]
+            repeated |= other.revs.keys() if other is not None and other.owner == self.user else set()
+        branches = tuple(rev for rev in brought.branches if rev.rev not in repeated)
+        waiting = tuple(rev for rev in brought.waiting if rev not in repeated)
+        return msgspec.structs.replace(brought, branches=branches, waiting=waiting)
+
+    def _revoked_grantees(self, id: str, held: Bundle | None, brought: Bundle) -> set[str]:
+        """Those of whom this server remembers that they lost the memory, or the right to write it."""
+        grantees = {one.grantee for one in brought.shares} if held is None or held.shares != brought.shares else ()
+        values = {"id": id, "grantees": as_json(sorted(grantees))}
+        return {row[0] for row in self._connection.execute(self._sql["taken_from"], values)} if grantees else set()
+
+    def _shared_with(self, id: str) -> bool:
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        return row is not None and self._access(int(row["key"])) == "write"
+
+    def _set_shares(self, id: str, held: Bundle | None, new: Bundle) -> None:
+        before = {one.grantee: one.permission for one in (held.shares if held else ())}
+        after = {one.grantee: one.permission for one in new.shares}
+        for grantee in before.keys() - after.keys():
+            self._engine.store.shares.unshare_memory(id, grantee)
+        for grantee, permission in after.items():
+            if before.get(grantee) != permission and not new.head.fields.get("sensitive"):
+                self._engine.store.shares.share_memory(id, grantee, permission)
+
+
+def _first_rev(op: Op) -> str:
+    """The revision with which the memory began that an operation creates, brings or purges."""
+    return op.bundle.trunk[0].rev if op.bundle else op.rev or ""
+
+
+def _is_same_memory(held: Bundle, op: Op) -> bool:
+    """Whether it is what an operation brings, by any of its revisions, or purges, by its first."""
+    if op.kind == "purge":
+        return held.trunk[0].rev == op.rev
+    return bool(held.revs.keys() & (op.bundle.revs.keys() if op.bundle else {op.rev}))

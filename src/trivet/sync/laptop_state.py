@@ -1,0 +1,173 @@
+"""Where a laptop's store stands: whom it follows, as whom, and how far it has read. One small value in the store.
+
+What waits to be sent: operations without any text, and what memories are like once the server has these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+import msgspec
+
+from trivet.common.clock import ClockReading, now
+from trivet.common.ids import new_id
+from trivet.store.relational.database import Connection, Row, WriteTransaction
+from trivet.store.relational.tables.sync_feed import SYNC
+from trivet.store.sync_records import LinkRecord, ShareRecord
+from trivet.sync.messages import OpKind, Place
+from trivet.types import LOCAL, Permission
+
+
+class LaptopState(msgspec.Struct, frozen=True, kw_only=True):
+    """`change` is how far the record of changes is prepared; `full`: a full pull is under way.
+
+    `contact` is when the server last answered, and `hidden` whether others' memories are hidden since. `away` are the
+    seconds that passed since as far as the laptop has `looked` at its clock.
+    """
+
+    role: str = "laptop"
+    url: str
+    user: str
+    place: Place = Place()
+    full: bool = False
+    change: int = 0
+    contact: str = ""
+    hidden: bool = False
+    away: float = 0.0
+    looked: ClockReading | None = None
+
+    @property
+    def standing(self) -> Place:
+        """From where the laptop asks."""
+        return msgspec.structs.replace(self.place, full=self.full)
+
+
+# A server may have a user by the name that every laptop uses for its own owner.
+_LOCAL_ON_SERVER = f"{LOCAL}@server"
+
+
+def local_owner(state: LaptopState, owner: str) -> str:
+    """Whose a memory is in the laptop's store."""
+    if owner == state.user:
+        return LOCAL
+    return _LOCAL_ON_SERVER if owner == LOCAL else owner
+
+
+def server_owner(state: LaptopState, owner: str) -> str:
+    """Whose it is on the server."""
+    if owner == LOCAL:
+        return state.user
+    return LOCAL if owner == _LOCAL_ON_SERVER else owner
+
+
+class _Role(msgspec.Struct, frozen=True):
+    role: str
+
+
+def load(connection: Connection) -> LaptopState | None:
+    """None in a store that follows nobody."""
+    row = connection.execute(connection.sql("maintenance")["get_meta"], {"name": SYNC}).fetchone()
+    if row is None or msgspec.json.decode(row[0], type=_Role).role != "laptop":
+        return None
+    return msgspec.json.decode(row[0], type=LaptopState)
+
+
+def save(connection: WriteTransaction, state: LaptopState) -> None:
+    value = msgspec.json.encode(state).decode()
+    connection.execute(connection.sql("maintenance")["set_meta"], {"name": SYNC, "value": value})
+
+
+Ends = tuple[str, str, str]
+Shares = dict[tuple[str, str], Permission]  # by tag, empty for a memory, and grantee
+
+
+class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an operation is about, without any text of a memory."""
+
+    names: tuple[str, ...] = ()  # of the fields that an edit changes
+    was: dict[str, str] = {}  # marks of what they said before
+    share: ShareRecord | None = None
+    link: LinkRecord | None = None
+    revs: tuple[str, ...] = ()
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """One entry of the outbox."""
+
+    place: int
+    op: str
+    kind: OpKind
+    id: str
+    memory: int | None
+    rev: str | None
+    base: str | None
+    detail: Detail
+    at: str
+
+
+def pending_of(row: Row) -> Pending:
+    values = list(row)
+    values[7] = msgspec.json.decode(values[7], type=Detail)
+    return Pending(*values)
+
+
+def enqueue(
+    connection: WriteTransaction,
+    kind: OpKind,
+    id: str,
+    memory: int | None,
+    detail: Detail | None = None,
+    *,
+    rev: str | None = None,
+    base: str | None = None,
+    first: bool = False,
+) -> None:
+    values = {"op": new_id(), "kind": kind, "id": id, "memory": memory, "rev": rev, "base": base, "at": now()}
+    values["detail"] = msgspec.json.encode(detail or Detail()).decode()
+    connection.execute(connection.sql("replica")["enqueue_first" if first else "enqueue"], values)
+
+
+def pending(connection: Connection, id: str) -> list[Pending]:
+    """The operations on a memory that wait to be sent, in their order."""
+    return [pending_of(row) for row in connection.execute(connection.sql("replica")["pending"], {"id": id}).fetchall()]
+
+
+def forget_memory(connection: WriteTransaction, id: str) -> None:
+    """Drops what sync knows of a memory that is no longer here."""
+    for name in ("clear_outbox", "delete", "delete_links", "delete_shares"):
+        connection.execute(connection.sql("replica")[name], {"id": id})
+
+
+def shares_known(connection: Connection, id: str) -> Shares:
+    """With whom the server shares a memory, or with no id the user's tags, once it has all that waits."""
+    rows = connection.execute(connection.sql("replica")["shares"], {"id": id}).fetchall()
+    return with_pending_shares(
+        {(row["tag"], row["grantee"]): row["permission"] for row in rows}, pending(connection, id)
+    )
+
+
+def with_pending_shares(shares: Shares, waiting: Iterable[Pending]) -> Shares:
+    shares = dict(shares)
+    for one in waiting:
+        share = one.detail.share
+        if share is not None and one.kind in ("share", "share_tag"):
+            shares[share.tag, share.grantee] = share.permission
+        elif share is not None:
+            shares.pop((share.tag, share.grantee), None)
+    return shares
+
+
+def with_pending_links(ends: Set[Ends], waiting: Iterable[Pending]) -> set[Ends]:
+    found = set(ends)
+    for one in waiting:
+        if one.detail.link is not None:
+            (found.add if one.kind == "link" else found.discard)(one.detail.link.ends)
+    return found
+
+
+def ends_of(row: Row) -> Ends:
+    return row["source"], row["kind"], row["target"]
+
+
+def link_of(ends: Ends) -> LinkRecord:
+    return LinkRecord(source=ends[0], kind=ends[1], target=ends[2])  # type: ignore[arg-type]
