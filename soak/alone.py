@@ -16,7 +16,7 @@ Outcome = dict[str, Any]
 
 
 def flat_memory(seed: int, share: float) -> Outcome:
-    """Half an hour of recalls and writes over words, ids and keys that never repeat: memory stays flat."""
+    """Memory stays flat over half an hour of recalls and writes with words, ids and keys that never repeat."""
     if find_spec("soak.flat_memory") is None:
         return {"skipped": "soak/flat_memory.py is not there"}
     seconds = max(SHORTEST_SECONDS, HALF_AN_HOUR * share)
@@ -28,14 +28,14 @@ def flat_memory(seed: int, share: float) -> Outcome:
 
 
 def upgrades(seed: int, share: float) -> Outcome:
-    """Stores of each schema version, migrated by processes that are killed on the way, and offered to older code."""
+    """Stores of each schema version migrate in processes that are killed; older code then opens them."""
     from soak import upgrades as scenario
 
     return scenario.main(seed, share)
 
 
 def cells(seed: int, share: float) -> Outcome:
-    """Tenants move between four PostgreSQL clusters and four servers while they are used, killed at every stage."""
+    """Tenants in use move between four PostgreSQL clusters and four servers; each move is killed at one stage."""
     from soak.cells.__main__ import campaign
 
     return campaign(max(FEWEST_MOVES, round(MOVES * share)), seed)

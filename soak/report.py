@@ -10,7 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
+from textwrap import fill
 from typing import Any
 
 from soak.alone import SCENARIOS
@@ -22,7 +24,7 @@ Figures = dict[str, Any]
 
 
 def write(given: argparse.Namespace, campaign: Campaign, scenarios: Figures, seconds: float) -> bool:
-    """Writes down what is known so far. Whether anything was violated."""
+    """Write down what is known so far. Return whether anything was violated."""
     result = {
         "manifest": _manifest(given, seconds),
         "injectors": {name: dict(counts) for name, counts in sorted(campaign.counts.items())},
@@ -53,28 +55,30 @@ def _manifest(given: argparse.Namespace, seconds: float) -> Figures:
     }
 
 
+PAGE = """# The soak campaign
+
+**Question.** Do acknowledged writes survive every fault we can cause?
+
+**Answer.** {verdict} A refused write had said that nothing was written, and nothing
+was. A write of unknown fate was there whole or not at all.
+
+**Method.** `{command}` on
+{machine}, Python {python}, SQLite {sqlite}, {date}; {seconds:,} s, {stores} stores. Each round
+lets writers work, causes a fault and checks what must hold. [How it works](../../soak/README.md);
+[all counts](soak.json). The run writes this page.
+"""
+
+
 def page(result: Figures) -> str:
-    manifest = result["manifest"]
+    found = result["scenarios"]
+    about = result["manifest"] | {"verdict": _verdict(result), "stores": sum(result["stores"].values())}
     lines = [
-        "# The soak campaign",
-        "",
-        "Faults of every kind we know on real stores, and after each one list of what must hold. How it works is in",
-        "[soak/](../../soak/README.md); all counts are in [soak.json](soak.json). This page is written by the run.",
-        "",
-        f"`{manifest['command']}` on {manifest['machine']}, Python {manifest['python']}, SQLite {manifest['sqlite']}, "
-        f"{manifest['date']}: {manifest['seconds']:,} s, seed {manifest['seed']}, "
-        f"{sum(result['stores'].values())} stores. **{_verdict(result)}**",
-        "",
-        "| fault | rounds | writes acknowledged | refused | fate unknown | what else was counted |",
-        "|---|---|---|---|---|---|",
+        PAGE.format(**about),
+        "| fault | rounds | acknowledged | refused | unknown |",
+        "|---|---|---|---|---|",
         *(_row(name, result) for name in injectors()),
         "",
-        "A refused write said that nothing was written, and that was so. One of unknown fate was cut off or said so,",
-        "and was there whole or not at all.",
-        "",
-        "| scenario | result |",
-        "|---|---|",
-        *(f"| {one.__doc__} | {_told(result['scenarios'].get(name))} |" for name, one in SCENARIOS.items()),
+        *(_item(f"{one.__doc__} {_told(found[name])}") for name, one in SCENARIOS.items() if name in found),
         "",
         "| what must hold | times checked | violated |",
         "|---|---|---|",
@@ -84,24 +88,36 @@ def page(result: Figures) -> str:
     return "\n".join(lines)
 
 
+def _item(text: str) -> str:
+    return fill(text, 100, initial_indent="- ", subsequent_indent="  ")
+
+
 def _row(name: str, result: Figures) -> str:
     about = injectors()[name].about.rstrip(".")
     if name in result["skipped"]:
-        return f"| {about} | skipped: {result['skipped'][name]} | | | | |"
-    counts = dict(result["injectors"].get(name, {}))
-    usual = [counts.pop(key, 0) for key in ("rounds", "writes acknowledged", "refused", "fate unknown")]
-    rest = ", ".join(f"{key} {count:,}" for key, count in counts.items())
-    return f"| {about} | {' | '.join(f'{count:,}' for count in usual)} | {rest} |"
+        return f"| {about} | skipped: {result['skipped'][name]} | | | |"
+    counts = result["injectors"].get(name, {})
+    cells = (f"{counts.get(key, 0):,}" for key in ("rounds", "writes acknowledged", "refused", "fate unknown"))
+    return f"| {about} | {' | '.join(cells)} |"
 
 
-def _told(outcome: Figures | None) -> str:
-    if outcome is None:
-        return "not run"
+def _told(outcome: Figures) -> str:
     if "skipped" in outcome:
-        return f"skipped: {outcome['skipped']}"
+        return f"Skipped: {outcome['skipped']}."
     if outcome.get("violations"):
-        return f"**violated**: {outcome['violations'][0]}"
-    return ", ".join(f"{key} {value}" for key, value in outcome.items() if key != "violations")
+        return f"**Violated**: {outcome['violations'][0]}"
+    return f"Counted: {', '.join(_figures(outcome))}."
+
+
+def _figures(outcome: Figures) -> Iterator[str]:
+    """The numbers of a scenario, those of its figures and megabytes included."""
+    for key, value in outcome.items():
+        if key == "figures":
+            yield from _figures(value)
+        elif key == "mb":
+            yield f"megabytes at {', '.join(_figures(value))}"
+        elif isinstance(value, int | float) and (key != "seconds" or "figures" not in outcome):
+            yield f"{key} {value:,}"
 
 
 def _violated(result: Figures, invariant: str) -> int:

@@ -14,24 +14,24 @@ Figures = Mapping[str, Any]
 MISSING = "–"
 MEGABYTE = 2**20
 REPEATED = """    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --quality --kills --load
-    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --times     # quiet machine
+    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --times  # quiet machine
 
 DATA holds the collections as `trivet lab import` takes them; WORK keeps environments, vectors and
-answers. `benchmarks/peers/products.py` names versions and settings, and `drivers/` has one small file
+answers. `benchmarks/peers/products.py` names versions and settings; `drivers/` has one small file
 per product. To correct one, change its driver and run `--products NAME`."""
 COMMAND = "PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER"
 OPENING = """**Question.** How does Trivet compare with products for the same purpose, on the same texts with the
 same vectors?
 
-**Answer.** {verdicts} Differences are
-in nDCG@10 and significant.
+**Answer.** By significant differences in nDCG@10:
+{verdicts}
 
 **Method.** `benchmarks/peers` runs all products on the same texts; [peers.json](peers.json) has all
 figures. Every product gets the vectors of all-MiniLM-L6-v2 (the 8-bit one of
 `tests/models/minilm`) and the best setting its manual documents. *As installed* is a plain install
 with its own model."""
-FAIRNESS = """Each scope of a collection has its own store (ten conversations in LoCoMo) and gets only texts: no times,
-titles or tags. Each question asks for ten hits. Differences are to Trivet with the same vectors,
+FAIRNESS = """Each scope of a collection has its own store (ten conversations in LoCoMo) and gets only texts: no
+times, titles or tags. Each question asks for ten hits. Differences are to Trivet with the same vectors,
 paired by question, with 95 % bootstrap intervals. LoCoMo counts the turns named as evidence.
 Trivet's defaults were chosen on LoCoMo and Cranfield, among others ([evidence](evidence.md)); the
 others' were not, as far as we know."""
@@ -39,8 +39,8 @@ KILLED = """A driver writes one document at a time and acknowledges it when the 
 strikes during the next write; then the store is opened and searched. *Lost*: acknowledged and gone.
 *Not found*: not among ten hits for its own text. This does not test power cuts. Disk and memory are
 for one store with all turns of LoCoMo; memory is of the whole process after some hundred searches."""
-TIMED = """One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time for the
-same question (as installed, the recall includes it). Writes come with their vectors, except as
+TIMED = """One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time
+for the same question (as installed, the recall includes it). Writes come with their vectors, except as
 installed, and count until all can be found. Recalls start when no background work runs (Trivet as
 installed compares memories for minutes after an import)."""
 NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--times`)."
@@ -49,7 +49,7 @@ NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--t
 def page(result: Figures) -> Page:
     return Page(
         title="Trivet and its peers",
-        opening=OPENING.format(verdicts=" ".join(_verdicts(result))),
+        opening=OPENING.format(verdicts="\n".join(_verdicts(result))),
         sections=[
             Section("Quality", [Paragraph(FAIRNESS), *_quality(result)]),
             Section("Kills, disk and memory", [Paragraph(KILLED), _robustness(result)]),
@@ -67,7 +67,7 @@ def _verdicts(result: Figures) -> Iterator[str]:
         others = [one for name, one in figures["arms"].items() if not name.startswith(OURS)]
         against = [one["against"][MEASURES[-1]] for one in others]
         worse, better = sum(one["high"] < 0 for one in against), sum(one["low"] > 0 for one in against)
-        yield f"On {corpus}, {worse} of {len(others)} products are worse than Trivet and {better} better."
+        yield f"on {corpus}, Trivet is better than {worse} and worse than {better} of {len(others)} products."
 
 
 def _quality(result: Figures) -> Iterator[Table]:
@@ -132,14 +132,13 @@ def _made(result: Figures) -> Table:
         (
             part,
             made["commit"][:10],
-            made["date"],
-            made["python"],
+            made["date"][:10],
             f"{made['machine']}; load {made['load']}",
             made.get("note", ""),
         )
         for part, made in result.get("manifests", {}).items()
     ]
-    return Table(("part", "commit", "date", "Python", "machine", "note"), rows)
+    return Table(("part", "commit", "date", "machine", "note"), rows)
 
 
 def _pairs(header: tuple[str, str], pairs: Mapping[str, str]) -> Table:

@@ -98,8 +98,8 @@ ARMS = (*(Arm(product=one) for one in PRODUCTS), Arm(product=PRODUCTS[0], given=
 
 # Products and settings that could not be measured, and why.
 LEFT_OUT: Mapping[str, str] = {
-    "basic-memory": "needs Python 3.12 with an SQLite that loads extensions, syncs Markdown files itself and downloads "
-    "its model, so it cannot simply get the same vectors",
+    "basic-memory": "needs Python 3.12 or newer with an SQLite that loads extensions, syncs Markdown files itself and "
+    "downloads its model, so it cannot simply get the same vectors",
     "LanceDB and LangGraph as installed": "have no model of their own",
     "txtai, Chroma and MemPalace as installed": "download their model on first use (all-MiniLM-L6-v2 in txtai and "
     "Chroma)",

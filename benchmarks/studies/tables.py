@@ -29,10 +29,6 @@ def share(value: float) -> str:
     return text.removeprefix("0") if value < 1 else text
 
 
-def chance(p: float) -> str:
-    return "< .001" if p < 0.001 else share(p)
-
-
 def marked(figures: Figures) -> str:
     """A difference with a mark where its interval leaves out zero."""
     mark = " ▲" if figures["low"] > 0 else " ▼" if figures["high"] < 0 else ""

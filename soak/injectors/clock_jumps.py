@@ -1,4 +1,4 @@
-"""The clock of every writer jumps while it works: back by days, forward by years, and to the right time again."""
+"""The clock of every writer jumps back by days, forward by years, and to the right time again."""
 
 from __future__ import annotations
 

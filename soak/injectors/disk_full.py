@@ -1,4 +1,4 @@
-"""The disk full at every write: it is made so small that one page more fits, then two, and so on."""
+"""The disk is full at every write: one more page fits, then two, and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to the server that say half a request, or nothing, and stay; some are cut off without a word."""
+"""Connections to the server send half a request, or nothing, and stay; some are cut off."""
 
 from __future__ import annotations
 

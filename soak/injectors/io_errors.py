@@ -1,4 +1,4 @@
-"""Reads, writes and syncs of the store's files that fail with an I/O error at random."""
+"""Reads, writes and syncs of the store's files fail at random with an I/O error."""
 
 from __future__ import annotations
 

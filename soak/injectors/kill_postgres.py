@@ -1,4 +1,4 @@
-"""PostgreSQL killed with SIGKILL: a backend, the whole server, or a client, while writers are at work."""
+"""SIGKILL of PostgreSQL (a backend or the whole server) or a client, while writers work."""
 
 from __future__ import annotations
 

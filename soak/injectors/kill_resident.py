@@ -1,4 +1,4 @@
-"""The resident process killed with SIGKILL while programs of its user write through it."""
+"""SIGKILL of the resident process while programs write through it."""
 
 from __future__ import annotations
 

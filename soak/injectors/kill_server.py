@@ -1,4 +1,4 @@
-"""The server killed with SIGKILL under its clients, and started again on the same port."""
+"""SIGKILL of the server under its clients; it restarts on the same port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eight writers on one store, each killed with SIGKILL in the middle of its work."""
+"""SIGKILL of eight writers on one store, each in the middle of its work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedder that hangs or answers rubbish: another width, no numbers, a web page, half a body."""
+"""An embedder hangs or answers garbage: another width, no numbers, a web page, half a body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thirty-two clients of one server for a minute."""
+"""Thirty-two clients use one server for a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer, the server, the resident process or PostgreSQL's stopped with SIGSTOP, others waiting, and let go again."""
+"""SIGSTOP of a writer, the server, the resident process or a PostgreSQL backend, then SIGCONT."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from trivet.dates.parse import find_time_expressions
 from trivet.graph.extract import extract
 from trivet.memory.propose import is_same_statement
 from trivet.secrets import guard as protect
-from trivet.secrets.detect import without_secrets
+from trivet.secrets.detect.scan import without_secrets
 from trivet.serve.mcp.text import neutralized
 from trivet.sources.files.conversations import _claude_code_spoken
 

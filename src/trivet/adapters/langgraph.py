@@ -41,7 +41,7 @@ from trivet.adapters.shared import decode, encode, run_in_thread
 from trivet.common.clock import moment, now, stamp
 from trivet.contract.fields import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput, NotFound
-from trivet.secrets.detect import find
+from trivet.secrets.detect.scan import find
 from trivet.secrets.masking import placeholder_names
 from trivet.trivet import Trivet
 from trivet.types import Memory

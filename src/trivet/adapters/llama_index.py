@@ -21,7 +21,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from trivet.adapters.shared import hit_metadata, pieces, run_in_thread
 from trivet.contract.fields import MAX_CONTENT_BYTES, MAX_QUERY_CHARACTERS
-from trivet.secrets.detect import find
+from trivet.secrets.detect.scan import find
 from trivet.secrets.masking import remove_private_parts
 from trivet.serve.mcp.text import Wrapper
 from trivet.trivet import Trivet

@@ -27,7 +27,7 @@ from trivet.adapters.memory_tools import DEFAULT_TOOLS, ToolError, call_tool, se
 from trivet.adapters.shared import decode, encode, pieces, run_in_thread
 from trivet.contract.fields import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput
-from trivet.secrets.detect import find
+from trivet.secrets.detect.scan import find
 from trivet.secrets.masking import placeholder_names, private_spans
 from trivet.serve.mcp.tools import AgentTool
 from trivet.trivet import Trivet

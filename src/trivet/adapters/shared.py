@@ -24,7 +24,7 @@ import msgspec
 
 from trivet.contract.fields import MAX_CONTENT_BYTES
 from trivet.errors import InvalidInput
-from trivet.secrets.detect import SecretSpan
+from trivet.secrets.detect.scan import SecretSpan
 from trivet.secrets.guard import redact_text
 from trivet.types import Hit
 

@@ -25,7 +25,7 @@ from trivet.common.files import private_folder
 from trivet.errors import Conflict, InvalidInput, StoreError
 from trivet.memory.open_store import open_store
 from trivet.memory.sealed_secrets import register_keys
-from trivet.secrets.detect import find
+from trivet.secrets.detect.scan import find
 from trivet.settings import Settings
 from trivet.settings.locations import APPLICATION_ID, database_of
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem, SystemName

@@ -19,7 +19,7 @@ from trivet.search.embedding import Embedding
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.systems.federation import Systems
 from trivet.secrets.guard import Guard
-from trivet.secrets.keys import KeyRing, key_stores
+from trivet.secrets.keys.ring import KeyRing, key_stores
 from trivet.settings import Settings, config_path
 from trivet.settings.locations import database_of, is_file
 from trivet.store.servers import DatabaseServer, open_server

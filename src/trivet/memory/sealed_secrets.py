@@ -26,7 +26,7 @@ from trivet.common.ids import check_id
 from trivet.errors import Forbidden, RetiredKey, SecretError, TooMany
 from trivet.memory.engine import Engine
 from trivet.secrets.guard import reseal
-from trivet.secrets.keys import Key
+from trivet.secrets.keys.ring import Key
 from trivet.store.records import AddResult, Entry
 from trivet.types import AuditEntry, Memory, Rotated
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from trivet.errors import InvalidInput, SecretError
-from trivet.secrets.keys import Key, KeyRing
+from trivet.secrets.keys.ring import Key, KeyRing
 from trivet.secrets.masking import PRIVATE, Name, fill_placeholders, placeholder, placeholder_names
 from trivet.types import Memory, Revision, Sealed
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    from trivet.secrets.detect import SecretSpan
+    from trivet.secrets.detect.scan import SecretSpan
 
 
 # 96 bits, as the standard wants; random, since several processes seal with one key.
@@ -126,7 +126,7 @@ class Guard:
         return ProtectedMemory(protected, past, tuple(redaction.new), dict(redaction.counts))
 
     def check_scope(self, scope: str) -> None:
-        from trivet.secrets.detect import find
+        from trivet.secrets.detect.scan import find
 
         if self.mode != "off" and find(scope):
             raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
@@ -197,7 +197,7 @@ def redact_text(text: str, secrets: bool = True) -> str:
 
 
 def _spans(text: str, secrets: bool) -> list[SecretSpan]:
-    from trivet.secrets.detect import SecretSpan, find, without_overlaps
+    from trivet.secrets.detect.scan import SecretSpan, find, without_overlaps
     from trivet.secrets.masking import private_spans
 
     private = [SecretSpan(PRIVATE, start, stop) for start, stop in private_spans(text)]

@@ -6,7 +6,7 @@ import logging
 import traceback
 
 from trivet.errors import SecretError, TrivetError
-from trivet.secrets.detect import without_secrets
+from trivet.secrets.detect.scan import without_secrets
 
 logger = logging.getLogger("trivet.serve")
 

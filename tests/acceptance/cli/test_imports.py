@@ -13,7 +13,7 @@ STEPS = (
         {"numpy", "onnxruntime", "tokenizers"},
     ),
     (
-        "from trivet.secrets.detect import find; find('The key point: the token budget is 4096.')",
+        "from trivet.secrets.detect.scan import find; find('The key point: the token budget is 4096.')",
         {"detect_secrets", "requests", "cryptography", "keyring"},
     ),
     (  # a question that the resident process answers should cost little more than the start of Python

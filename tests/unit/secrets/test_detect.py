@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.invented_secrets import github, letters, password
-from trivet.secrets.detect import SecretSpan, find
+from trivet.secrets.detect.scan import SecretSpan, find
 from trivet.secrets.detect.known_formats import is_card, is_iban
 
 from .labelled import load

@@ -23,7 +23,7 @@ from trivet.contract import Remember, check
 from trivet.errors import SecretError
 from trivet.memory.remember import guard, new_memory
 from trivet.memory.sealed_secrets import add_entries, write_with_current_key
-from trivet.secrets.keys import KeyRing, key_stores
+from trivet.secrets.keys.ring import KeyRing, key_stores
 from trivet.secrets.keys.storage import EMPTY, MAX_LISTED_USERS, MORE, UNRECORDED_USERS, FileKeyStore
 from trivet.secrets.keys.vault import VaultKeyStore
 

@@ -15,7 +15,7 @@ import msgspec
 
 from trivet.contract.fields import MAX_SOURCE_CHARACTERS, MAX_TAG_CHARACTERS, MAX_TITLE_CHARACTERS
 from trivet.errors import InvalidInput, NotFound
-from trivet.secrets.detect import find, without_secrets
+from trivet.secrets.detect.scan import find, without_secrets
 from trivet.trivet import Trivet
 from trivet.types import Memory
 

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from trivet import __version__
 from trivet.errors import NotFound, TrivetError
-from trivet.secrets.detect import without_secrets
+from trivet.secrets.detect.scan import without_secrets
 from trivet.serve.failures import error_text
 from trivet.serve.mcp.code_tools import CODE_TOOLS, CodeTool, CodeTools
 from trivet.serve.mcp.listings import (
