@@ -76,7 +76,9 @@ def _beside_embedding(path: Path) -> Figures:
         began = time.perf_counter()
         figures["embedding"] = {"recall_ms": _recalls(trivet, asked)}
         took = time.perf_counter() - began
-        figures["embedding"]["embedded_a_second"] = round((before - trivet.stats().not_embedded) / took, 1)
+        figures["embedding"]["embedded_a_second"] = round(
+            (before - trivet.stats().not_embedded) / took, 1
+        )
     return _compared(figures, "nothing to embed")
 
 
@@ -119,9 +121,13 @@ def _compared(figures: Figures, with_name: str) -> Figures:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[0, 1_000, 20_000])
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "backlog.json")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "backlog.json"
+    )
     return parser.parse_args()
 
 

@@ -52,13 +52,18 @@ requestAnimationFrame(step);
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=int, default=100_000)
     memories = parser.parse_args().memories
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         make_store(path, memories)
-        with served(settings_for(path)) as server, opened_browser(Path(folder) / "browser") as browser:
+        with (
+            served(settings_for(path)) as server,
+            opened_browser(Path(folder) / "browser") as browser,
+        ):
             figures = measured(server, browser, memories)
     print(json.dumps({"how": manifest(), "memories": memories, **figures}, indent=1))
 
@@ -108,7 +113,9 @@ def measured(server: Served, browser: Browser, memories: int) -> dict[str, Any]:
         **{name: f"/v1/{name}?limit=10000" for name in ("days", "tags", "sources", "categories")},
     }
     paths["categories"] = "/v1/categories"
-    requests = {name: _median_ms(lambda path=path: client.done("GET", path)) for name, path in paths.items()}  # type: ignore[misc]
+    requests = {
+        name: _median_ms(lambda path=path: client.done("GET", path)) for name, path in paths.items()
+    }  # type: ignore[misc]
     return {"requests_ms": requests, "browser": _browsed(browser)}
 
 
@@ -121,7 +128,10 @@ def _browsed(browser: Browser) -> dict[str, Any]:
     return {
         "first rows_ms": first,
         "jump_ms": jumps,
-        "frame_ms": {"median": round(statistics.median(times), 1), "p95": round(times[len(times) * 95 // 100], 1)},
+        "frame_ms": {
+            "median": round(statistics.median(times), 1),
+            "p95": round(times[len(times) * 95 // 100], 1),
+        },
         "most rows in the document": scrolled["rows"],
     }
 

@@ -32,7 +32,12 @@ from trivet import Trivet, TrivetError
 from trivet.store.postgres import Server
 from trivet.store.postgres.tenant_move import move
 
-USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "background": False, "secrets_keyring": False}
+USUAL: dict[str, Any] = {
+    "embedder": "none",
+    "changes": "off",
+    "background": False,
+    "secrets_keyring": False,
+}
 DIMENSION = 384
 AT_ONCE = 500
 SIZES = """SELECT relname, pg_total_relation_size(c.oid) FROM pg_class AS c
@@ -67,7 +72,11 @@ def measured(old: PostgresServer, new: PostgresServer, count: int) -> dict[str, 
         full = sizes(old, source)
         each = {name: round((size - empty[name]) / count) for name, size in full.items()}
         took = {name: size for name, size in each.items() if size > 0}
-        return {"bytes_a_memory": sum(took.values()), "by_table": took, "move": moved(trivet, source, target)}
+        return {
+            "bytes_a_memory": sum(took.values()),
+            "by_table": took,
+            "move": moved(trivet, source, target),
+        }
 
 
 def fill(trivet: Trivet, url: str, count: int) -> None:
@@ -86,7 +95,10 @@ def fill(trivet: Trivet, url: str, count: int) -> None:
         for start in range(0, count, AT_ONCE):
             keys = list(range(start + 1, min(start + AT_ONCE, count) + 1))
             vectors = chance.normal(size=(len(keys), DIMENSION)) / DIMENSION**0.5
-            connection.execute(PASSAGES, (model.model, keys, [str(one.tolist()) for one in vectors.astype(np.float16)]))
+            connection.execute(
+                PASSAGES,
+                (model.model, keys, [str(one.tolist()) for one in vectors.astype(np.float16)]),
+            )
         connection.execute("DELETE FROM job")
 
 
@@ -126,7 +138,10 @@ def moved(trivet: Trivet, source: str, target: str) -> dict[str, Any]:
     old.close()
     new.close()
     return {
-        one[0]: {"seconds": round(after[1] - one[1], 2), "processor_seconds": round(after[2] - one[2], 2)}
+        one[0]: {
+            "seconds": round(after[1] - one[1], 2),
+            "processor_seconds": round(after[2] - one[2], 2),
+        }
         for one, after in pairwise(stages)
     }
 
@@ -136,7 +151,9 @@ def processor_seconds(*urls: str) -> float:
     used = time.process_time()
     for url in urls:
         with psycopg.connect(url) as connection:
-            rows = connection.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'trivet'").fetchall()
+            rows = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE usename = 'trivet'"
+            ).fetchall()
         for (pid,) in rows:
             with suppress(OSError):  # it has ended meanwhile
                 fields = Path(f"/proc/{pid}/stat").read_text().split()

@@ -32,7 +32,11 @@ QUERIES = 200
 def memory_mb() -> dict[str, float]:
     """Of this process: all that is resident, and what of it is no page of a mapped file."""
     told = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    kilobytes = {line.split(":")[0]: line.split()[1] for line in told if line.startswith(("VmRSS", "RssAnon"))}
+    kilobytes = {
+        line.split(":")[0]: line.split()[1]
+        for line in told
+        if line.startswith(("VmRSS", "RssAnon"))
+    }
     return {
         "resident_mb": round(int(kilobytes["VmRSS"]) / 1024),
         "of_its_own_mb": round(int(kilobytes["RssAnon"]) / 1024),
@@ -53,7 +57,9 @@ def first_index(folder: Path) -> dict[str, Any]:
             "lines": sum(path.read_bytes().count(b"\n") for path in paths),
             "wall_s": round(time.perf_counter() - began, 1),
             "processor_s": round(sum(used[:4]), 1),
-            "index_mb": round(sum(file.stat().st_size for file in index.file.parent.iterdir()) / 1e6, 1),
+            "index_mb": round(
+                sum(file.stat().st_size for file in index.file.parent.iterdir()) / 1e6, 1
+            ),
             **memory_mb(),
         }
 
@@ -77,7 +83,12 @@ def ask(folder: Path, queries: Sequence[str]) -> dict[str, Any]:
             index.search(query)
             times.append((time.perf_counter() - began) * 1000)
         p50, p95 = np.percentile(times, (50, 95))
-        return {"queries": len(times), "p50_ms": round(p50, 1), "p95_ms": round(p95, 1), **memory_mb()}
+        return {
+            "queries": len(times),
+            "p50_ms": round(p50, 1),
+            "p95_ms": round(p95, 1),
+            **memory_mb(),
+        }
 
 
 def edit(folder: Path, path: str) -> dict[str, Any]:
@@ -107,7 +118,10 @@ def names_of(folder: Path) -> list[str]:
 
 def in_process(what: str, folder: Path, *given: str) -> Any:
     told = subprocess.run(
-        [sys.executable, __file__, str(folder), "--do", what, *given], check=True, capture_output=True, text=True
+        [sys.executable, __file__, str(folder), "--do", what, *given],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return json.loads(told.stdout)
 
@@ -117,7 +131,9 @@ def copied(folder: Path, to: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--queries", type=Path)
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -135,7 +151,9 @@ def main() -> None:
         folder, load = Path(place) / "tree", os.getloadavg()[0]
         copied(given.folder.resolve(), folder)
         os.environ["TRIVET_CODE_CACHE"] = str(Path(place) / "cache")
-        value: dict[str, Any] = {"manifest": {**manifest(), "command": COMMAND, "load_before": round(load, 2)}}
+        value: dict[str, Any] = {
+            "manifest": {**manifest(), "command": COMMAND, "load_before": round(load, 2)}
+        }
         value["index"] = in_process("index", folder)
         value["open"] = in_process("open", folder)
         queries = Path(place) / "queries"
@@ -143,7 +161,10 @@ def main() -> None:
         queries.write_text("\n".join(asked or in_process("names", folder)), encoding="utf-8")
         value["ask"] = in_process("ask", folder, "--queries", str(queries))
         with CodeIndex.open(folder) as index:
-            path = max(index.paths(), key=lambda one: ((folder / one).stat().st_size < 30_000, one.endswith(".py")))
+            path = max(
+                index.paths(),
+                key=lambda one: ((folder / one).stat().st_size < 30_000, one.endswith(".py")),
+            )
         whole = (folder / path).read_bytes()
         (folder / path).unlink()  # a hard link: the user's file must not be written to
         (folder / path).write_bytes(whole)

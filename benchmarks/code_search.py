@@ -21,7 +21,7 @@ from trivet.code.recipe import DEFAULT
 from trivet.lab.code.figures import HEADLINE, MEASURES, OWN, Difference
 from trivet.lab.code.measure import SEMBLE, CodeArm, CodeComparison, CodeReport, measure_code
 from trivet.lab.code.pages import COST, cost_rows, write_code
-from trivet.lab.code.sets import CodeSet, Scope, read_sets
+from trivet.lab.code.search_runs import CodeSet, Scope, read_sets
 from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 from trivet.search.fuse import Fusion, Options
 
@@ -45,7 +45,10 @@ def recipes() -> dict[str, str]:
         "default": "default",
         **{name: str(fusion) for name, fusion in _others(weights).items()},
         f"{DEFAULT.fusion.method}, two legs": str(Fusion(DEFAULT.fusion.method, _with(others))),
-        **{f"{name}, two legs": str(fusion) for name, fusion in _others({**weights, **others}).items()},
+        **{
+            f"{name}, two legs": str(fusion)
+            for name, fusion in _others({**weights, **others}).items()
+        },
     }
 
 
@@ -63,13 +66,21 @@ def _others(weights: Mapping[str, float]) -> dict[str, Fusion]:
     }
 
 
-def page(whole: CodeReport, root: CodeReport, names: Mapping[str, str], made: Mapping[str, Any]) -> Page:
+def page(
+    whole: CodeReport, root: CodeReport, names: Mapping[str, str], made: Mapping[str, Any]
+) -> Page:
     return Page(
         title="Code search",
         opening=_opening(whole, root, made),
         sections=[
             Section(
-                "Against semble", [_notes(whole, root), _semble(root, whole), Paragraph(COST_NOTE), _costs(root, whole)]
+                "Against semble",
+                [
+                    _notes(whole, root),
+                    _semble(root, whole),
+                    Paragraph(COST_NOTE),
+                    _costs(root, whole),
+                ],
             ),
             Section("Which fusion", [Paragraph(FUSIONS), _fusions(whole, names)]),
         ],
@@ -96,18 +107,27 @@ legs* means words and vectors alone. *saturation* is `.75 vector + .25 lexical/(
 
 
 def _opening(whole: CodeReport, root: CodeReport, made: Mapping[str, Any]) -> str:
-    arms = {arm.name: arm.groups[HEADLINE].measures[NDCG].mean for arm in (whole.arms[0], _arm(whole, SEMBLE))}
+    arms = {
+        arm.name: arm.groups[HEADLINE].measures[NDCG].mean
+        for arm in (whole.arms[0], _arm(whole, SEMBLE))
+    }
     ours, theirs = arms.values()
-    better = [one.candidate for one in _fusions_compared(whole) if one.groups[HEADLINE][NDCG].low > 0]
+    better = [
+        one.candidate for one in _fusions_compared(whole) if one.groups[HEADLINE][NDCG].low > 0
+    ]
     semble = whole.manifest[SEMBLE]
     return OPENING.format(
         ndcg=f"{NDCG} of the {HEADLINE} queries",
         ours=ours,
         theirs=theirs,
         difference=_difference(_against_semble(whole)[HEADLINE][NDCG]),
-        fusions=f"Better: {', '.join(better)}." if better else "No other fusion of the same legs is better.",
+        fusions=f"Better: {', '.join(better)}."
+        if better
+        else "No other fusion of the same legs is better.",
         version=semble["version"],
-        model="with its model" if semble["model"] else "on words alone; its model could not be loaded",
+        model="with its model"
+        if semble["model"]
+        else "on words alone; its model could not be loaded",
         command=made["command"],
         queries=sum(whole.sets.values()),
         sets=len(whole.sets),
@@ -122,7 +142,9 @@ def _opening(whole: CodeReport, root: CodeReport, made: Mapping[str, Any]) -> st
 def _notes(whole: CodeReport, root: CodeReport) -> Paragraph:
     """Recall, and where semble is better."""
     ours, theirs = (arm.by_set for arm in (whole.arms[0], _arm(whole, SEMBLE)))
-    behind = [name for name in whole.sets if ours[name][HEADLINE][NDCG] < theirs[name][HEADLINE][NDCG]]
+    behind = [
+        name for name in whole.sets if ours[name][HEADLINE][NDCG] < theirs[name][HEADLINE][NDCG]
+    ]
     recalls = [
         f"{_arm(report, name).groups[HEADLINE].measures[RECALL].mean:.3f}"
         for report in (root, whole)
@@ -142,8 +164,14 @@ def _semble(*reports: CodeReport) -> Table:
     for group, first in reports[0].arms[0].groups.items():
         row = [group, str(first.queries)]
         for report in reports:
-            means = [arm.groups[group].measures[NDCG].mean for arm in (report.arms[0], _arm(report, SEMBLE))]
-            row += [*(f"{mean:.3f}" for mean in means), _difference(_against_semble(report)[group][NDCG])]
+            means = [
+                arm.groups[group].measures[NDCG].mean
+                for arm in (report.arms[0], _arm(report, SEMBLE))
+            ]
+            row += [
+                *(f"{mean:.3f}" for mean in means),
+                _difference(_against_semble(report)[group][NDCG]),
+            ]
         rows.append(row)
     return Table(header, rows)
 
@@ -190,9 +218,15 @@ def _difference(one: Difference) -> str:
 def kept(report: CodeReport) -> dict[str, Any]:
     """Each set is kept of the default and of semble alone; four digits are enough."""
     first = report.arms[0].name
-    value = {key: found for key, found in msgspec.to_builtins(report).items() if key not in NOT_KEPT}
+    value = {
+        key: found for key, found in msgspec.to_builtins(report).items() if key not in NOT_KEPT
+    }
     value["arms"] = [
-        {key: found for key, found in arm.items() if key not in BY_SET or arm["name"] in (first, SEMBLE)}
+        {
+            key: found
+            for key, found in arm.items()
+            if key not in BY_SET or arm["name"] in (first, SEMBLE)
+        }
         for arm in value["arms"]
     ]
     rounded: dict[str, Any] = _rounded(value)
@@ -207,8 +241,12 @@ def _rounded(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
 
 
-def measured(sets: Sequence[CodeSet], scope: Scope, asked: Sequence[str], given: argparse.Namespace) -> CodeReport:
-    measurement = measure_code(sets, scope, asked, given.semble, lambda _: print(end=".", flush=True))
+def measured(
+    sets: Sequence[CodeSet], scope: Scope, asked: Sequence[str], given: argparse.Namespace
+) -> CodeReport:
+    measurement = measure_code(
+        sets, scope, asked, given.semble, lambda _: print(end=".", flush=True)
+    )
     if given.runs:
         (given.runs / scope).mkdir(parents=True, exist_ok=True)
         write_code(measurement, given.runs / scope)
@@ -220,21 +258,29 @@ def earlier(file: Path) -> CodeReport:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", type=Path)
     parser.add_argument("--semble", type=Path)
     parser.add_argument("--repositories", default="")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--runs", type=Path, help="keep the runs and measures here as well")
-    parser.add_argument("--root", type=Path, help="measures.json of the sub-folders, in place of measuring them")
+    parser.add_argument(
+        "--root", type=Path, help="measures.json of the sub-folders, in place of measuring them"
+    )
     given = parser.parse_args()
     made, names = {**manifest(), "command": COMMAND}, recipes()
     sets = read_sets(given.sets, [name for name in given.repositories.split(",") if name])
     root = measured(sets, "root", ["default"], given) if given.root is None else earlier(given.root)
     whole = measured(sets, "whole", list(names.values()), given)
     value = {"manifest": made, "recipes": names, "root": kept(root), "whole": kept(whole)}
-    (given.out / "code.json").write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (given.out / "code.md").write_text(as_markdown(page(whole, root, names, made), ""), encoding="utf-8")
+    (given.out / "code.json").write_text(
+        json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    (given.out / "code.md").write_text(
+        as_markdown(page(whole, root, names, made), ""), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

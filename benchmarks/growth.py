@@ -54,7 +54,9 @@ def _measure(size: int, work: Path) -> dict[str, float]:
     """Medians in milliseconds."""
     chance = np.random.default_rng(7)
     lengths, importances = np.full(size + 1, 40, np.float32), np.full(size + 1, 0.5, np.float64)
-    visible = VisibleMemories(np.append(np.ones(size, bool), False), lengths, importances, size, 40.0)
+    visible = VisibleMemories(
+        np.append(np.ones(size, bool), False), lengths, importances, size, 40.0
+    )
     stages: dict[str, Iterator[float]] = {
         "dense: codes, then 1,000 vectors": _dense(size, visible.mask, work, chance),
         "lexical: six words": _lexical(size, visible, chance),
@@ -63,19 +65,27 @@ def _measure(size: int, work: Path) -> dict[str, float]:
     return {name: round(statistics.median(times), 2) for name, times in stages.items()}
 
 
-def _dense(size: int, mask: NDArray[np.bool_], work: Path, chance: np.random.Generator) -> Iterator[float]:
+def _dense(
+    size: int, mask: NDArray[np.bool_], work: Path, chance: np.random.Generator
+) -> Iterator[float]:
     spectrum = (np.arange(1, LATENT + 1) ** -0.5).astype(np.float32)
     turned = chance.standard_normal((LATENT, DIMENSION)).astype(np.float32)
     file = work / f"vectors-{size}"
     vectors = np.memmap(file, np.float16, "w+", shape=(size, DIMENSION))
     codes = np.zeros((DIMENSION // 64, size), np.uint64)
     for start in range(0, size, PORTION):
-        drawn = chance.standard_normal((min(PORTION, size - start), LATENT)).astype(np.float32) * spectrum @ turned
+        drawn = (
+            chance.standard_normal((min(PORTION, size - start), LATENT)).astype(np.float32)
+            * spectrum
+            @ turned
+        )
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
         vectors[start : start + len(drawn)] = drawn
         codes[:, start : start + len(drawn)] = sign_codes(drawn).T
     keys = np.arange(size, dtype=np.int64)
-    arrays = MatrixArrays(keys, np.zeros(size, np.int64), vectors, codes, np.zeros(size, np.float32))
+    arrays = MatrixArrays(
+        keys, np.zeros(size, np.int64), vectors, codes, np.zeros(size, np.float32)
+    )
     matrix = Matrix.mapped(arrays, np.arange(size + 1, dtype=np.int32))
     for _ in range(QUERIES):
         query = np.asarray(vectors[chance.integers(size)], np.float32)
@@ -115,15 +125,25 @@ def _graph(size: int, mask: NDArray[np.bool_], chance: np.random.Generator) -> I
     for _ in range(QUERIES):
         seeds = np.unique(chance.integers(0, size, 10)).astype(np.int32)
         hits = NodeMasses(seeds, np.ones(len(seeds)))
-        yield _milliseconds(lambda hits=hits: walk(network, mask, hits, _NOTHING, DEFAULT.walk, hubs))  # type: ignore[misc]
+        yield _milliseconds(
+            lambda hits=hits: walk(network, mask, hits, _NOTHING, DEFAULT.walk, hubs)
+        )  # type: ignore[misc]
 
 
 def _embedding() -> float:
     embedder = load("bundled")
     assert embedder is not None
     embedder.embed_query("load the model")
-    asked = (f"which port does the staging database of the harbour listen on {number}" for number in range(60))
-    return round(statistics.median(_milliseconds(lambda: embedder.embed_query(next(asked))) for _ in range(60)), 2)
+    asked = (
+        f"which port does the staging database of the harbour listen on {number}"
+        for number in range(60)
+    )
+    return round(
+        statistics.median(
+            _milliseconds(lambda: embedder.embed_query(next(asked))) for _ in range(60)
+        ),
+        2,
+    )
 
 
 def _milliseconds(action: Callable[[], object]) -> float:
@@ -149,11 +169,19 @@ def _plot(figures: dict[str, dict[str, float]], file: Path) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000]
+    )
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-growth")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "growth.json")
-    parser.add_argument("--plot", type=Path, default=Path(__file__).parent.parent / "docs" / "growth.svg")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "growth.json"
+    )
+    parser.add_argument(
+        "--plot", type=Path, default=Path(__file__).parent.parent / "docs" / "growth.svg"
+    )
     return parser.parse_args()
 
 

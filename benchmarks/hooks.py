@@ -44,16 +44,24 @@ def main() -> None:
             memory.remember_many({"content": text} for text in memories(options.memories))
             memory.drain()
         trivet = [sys.executable, "-P", "-m", "trivet.cli"]
-        subprocess.run([*trivet, "up", "--background"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*trivet, "up", "--background"], env=environment, check=True, stdout=subprocess.DEVNULL
+        )
         try:
             times = _measured(options.rounds, environment)
-            status = subprocess.run([*trivet, "status", "--json"], env=environment, check=True, capture_output=True)
+            status = subprocess.run(
+                [*trivet, "status", "--json"], env=environment, check=True, capture_output=True
+            )
         finally:
-            subprocess.run([*trivet, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [*trivet, "down"], env=environment, check=True, stdout=subprocess.DEVNULL
+            )
     resident = json.loads(status.stdout)["resident"]
     command = f"hooks.py --memories {options.memories} --rounds {options.rounds}"
     result: Figures = {
-        "manifest": manifest(command, rounds=options.rounds, memories=options.memories, system=platform.system()),
+        "manifest": manifest(
+            command, rounds=options.rounds, memories=options.memories, system=platform.system()
+        ),
         "ways": {name: _figures(took, times[BARE]) for name, took in times.items()},
         "resident_mb": resident["memory_mb"],
         "hooks": resident["hooks"],
@@ -80,7 +88,9 @@ def _measured(rounds: int, environment: dict[str, str]) -> dict[str, list[float]
             ).encode()
             given = b"" if name == BARE else said
             start = time.perf_counter()
-            ended = subprocess.run(command, input=given, capture_output=True, env=environment, check=False)
+            ended = subprocess.run(
+                command, input=given, capture_output=True, env=environment, check=False
+            )
             times[name].append(time.perf_counter() - start)
             assert ended.returncode == 0
     return times
@@ -103,7 +113,9 @@ def _figures(took: list[float], bare: list[float]) -> Figures:
     ratios = []
     for _ in range(SAMPLES):
         rounds = draw.choices(range(len(took)), k=len(took))
-        ratios.append(statistics.median(took[i] for i in rounds) / statistics.median(bare[i] for i in rounds))
+        ratios.append(
+            statistics.median(took[i] for i in rounds) / statistics.median(bare[i] for i in rounds)
+        )
     ratios.sort()
     return {
         "p50_ms": round(1000 * statistics.median(took), 1),
@@ -115,8 +127,16 @@ def _figures(took: list[float], bare: list[float]) -> Figures:
 
 def _environment(folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TRIVET_")}
-    places = {"XDG_RUNTIME_DIR": folder, "XDG_DATA_HOME": folder / "data", "XDG_CONFIG_HOME": folder / "config"}
-    return {**kept, **{name: str(place) for name, place in places.items()}, "TRIVET_PATH": str(folder / "memory.db")}
+    places = {
+        "XDG_RUNTIME_DIR": folder,
+        "XDG_DATA_HOME": folder / "data",
+        "XDG_CONFIG_HOME": folder / "config",
+    }
+    return {
+        **kept,
+        **{name: str(place) for name, place in places.items()},
+        "TRIVET_PATH": str(folder / "memory.db"),
+    }
 
 
 def _options() -> argparse.Namespace:

@@ -53,7 +53,9 @@ class Kind(NamedTuple):
 def main() -> None:
     options = _options()
     options.work.mkdir(parents=True, exist_ok=True)
-    kinds = [Kind("made up", quick_vectors, long_memories, queries(QUERIES), queries(QUERIES, seed=12))]
+    kinds = [
+        Kind("made up", quick_vectors, long_memories, queries(QUERIES), queries(QUERIES, seed=12))
+    ]
     if options.data is not None:
         kinds.append(_chats(options.data))
     result: dict[str, Any] = {"manifest": manifest(), "memories": options.memories}
@@ -68,7 +70,11 @@ def _chats(data: Path) -> Kind:
     asked = [query.text for query in dataset.queries]
     random.Random(5).shuffle(asked)
     return Kind(
-        "chats", nullcontext, partial(_stretches, dataset.documents), asked[:QUERIES], asked[QUERIES : 2 * QUERIES]
+        "chats",
+        nullcontext,
+        partial(_stretches, dataset.documents),
+        asked[:QUERIES],
+        asked[QUERIES : 2 * QUERIES],
     )
 
 
@@ -88,14 +94,18 @@ def _stretches(turns: Sequence[Document], count: int, words: int) -> Iterator[st
 def _of_kind(options: argparse.Namespace, kind: Kind) -> dict[str, Any]:
     with ExitStack() as opened:
         stores = {
-            words: opened.enter_context(Trivet.open(_built(options, kind, words), background=False, rerank="off"))
+            words: opened.enter_context(
+                Trivet.open(_built(options, kind, words), background=False, rerank="off")
+            )
             for words in WORDS
         }
         return _measure(stores, kind)
 
 
 def _built(options: argparse.Namespace, kind: Kind, words: int) -> Path:
-    path: Path = options.work / f"lengths-{kind.name.replace(' ', '-')}-{options.memories}-{words}.db"
+    path: Path = (
+        options.work / f"lengths-{kind.name.replace(' ', '-')}-{options.memories}-{words}.db"
+    )
     with kind.vectors(), Trivet.open(path, background=False, changes="off") as trivet:
         texts = list(kind.texts(options.memories, words))
         for start in range(sum(trivet.stats().memories.values()), len(texts), AT_ONCE):
@@ -110,7 +120,9 @@ def _measure(stores: dict[int, Trivet], kind: Kind) -> dict[str, Any]:
     bare: list[float] = []
     times: dict[int, dict[str, list[float]]] = {words: {} for words in stores}
     for trivet in stores.values():
-        for query in kind.warm:  # the posting lists of its words are read when a word is first asked for
+        for (
+            query
+        ) in kind.warm:  # the posting lists of its words are read when a word is first asked for
             trivet.recall(query)
     for query in kind.queries:  # each for the first time, so that its vector has to be made
         began = time.perf_counter()
@@ -121,7 +133,10 @@ def _measure(stores: dict[int, Trivet], kind: Kind) -> dict[str, Any]:
             for stage, took in {"recall": answer.took_ms, **answer.stages_ms}.items():
                 times[words].setdefault(stage, []).append(took)
     one = statistics.median(bare)
-    medians = {words: {stage: statistics.median(of) for stage, of in stages.items()} for words, stages in times.items()}
+    medians = {
+        words: {stage: statistics.median(of) for stage, of in stages.items()}
+        for words, stages in times.items()
+    }
     shortest = medians[min(medians)]
     return {
         str(words): {
@@ -134,11 +149,15 @@ def _measure(stores: dict[int, Trivet], kind: Kind) -> dict[str, Any]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=int, default=500)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-speed")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "long_memories.json")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "long_memories.json"
+    )
     return parser.parse_args()
 
 

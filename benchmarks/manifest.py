@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 
 
 def manifest() -> dict[str, str]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return {
         "command": " ".join(["python", *sys.argv]),
         "commit": commit,

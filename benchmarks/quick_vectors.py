@@ -30,7 +30,9 @@ def quick_vectors() -> Iterator[None]:
 
 
 def _embed_documents(embedder: OnnxEmbedder, texts: Sequence[str]) -> Vector:
-    sums = np.stack([np.sum([_of_word(word.strip(".,;:")) for word in text.split()], axis=0) for text in texts])
+    sums = np.stack(
+        [np.sum([_of_word(word.strip(".,;:")) for word in text.split()], axis=0) for text in texts]
+    )
     return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True), np.float32)
 
 
@@ -45,5 +47,9 @@ def _of_word(word: str) -> Vector:
     known = _known().get(word)
     if known is not None:
         return known
-    drawn = np.random.default_rng(crc32(word.encode())).standard_normal(bundled().dimension).astype(np.float32)
+    drawn = (
+        np.random.default_rng(crc32(word.encode()))
+        .standard_normal(bundled().dimension)
+        .astype(np.float32)
+    )
     return np.asarray(drawn / np.linalg.norm(drawn))

@@ -33,7 +33,8 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = {"took_ms", "stages_ms", "updated_at"}
 SHOWN = 15
 LIMITS: dict[str, Any] = dict.fromkeys(
-    ("leg_time_limit_ms", "rerank_time_limit_ms", "expand_time_limit_ms", "busy_time_limit_ms"), 600_000
+    ("leg_time_limit_ms", "rerank_time_limit_ms", "expand_time_limit_ms", "busy_time_limit_ms"),
+    600_000,
 )
 
 Given = dict[str, Any]
@@ -52,7 +53,9 @@ def main() -> int:
             (given.folder / f"{name}.jsonl").write_text("\n".join(answers) + "\n", encoding="utf-8")
             print(f"{name}: {len(answers)} answers", flush=True)
         return 0
-    return 1 if sum(_compared(name, given.folder, given.anew, given.within) for name in STORES) else 0
+    return (
+        1 if sum(_compared(name, given.folder, given.anew, given.within) for name in STORES) else 0
+    )
 
 
 def _compared(name: str, folder: Path, anew: bool, within: float) -> int:
@@ -67,7 +70,11 @@ def _compared(name: str, folder: Path, anew: bool, within: float) -> int:
     found = {
         str(asked): lines
         for one, other, asked in zip_longest(before, after, _questions(name))
-        if (lines := list(_differences(json.loads(one or "null"), json.loads(other or "null"), within)))
+        if (
+            lines := list(
+                _differences(json.loads(one or "null"), json.loads(other or "null"), within)
+            )
+        )
     }
     print(f"{name}: {len(after)} answers, {len(found)} of them differ", flush=True)
     for asked, lines in list(found.items())[:SHOWN]:
@@ -86,12 +93,20 @@ def _make(name: str, path: Path) -> None:
     """Everything under ids and times of its own, so that another version stores the same."""
     with Trivet.open(path, background=False, secrets_keyring=False, **LIMITS) as trivet:
         given = list(STORES[name]())
-        ids = [str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {number}")) for number in range(len(given))]
+        ids = [
+            str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {number}")) for number in range(len(given))
+        ]
         late = max(0, len(given) - 12)  # the last ones stay without vectors
         for start, stop in ((0, late), (late, len(given))):
             batch = [
-                {"id": id, "created_at": f"2026-{1 + number % 9:02}-{1 + number % 27:02}T10:00:00Z", **one}
-                for number, (id, one) in enumerate(zip(ids[start:stop], given[start:stop], strict=True), start)
+                {
+                    "id": id,
+                    "created_at": f"2026-{1 + number % 9:02}-{1 + number % 27:02}T10:00:00Z",
+                    **one,
+                }
+                for number, (id, one) in enumerate(
+                    zip(ids[start:stop], given[start:stop], strict=True), start
+                )
             ]
             for at in range(0, len(batch), 100):
                 trivet.remember_many(batch[at : at + 100])
@@ -105,7 +120,11 @@ def _make(name: str, path: Path) -> None:
 
 def _notes() -> Iterator[Given]:
     for line in _lines(ROOT / "src" / "trivet" / "lab" / "house" / "memories.jsonl"):
-        yield {name: value for name, value in line.items() if name in ("content", "category", "tags", "importance")}
+        yield {
+            name: value
+            for name, value in line.items()
+            if name in ("content", "category", "tags", "importance")
+        }
 
 
 def _changes() -> Iterator[Given]:
@@ -125,7 +144,9 @@ def _sessions() -> Iterator[Given]:
     for number in range(60):
         parts = chance.sample(said, 12) + chance.sample(made, chance.randint(10, 70))
         chance.shuffle(parts)
-        text = "\n".join(f"{'user' if at % 2 else 'assistant'}: {part}" for at, part in enumerate(parts))
+        text = "\n".join(
+            f"{'user' if at % 2 else 'assistant'}: {part}" for at, part in enumerate(parts)
+        )
         title = " ".join(parts[0].split()[:5]) if number % 3 else None
         yield {"content": text, "title": title, "source": f"chat/{number // 4}.jsonl"}
         if number % 20 == 0:
@@ -137,7 +158,11 @@ def _mixed() -> Iterator[Given]:
     long = list(_sessions())
     short = _some(list(_notes()), 90) + _some(list(_changes()), 160)
     for number, one in enumerate(short):
-        extra: Given = {"scope": f"team/{number % 3}", "importance": (number % 10) / 10, "sensitive": number % 9 == 0}
+        extra: Given = {
+            "scope": f"team/{number % 3}",
+            "importance": (number % 10) / 10,
+            "sensitive": number % 9 == 0,
+        }
         yield {**one, **extra}
         if number % 10 == 0:
             yield {"content": f"{one['content'].upper()} ", "scope": extra["scope"]}
@@ -145,9 +170,18 @@ def _mixed() -> Iterator[Given]:
             yield {**long[number // 8], "scope": extra["scope"], "sensitive": number % 80 == 8}
         if number % 25 == 0:
             names = [other["content"].split(".")[0][:40] for other in short[number : number + 4]]
-            yield {"content": "\n".join(f"- [{name}](notes/{name}.md)" for name in names), "title": "Contents"}
-            yield {"content": f"see https://example.org/{number} and [this](x.md)\n" + one["content"] * 6}
-    for text in ("会議は毎週火曜日の午後三時に第二会議室で行われます。", "数据库的端口是五四三二，每天晚上备份。"):
+            yield {
+                "content": "\n".join(f"- [{name}](notes/{name}.md)" for name in names),
+                "title": "Contents",
+            }
+            yield {
+                "content": f"see https://example.org/{number} and [this](x.md)\n"
+                + one["content"] * 6
+            }
+    for text in (
+        "会議は毎週火曜日の午後三時に第二会議室で行われます。",
+        "数据库的端口是五四三二，每天晚上备份。",
+    ):
         yield {"content": text}
         yield {"content": text * 30, "title": text[:6]}
 
@@ -156,18 +190,27 @@ STORES = {"notes": _notes, "changes": _changes, "sessions": _sessions, "mixed": 
 
 
 def _questions(name: str) -> Iterator[Asked]:
-    plain = [line["text"] for line in _lines(ROOT / "src" / "trivet" / "lab" / "house" / "queries.jsonl")]
+    plain = [
+        line["text"] for line in _lines(ROOT / "src" / "trivet" / "lab" / "house" / "queries.jsonl")
+    ]
     changed = _lines(ROOT / "training" / "changes" / "e.jsonl")
     asked = [line["question"] for line in _some(changed, 250)]
     past = [line["past_question"] for line in _some(changed, 250) if line["past_question"]]
     paired = [
-        query for line in _some(_lines(ROOT / "training" / "pairs" / "f.jsonl"), 150) for query in line["answered"]
+        query
+        for line in _some(_lines(ROOT / "training" / "pairs" / "f.jsonl"), 150)
+        for query in line["answered"]
     ]
     stored = [one["content"] for one in STORES[name]()]
     chance = random.Random(name)
     phrases = [f'"{_piece(chance, stored)}"' for _ in range(12)]
     literal = [_piece(chance, stored, 6) for _ in range(12)]
-    times = ["what happened last week", "what did we decide in March 2026", "notes since 2026-05-01", "yesterday"]
+    times = [
+        "what happened last week",
+        "what did we decide in March 2026",
+        "notes since 2026-05-01",
+        "yesterday",
+    ]
     own = {"notes": plain[::3], "changes": [*asked[::3], *past[::6], *paired[::6]]}
     questions = own.get(name) or [*plain[::9], *asked[::8], *past[::14], *paired[::10]]
     variants = _variants()
@@ -239,11 +282,17 @@ def _differences(before: Any, after: Any, within: float, where: str = "") -> Ite
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("act", choices=("record", "compare"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--anew", action="store_true", help="store everything again with this version")
-    parser.add_argument("--within", type=float, default=0.0, help="numbers may differ by less than this")
+    parser.add_argument(
+        "--anew", action="store_true", help="store everything again with this version"
+    )
+    parser.add_argument(
+        "--within", type=float, default=0.0, help="numbers may differ by less than this"
+    )
     return parser.parse_args()
 
 

@@ -36,9 +36,13 @@ class Client:
         return body
 
 
-def load_from_another_process(address: str, keys: list[str], clients: int, seconds: float) -> dict[str, Any]:
+def load_from_another_process(
+    address: str, keys: list[str], clients: int, seconds: float
+) -> dict[str, Any]:
     arguments = [sys.executable, __file__, address, str(clients), str(seconds)]
-    answer = subprocess.run(arguments, input="\n".join(keys), capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        arguments, input="\n".join(keys), capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(answer.stdout)
     return found
 
@@ -71,9 +75,15 @@ class _Load:
 
     def _request(self, kind: str, key: str, chance: random.Random) -> bytes:
         if kind == "recall":
-            path, value = "/v1/recall", {"query": f"{chance.choice(self._queries)} {chance.randrange(10**6)}"}
+            path, value = (
+                "/v1/recall",
+                {"query": f"{chance.choice(self._queries)} {chance.randrange(10**6)}"},
+            )
         else:
-            path, value = "/v1/memories", {"content": f"{chance.choice(self._texts)} {chance.randrange(10**9)}"}
+            path, value = (
+                "/v1/memories",
+                {"content": f"{chance.choice(self._texts)} {chance.randrange(10**9)}"},
+            )
         body = json.dumps(value).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nAuthorization: Bearer {key}\r\n"
@@ -85,7 +95,11 @@ class _Load:
 async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
     status = int(head[9:12])
-    length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    length = next(
+        int(line[15:])
+        for line in head.lower().split(b"\r\n")
+        if line.startswith(b"content-length:")
+    )
     return status, await reader.readexactly(length)
 
 
@@ -107,7 +121,11 @@ def main() -> None:
     for kind, times in load.times.items():
         ordered = sorted(times)
         p95 = round(ordered[int(len(ordered) * 0.95)], 1)
-        figures[f"{kind} ms"] = {"p50": round(statistics.median(ordered), 1), "p95": p95, "most": round(ordered[-1], 1)}
+        figures[f"{kind} ms"] = {
+            "p50": round(statistics.median(ordered), 1),
+            "p95": p95,
+            "most": round(ordered[-1], 1),
+        }
     print(json.dumps(figures))
 
 

@@ -79,9 +79,15 @@ def _one_client(path: str, embedded: Path) -> Figures:
         _served(path, {}) as (address, _),
     ):
         client = Client(address, _key(same))
-        asked = {"embedded, SQLite": file.recall, "embedded, same store": same.recall, "http": client.recall}
+        asked = {
+            "embedded, SQLite": file.recall,
+            "embedded, same store": same.recall,
+            "http": client.recall,
+        }
         for name, recall in asked.items():
-            for query in queries(QUERIES):  # posting lists are read when a word is first asked for, and then kept
+            for query in queries(
+                QUERIES
+            ):  # posting lists are read when a word is first asked for, and then kept
                 recall(query)
             print("  warm:", name, flush=True)
         for number, query in enumerate(queries(QUERIES)):
@@ -102,7 +108,9 @@ def _load(tenants: str, seconds: float, workers: int) -> Figures:
     before = _bare_embedding()
     memory: list[int] = []
     with _served(tenants, {}, workers) as (address, server), _sampled(server, memory):
-        for key in keys * (WARM if workers > 1 else 1):  # every tenant is open and its indexes are loaded
+        for key in keys * (
+            WARM if workers > 1 else 1
+        ):  # every tenant is open and its indexes are loaded
             Client(address, key).recall("what is there")
         done = load_from_another_process(address, keys, CLIENTS, seconds)
     after = _bare_embedding()
@@ -195,10 +203,25 @@ def _key(trivet: Trivet) -> str:
 
 
 @contextmanager
-def _served(path: str, more: Mapping[str, str], workers: int = 1) -> Iterator[tuple[str, psutil.Process]]:
-    command = [sys.executable, "-m", "trivet.cli", "--path", path, "serve", "--port", "0", "--workers", str(workers)]
+def _served(
+    path: str, more: Mapping[str, str], workers: int = 1
+) -> Iterator[tuple[str, psutil.Process]]:
+    command = [
+        sys.executable,
+        "-m",
+        "trivet.cli",
+        "--path",
+        path,
+        "serve",
+        "--port",
+        "0",
+        "--workers",
+        str(workers),
+    ]
     with Path(os.devnull).open("w") as nothing:
-        process = Popen(command, stdout=PIPE, stderr=nothing, env={**os.environ, **LIMITS, **more}, text=True)
+        process = Popen(
+            command, stdout=PIPE, stderr=nothing, env={**os.environ, **LIMITS, **more}, text=True
+        )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -235,18 +258,25 @@ def _milliseconds(function: Callable[[], object]) -> float:
 
 def _spread(times: list[float]) -> dict[str, float]:
     ordered = sorted(times)
-    return {"p50": round(statistics.median(ordered), 2), "p95": round(ordered[int(len(ordered) * 0.95)], 2)}
+    return {
+        "p50": round(statistics.median(ordered), 2),
+        "p95": round(ordered[int(len(ordered) * 0.95)], 2),
+    }
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--tenant-store", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--postgres", action="store_true")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="by how many processes it is served")
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1, 2], help="by how many processes it is served"
+    )
     return parser.parse_args()
 
 

@@ -67,7 +67,9 @@ def main() -> None:
     options = _options()
     options.work.mkdir(parents=True, exist_ok=True)
     result: Figures = {
-        "manifest": manifest(f"speed.py --sizes {' '.join(map(str, options.sizes))}", queries=QUERIES),
+        "manifest": manifest(
+            f"speed.py --sizes {' '.join(map(str, options.sizes))}", queries=QUERIES
+        ),
         "sizes": {},
     }
     for size in options.sizes:
@@ -90,7 +92,10 @@ def main() -> None:
 def _measure_size(path: Path) -> Figures:
     """In a process of its own, so that its memory is its own too."""
     answer = subprocess.run(
-        [sys.executable, __file__, "--measure", str(path)], capture_output=True, text=True, check=True
+        [sys.executable, __file__, "--measure", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     figures: Figures = json.loads(answer.stdout)
     return figures
@@ -105,11 +110,15 @@ def measure(path: Path) -> Figures:
     with Trivet.open(path, background=False) as trivet:
         trivet.recall("load the model and the indexes")
         for query in asked:  # posting lists are read when a word is first asked for, and then kept
-            times.setdefault("recall, words new to the process", []).append(trivet.recall(query).took_ms)
+            times.setdefault("recall, words new to the process", []).append(
+                trivet.recall(query).took_ms
+            )
         for number, query in enumerate(asked):
             # As long as the query recalled next, and another one, so that neither finds the other's work done.
             other = f"{query} {number + 500}"
-            times["embedding"].append(_milliseconds(lambda other=other: embedder.embed_query(other)))  # type: ignore[misc]
+            times["embedding"].append(
+                _milliseconds(lambda other=other: embedder.embed_query(other))
+            )  # type: ignore[misc]
             answer = trivet.recall(f"{query} {number}")
             times.setdefault("recall", []).append(answer.took_ms)
             # Other words, whose lists the recall before has not just read.
@@ -163,7 +172,9 @@ def _processor_time(trivet: Trivet, asked: Sequence[str]) -> float:
 def _named_walks(trivet: Trivet) -> list[float]:
     """Only recalls in which the graph had something to walk from count; the others take a lookup."""
     asked = named_queries(QUERIES, sum(trivet.stats().memories.values()))
-    legs = [leg for query in asked for leg in trivet.recall(query).health.legs if leg.leg == "graph"]
+    legs = [
+        leg for query in asked for leg in trivet.recall(query).health.legs if leg.leg == "graph"
+    ]
     return [leg.took_ms for leg in legs if leg.candidates]
 
 
@@ -187,7 +198,9 @@ def _rerankers() -> Figures:
     embedder = load("bundled")
     assert embedder is not None
     words = SENTENCE.split()
-    texts = [" ".join(words[(number + at) % len(words)] for at in range(54)) for number in range(PAIRS)]
+    texts = [
+        " ".join(words[(number + at) % len(words)] for at in range(54)) for number in range(PAIRS)
+    ]
     query = "which port does the staging database of the harbour listen on"
     figures: Figures = {}
     for name in PRESETS:
@@ -195,7 +208,9 @@ def _rerankers() -> Figures:
         reranker.score(query, texts, float("inf"))
         bare, read = [], []
         for number in range(RERANKED):
-            bare.append(_milliseconds(lambda number=number: embedder.embed_query(f"{query} {number}")))  # type: ignore[misc]
+            bare.append(
+                _milliseconds(lambda number=number: embedder.embed_query(f"{query} {number}"))
+            )  # type: ignore[misc]
             read.append(_milliseconds(lambda: reranker.score(query, texts, float("inf"))))  # noqa: B023
         figures[name] = _summary(read, statistics.median(bare))
     return figures
@@ -243,7 +258,16 @@ def _cold(path: Path) -> Figures:
     commands = {
         "bare": [sys.executable, "-c", BARE.format(folder=str(WEIGHTS / "embedder"), query=query)],
         "embedding alone": [sys.executable, "-c", OURS.format(query=query)],
-        "recall": [sys.executable, "-m", "trivet.cli", "--path", str(path), "recall", query, "--json"],
+        "recall": [
+            sys.executable,
+            "-m",
+            "trivet.cli",
+            "--path",
+            str(path),
+            "recall",
+            query,
+            "--json",
+        ],
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(COLD_RUNS):
@@ -272,14 +296,20 @@ def _build(path: Path, size: int, quick: bool) -> None:
         for start in range(have, size, 1000):
             trivet.remember_many({"content": text} for text in texts[start : start + 1000])
             trivet.drain()
-            print(f"\r  building {path.name}: {min(start + 1000, size):,} of {size:,}", end="", file=sys.stderr)
+            print(
+                f"\r  building {path.name}: {min(start + 1000, size):,} of {size:,}",
+                end="",
+                file=sys.stderr,
+            )
         trivet.drain()
 
 
 def _index_file(path: Path) -> Figures:
     """Written anew, in a process of its own, which says how much memory it took at most."""
     command = [sys.executable, __file__, "--write-index", str(path)]
-    figures: Figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    figures: Figures = json.loads(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
     return figures
 
 
@@ -306,7 +336,11 @@ def _summary(values: Sequence[float], bare: float) -> Figures:
 
 def _show(figures: Figures) -> None:
     for name, values in figures.items():
-        text = "  ".join(f"{key} {value}" for key, value in values.items()) if isinstance(values, dict) else values
+        text = (
+            "  ".join(f"{key} {value}" for key, value in values.items())
+            if isinstance(values, dict)
+            else values
+        )
         print(f"  {name:32} {text}")
 
 
@@ -317,7 +351,9 @@ def _milliseconds(action: Callable[[], object]) -> float:
 
 
 def manifest(command: str, **more: Any) -> Figures:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
     packages = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec")
     return {
         "command": f"python benchmarks/{command}",
@@ -331,11 +367,17 @@ def manifest(command: str, **more: Any) -> Figures:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-speed")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "speed.json")
-    parser.add_argument("--quick", action="store_true", help="without the model, for stores too large to embed")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "speed.json"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="without the model, for stores too large to embed"
+    )
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--write-index", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -23,9 +23,13 @@ AT_ONCE = 1_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", type=int, default=16_000)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "storing.json")
+    parser.add_argument(
+        "--output", type=Path, default=Path(__file__).parent / "results" / "storing.json"
+    )
     options = parser.parse_args()
     texts = list(memories(options.size))
     rates: dict[str, int] = {}

@@ -62,15 +62,21 @@ main()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("first", "latency", "idle", "many"))
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--vectors", action="store_true", help="with vectors beside the bundles")
     parser.add_argument("--writes", type=int, default=200)
     parser.add_argument("--laptops", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--a-minute", type=float, default=6, help="how often each of many laptops writes")
-    parser.add_argument("--folder", type=Path, help="where a server's store is made once and found again")
+    parser.add_argument(
+        "--a-minute", type=float, default=6, help="how often each of many laptops writes"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where a server's store is made once and found again"
+    )
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
@@ -97,7 +103,14 @@ class Server:
         environment = {**os.environ, **LIMITS, "TRIVET_EMBEDDER": "none", "TRIVET_CHANGES": "off",
                        "COUNTED_STATEMENTS": str(self._counted)}  # fmt: skip
         log = (folder / "server.log").open("ab")
-        words = [sys.executable, "-c", SERVE, str(store), str(self.port), str(Path(__file__).parents[1])]
+        words = [
+            sys.executable,
+            "-c",
+            SERVE,
+            str(store),
+            str(self.port),
+            str(Path(__file__).parents[1]),
+        ]
         self.process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
         while not self._answers():
             if self.process.poll() is not None:
@@ -220,7 +233,9 @@ def run_laptop(path: Path, embedder: str, kill_after: float | None) -> dict[str,
     process = subprocess.Popen([sys.executable, "-c", code, str(path), embedder])
     most = 0
     while process.poll() is None:
-        most = max(most, largest_mb(process.pid) if Path(f"/proc/{process.pid}/status").exists() else 0)
+        most = max(
+            most, largest_mb(process.pid) if Path(f"/proc/{process.pid}/status").exists() else 0
+        )
         if kill_after is not None and time.perf_counter() - began > kill_after:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -238,18 +253,25 @@ def renewed_key(store: Path) -> str:
 def fill(store: Path, count: int) -> None:
     """A server with so many memories of one user, embedded; the vectors are random, since only their size matters."""
     chance = random.Random(1)
-    caller = Caller(tenant="default", user="bo", role="writer", key="k", rights=frozenset(RIGHTS["writer"]))
+    caller = Caller(
+        tenant="default", user="bo", role="writer", key="k", rights=frozenset(RIGHTS["writer"])
+    )
     with Trivet.open(store, embedder="none", **USUAL) as opened:
         opened.engine.store.accounts.add_user("bo", "writer")
         memory = opened.acting_as(caller)
         for start in range(0, count, AT_ONCE):
-            memory.remember_many([{"content": text(chance, start + place)} for place in range(AT_ONCE)])
+            memory.remember_many(
+                [{"content": text(chance, start + place)} for place in range(AT_ONCE)]
+            )
         model = opened.engine.store.vectors.adopt(MODEL, MODEL, DIMENSION)
         numbers = np.random.default_rng(1)
         while jobs := opened.engine.store.jobs.lease(model, AT_ONCE, 600):
             vectors = numbers.normal(size=(len(jobs), 1, DIMENSION)).astype(np.float32)
             vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
-            done = [(job, [Passage(0, 0, len(job.content))], vector) for job, vector in zip(jobs, vectors, strict=True)]
+            done = [
+                (job, [Passage(0, 0, len(job.content))], vector)
+                for job, vector in zip(jobs, vectors, strict=True)
+            ]
             opened.engine.store.jobs.finish(done)
 
 
@@ -286,7 +308,9 @@ def latency(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any
     """From the return of `remember` on one laptop until the other finds it."""
     key = keys_for(folder / "server.db", ["ana"])["ana"]
     with serving(folder / "server.db", folder) as server:
-        one, other = (Watched(joined(folder / f"{name}.db", server, key)) for name in ("one", "other"))
+        one, other = (
+            Watched(joined(folder / f"{name}.db", server, key)) for name in ("one", "other")
+        )
         took = []
         for number in range(given.writes):
             other.wait_for(number + 1)
@@ -351,7 +375,10 @@ def many(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     keys = keys_for(folder / "server.db", users)
     with serving(folder / "server.db", folder) as server:
         pairs = [
-            tuple(Watched(joined(folder / f"{user}{name}.db", server, keys[user])) for name in ("a", "b"))
+            tuple(
+                Watched(joined(folder / f"{user}{name}.db", server, keys[user]))
+                for name in ("a", "b")
+            )
             for user in users
         ]
         took: list[float] = []
@@ -359,7 +386,9 @@ def many(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         until = time.perf_counter() + given.seconds
         worked = processor_seconds(server.process.pid)
         writers = [
-            threading.Thread(target=_write_until, args=(until, number, *pair, 60 / given.a_minute, took, late))
+            threading.Thread(
+                target=_write_until, args=(until, number, *pair, 60 / given.a_minute, took, late)
+            )
             for number, pair in enumerate(pairs)
         ]
         for thread in writers:
@@ -385,7 +414,13 @@ def many(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 
 
 def _write_until(
-    until: float, number: int, one: Watched, other: Watched, pause: float, took: list[float], late: list[str]
+    until: float,
+    number: int,
+    one: Watched,
+    other: Watched,
+    pause: float,
+    took: list[float],
+    late: list[str],
 ) -> None:
     chance, count = random.Random(number), 0
     time.sleep(chance.uniform(0, pause))

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from importlib import resources
 from itertools import pairwise
 
-_SYLLABLES = (
-    "ba ke li mo nu ra si to ve za dor fen gul hal jin kor lum mer nor pel qua ris sol tam ul vor wen yar".split()
-)
+_SYLLABLES = "ba ke li mo nu ra si to ve za dor fen gul hal jin kor lum mer nor pel qua ris sol tam ul vor wen yar".split()
 
 
 def memories(count: int, seed: int = 7) -> Iterator[str]:
@@ -71,12 +69,19 @@ def long_memories(count: int, words: int, seed: int = 17) -> Iterator[str]:
 def words_of_sentences() -> list[str]:
     starts, follows = _chain()
     return sorted(
-        {word.strip(".,;:") for word in (*starts, *follows, *(one for some in follows.values() for one in some))}
+        {
+            word.strip(".,;:")
+            for word in (*starts, *follows, *(one for some in follows.values() for one in some))
+        }
     )
 
 
 def _chain() -> tuple[list[str], dict[str, list[str]]]:
-    text = resources.files("trivet.lab").joinpath("house", "memories.jsonl").read_text(encoding="utf-8")
+    text = (
+        resources.files("trivet.lab")
+        .joinpath("house", "memories.jsonl")
+        .read_text(encoding="utf-8")
+    )
     starts: list[str] = []
     follows: dict[str, list[str]] = defaultdict(list)
     for line in text.splitlines():
@@ -99,4 +104,6 @@ def _particulars(chance: random.Random) -> str:
     host = "".join(chance.choice(_SYLLABLES) for _ in range(2))
     ticket = f"{chance.choice(('HB', 'QL', 'AT', 'OPS'))}-{chance.randint(100, 9999)}"
     version = f"{chance.randint(1, 9)}.{chance.randint(0, 30)}"
-    return f"{name} wrote it down in {ticket} for {host}-{chance.randint(1, 40)}, version {version}."
+    return (
+        f"{name} wrote it down in {ticket} for {host}-{chance.randint(1, 40)}, version {version}."
+    )

@@ -84,10 +84,21 @@ def main() -> None:
     given = _options()
     given.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.work) as work:
-        figures = {store.name: _in_turns(given, store, Path(work) / store.stem) for store in given.stores}
-    before = subprocess.run(["git", "rev-parse", "HEAD"], cwd=given.before, capture_output=True, text=True)
-    told = {**manifest(), "before": before.stdout.strip(), "queries": given.queries, "rerank": given.rerank}
-    given.output.write_text(json.dumps({"manifest": told, "stores": figures}, indent=1) + "\n", encoding="utf-8")
+        figures = {
+            store.name: _in_turns(given, store, Path(work) / store.stem) for store in given.stores
+        }
+    before = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=given.before, capture_output=True, text=True
+    )
+    told = {
+        **manifest(),
+        "before": before.stdout.strip(),
+        "queries": given.queries,
+        "rerank": given.rerank,
+    }
+    given.output.write_text(
+        json.dumps({"manifest": told, "stores": figures}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def _in_turns(given: argparse.Namespace, store: Path, work: Path) -> dict[str, Any]:
@@ -113,7 +124,8 @@ def _in_turns(given: argparse.Namespace, store: Path, work: Path) -> dict[str, A
         "processor ms": _compared([one[1] for one in before], [one[1] for one in after]),
         **{
             f"stage {stage}": _compared(
-                [one[2].get(stage, 0.0) for one in before], [one[2].get(stage, 0.0) for one in after]
+                [one[2].get(stage, 0.0) for one in before],
+                [one[2].get(stage, 0.0) for one in after],
             )
             for stage in before[0][2]
         },
@@ -126,8 +138,14 @@ def _in_turns(given: argparse.Namespace, store: Path, work: Path) -> dict[str, A
 def _compared(before: Sequence[float], after: Sequence[float]) -> dict[str, float]:
     ratios = [late / early for early, late in zip(before, after, strict=True) if early]
     return {
-        **{f"p50 {name}": round(statistics.median(values), 2) for name, values in _named(before, after)},
-        **{f"p95 {name}": round(sorted(values)[int(0.95 * len(values))], 2) for name, values in _named(before, after)},
+        **{
+            f"p50 {name}": round(statistics.median(values), 2)
+            for name, values in _named(before, after)
+        },
+        **{
+            f"p95 {name}": round(sorted(values)[int(0.95 * len(values))], 2)
+            for name, values in _named(before, after)
+        },
         "median of after / before": round(statistics.median(ratios), 3) if ratios else 1.0,
     }
 
@@ -137,8 +155,12 @@ def _named(before: Sequence[float], after: Sequence[float]) -> list[tuple[str, S
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("before", type=Path, help="a checkout of the version before; this one is the version after")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "before", type=Path, help="a checkout of the version before; this one is the version after"
+    )
     parser.add_argument("--stores", type=Path, nargs="+", required=True)
     parser.add_argument("--queries", type=int, default=QUERIES)
     parser.add_argument("--rerank", default="off")

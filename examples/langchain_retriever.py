@@ -19,7 +19,9 @@ from langchain_core.runnables import RunnablePassthrough
 from trivet import Trivet
 from trivet.adapters.langchain import TrivetRetriever
 
-PROMPT = ChatPromptTemplate.from_template("Answer from these notes:\n{notes}\n\nQuestion: {question}")
+PROMPT = ChatPromptTemplate.from_template(
+    "Answer from these notes:\n{notes}\n\nQuestion: {question}"
+)
 
 
 def as_notes(documents: list[Document]) -> str:
@@ -36,7 +38,12 @@ def main() -> None:
         memory.remember("Deploys happen on Thursdays.")
         retriever = TrivetRetriever(memory=memory, options={"limit": 3})
         model = GenericFakeChatModel(messages=iter([AIMessage("Staging listens on port 6543.")]))
-        chain = {"notes": retriever | as_notes, "question": RunnablePassthrough()} | PROMPT | model | StrOutputParser()
+        chain = (
+            {"notes": retriever | as_notes, "question": RunnablePassthrough()}
+            | PROMPT
+            | model
+            | StrOutputParser()
+        )
         print(chain.invoke("Which port has staging?"))
 
 

@@ -40,8 +40,14 @@ def main() -> None:
     builder.add_edge(START, "answer")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "memory.db"
-        for said in ("The staging database listens on port 6543.", "I prefer green tea.", "Which port has staging?"):
-            with Trivet.open(file) as memory:  # a new conversation each time, perhaps in another process
+        for said in (
+            "The staging database listens on port 6543.",
+            "I prefer green tea.",
+            "Which port has staging?",
+        ):
+            with Trivet.open(
+                file
+            ) as memory:  # a new conversation each time, perhaps in another process
                 graph = builder.compile(store=TrivetStore(memory))
                 print(f"{said} -> {graph.invoke({'said': said, 'answer': ''})['answer']}")
 

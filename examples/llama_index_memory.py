@@ -24,8 +24,12 @@ def main() -> None:
         trivet.remember("The staging database listens on port 6543.", tags=["staging"])
         trivet.remember("Deploys happen on Thursdays.")
         for found in TrivetRetriever(trivet, limit=3).retrieve(QUESTION):
-            print(f"{found.score:.2f} {found.node.text}  because of {found.node.metadata['why']['matched_words']}")
-        memory = Memory.from_defaults(session_id="ana", memory_blocks=[TrivetMemoryBlock(trivet=trivet)])
+            print(
+                f"{found.score:.2f} {found.node.text}  because of {found.node.metadata['why']['matched_words']}"
+            )
+        memory = Memory.from_defaults(
+            session_id="ana", memory_blocks=[TrivetMemoryBlock(trivet=trivet)]
+        )
         print(SimpleChatEngine.from_defaults(llm=MockLLM(), memory=memory).chat(QUESTION))
 
 

@@ -18,7 +18,13 @@ from trivet.adapters.openai_agents import TrivetSession, memory_tools
 
 # What the model says in each turn: it calls a tool, sees the result, and answers.
 MONDAY = [
-    [function_call("memory_store", {"content": "The staging database listens on port 6543."}, call_id="call_1")],
+    [
+        function_call(
+            "memory_store",
+            {"content": "The staging database listens on port 6543."},
+            call_id="call_1",
+        )
+    ],
     [assistant_message("I will remember that.")],
 ]
 TUESDAY = [
@@ -31,7 +37,9 @@ async def talk(file: Path, said: str, script: list[list[object]]) -> None:
     with Trivet.open(file) as memory:  # a new process each time, perhaps
         agent = Agent(name="Assistant", model=ScriptedModel(script), tools=memory_tools(memory))
         session = TrivetSession("ana", memory)
-        result = await Runner.run(agent, said, session=session, run_config=RunConfig(tracing_disabled=True))
+        result = await Runner.run(
+            agent, said, session=session, run_config=RunConfig(tracing_disabled=True)
+        )
         print(f"{said} -> {result.final_output}")
         print(f"  the conversation has {len(await session.get_items())} items")
 

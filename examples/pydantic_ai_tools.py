@@ -9,7 +9,15 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai import (
+    Agent,
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from trivet import Trivet
@@ -31,7 +39,9 @@ def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for said in ("The staging database listens on port 6543.", "Which port has staging?"):
-            with Trivet.open(Path(folder) / "memory.db") as memory:  # a new process each time, perhaps
+            with Trivet.open(
+                Path(folder) / "memory.db"
+            ) as memory:  # a new process each time, perhaps
                 agent = Agent(FunctionModel(scripted), toolsets=[memory_toolset(memory)])
                 print(f"{said}\n{agent.run_sync(said).output}\n")
 

@@ -28,10 +28,16 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                _send(self, "application/json", json.dumps({"data": [], "models": [], "object": "list"}))
+                _send(
+                    self,
+                    "application/json",
+                    json.dumps({"data": [], "models": [], "object": "list"}),
+                )
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+                body = json.loads(
+                    self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}"
+                )
                 provider.requests.append((self.path, body))
                 _send(self, *provider.answer(self.path, body))
 
@@ -65,7 +71,9 @@ class Provider:
 
     def _offered(self, body: dict[str, Any]) -> dict[str, Any] | None:
         """The tool as the agent's program offers it: its name there, and the namespace it stands in, if any."""
-        return next((tool for tool in tools_in(body) if str(tool["name"]).endswith(self.tool)), None)
+        return next(
+            (tool for tool in tools_in(body) if str(tool["name"]).endswith(self.tool)), None
+        )
 
     def _was_called(self, body: dict[str, Any]) -> bool:
         return bool(results_in(body))
@@ -85,10 +93,14 @@ def tools_in(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 def results_in(body: dict[str, Any]) -> list[Any]:
     """The results of tools that a request hands to the model."""
-    found: list[Any] = [item for item in _items(body.get("input")) if item.get("type") == "function_call_output"]
+    found: list[Any] = [
+        item for item in _items(body.get("input")) if item.get("type") == "function_call_output"
+    ]
     found += [item for item in _items(body.get("messages")) if item.get("role") == "tool"]
     for message in _items(body.get("messages")):
-        found += [part for part in _items(message.get("content")) if part.get("type") == "tool_result"]
+        found += [
+            part for part in _items(message.get("content")) if part.get("type") == "tool_result"
+        ]
     for content in _items(body.get("contents")):
         found += [part for part in _items(content.get("parts")) if "functionResponse" in part]
     return found
@@ -118,7 +130,11 @@ def _messages(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> Events:
 
 def _message(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> dict[str, Any]:
     text = {"type": "text", "text": DONE}
-    block = {"type": "tool_use", "id": "toolu_1", "name": tool["name"], "input": arguments} if tool else text
+    block = (
+        {"type": "tool_use", "id": "toolu_1", "name": tool["name"], "input": arguments}
+        if tool
+        else text
+    )
     return {
         "id": "msg_1",
         "type": "message",
@@ -133,7 +149,13 @@ def _message(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> dict[str
 
 def _responses(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> Events:
     """OpenAI Responses, streamed."""
-    response = {"id": "resp_1", "object": "response", "model": MODEL, "status": "in_progress", "output": []}
+    response = {
+        "id": "resp_1",
+        "object": "response",
+        "model": MODEL,
+        "status": "in_progress",
+        "output": [],
+    }
     item: dict[str, Any] = {
         "type": "message",
         "id": "item_1",
@@ -148,7 +170,10 @@ def _responses(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> Events
     yield "response.created", {"response": response}
     yield "response.output_item.added", {"output_index": 0, "item": item}
     yield "response.output_item.done", {"output_index": 0, "item": item}
-    yield "response.completed", {"response": {**response, "status": "completed", "output": [item], "usage": usage}}
+    yield (
+        "response.completed",
+        {"response": {**response, "status": "completed", "output": [item], "usage": usage}},
+    )
 
 
 def _chat(tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool) -> tuple[str, str]:
@@ -166,13 +191,23 @@ def _chat(tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool) 
     about = {"id": "chat_1", "created": 1, "model": MODEL, "usage": usage}
     if not stream:
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        return "application/json", json.dumps({**about, "object": "chat.completion", "choices": [choice]})
-    chunks = [{"index": 0, "delta": message, "finish_reason": None}, {"index": 0, "delta": {}, "finish_reason": reason}]
-    rows = [json.dumps({**about, "object": "chat.completion.chunk", "choices": [chunk]}) for chunk in chunks]
+        return "application/json", json.dumps(
+            {**about, "object": "chat.completion", "choices": [choice]}
+        )
+    chunks = [
+        {"index": 0, "delta": message, "finish_reason": None},
+        {"index": 0, "delta": {}, "finish_reason": reason},
+    ]
+    rows = [
+        json.dumps({**about, "object": "chat.completion.chunk", "choices": [chunk]})
+        for chunk in chunks
+    ]
     return "text/event-stream", "".join(f"data: {row}\n\n" for row in (*rows, "[DONE]"))
 
 
-def _gemini(tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool) -> tuple[str, str]:
+def _gemini(
+    tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool
+) -> tuple[str, str]:
     """Gemini generateContent."""
     part = {"functionCall": {"name": tool["name"], "args": arguments}} if tool else {"text": DONE}
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
@@ -182,7 +217,9 @@ def _gemini(tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool
 
 
 def _typed(events: Events) -> str:
-    return "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n" for kind, data in events)
+    return "".join(
+        f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n" for kind, data in events
+    )
 
 
 def _send(handler: BaseHTTPRequestHandler, kind: str, body: str) -> None:

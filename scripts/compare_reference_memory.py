@@ -40,8 +40,13 @@ def calls(count: int, seed: int) -> Iterator[Call]:
         return draw.sample(of, draw.randint(0, min(most, len(of))))
 
     def relations() -> list[dict[str, str]]:
-        drawn = {(draw.choice(NAMES), draw.choice(RELATIONS), draw.choice(NAMES)) for _ in range(draw.randint(0, 3))}
-        return [{"from": start, "relationType": kind, "to": to} for start, kind, to in sorted(drawn)]
+        drawn = {
+            (draw.choice(NAMES), draw.choice(RELATIONS), draw.choice(NAMES))
+            for _ in range(draw.randint(0, 3))
+        }
+        return [
+            {"from": start, "relationType": kind, "to": to} for start, kind, to in sorted(drawn)
+        ]
 
     def entity(name: str) -> dict[str, Any]:
         return {"name": name, "entityType": draw.choice(KINDS), "observations": some(TEXTS)}
@@ -84,7 +89,9 @@ async def client(command: list[str], folder: Path) -> AsyncIterator[ClientSessio
 
 async def asked(session: ClientSession, call: Call) -> dict[str, Any]:
     answer = await session.call_tool(*call)
-    return answer.model_dump(include={"content", "structured_content", "is_error"}, exclude_none=True)
+    return answer.model_dump(
+        include={"content", "structured_content", "is_error"}, exclude_none=True
+    )
 
 
 async def listed(session: ClientSession) -> dict[str, Any]:
@@ -97,7 +104,10 @@ async def compare(theirs: list[str], ours: list[str], count: int, seed: int) -> 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "theirs").mkdir()
         (Path(folder) / "ours").mkdir()
-        async with client(theirs, Path(folder) / "theirs") as one, client(ours, Path(folder) / "ours") as other:
+        async with (
+            client(theirs, Path(folder) / "theirs") as one,
+            client(ours, Path(folder) / "ours") as other,
+        ):
             return await differences(one, other, count, seed)
 
 
@@ -119,7 +129,9 @@ async def differences(one: ClientSession, other: ClientSession, count: int, seed
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("theirs", nargs="+", help="how to start the reference server")
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

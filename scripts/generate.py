@@ -39,20 +39,29 @@ def files() -> dict[Path, str]:
 def _routes() -> str:
     rows = ["| address | right | what it does |", "|---|---|---|"]
     for verb in VERBS.values():
-        rows += [f"| `{route.method} {route.path}` | {verb.needs} | {verb.summary} |" for route in verb.routes]
+        rows += [
+            f"| `{route.method} {route.path}` | {verb.needs} | {verb.summary} |"
+            for route in verb.routes
+        ]
     return _lines(rows)
 
 
 def _tools() -> str:
     rows = ["| tool | verb | what it does |", "|---|---|---|"]
-    rows += [f"| `{verb.tool.name}` | {verb.name} | {verb.summary} |" for verb in VERBS.values() if verb.tool]
+    rows += [
+        f"| `{verb.tool.name}` | {verb.name} | {verb.summary} |"
+        for verb in VERBS.values()
+        if verb.tool
+    ]
     return _lines(rows)
 
 
 def _verbs() -> str:
     rows = ["| verb | right | on the server | what it does |", "|---|---|---|---|"]
     for verb in VERBS.values():
-        rows.append(f"| `{verb.name}` | {verb.needs} | {'yes' if verb.routes else 'no'} | {verb.summary} |")
+        rows.append(
+            f"| `{verb.name}` | {verb.needs} | {'yes' if verb.routes else 'no'} | {verb.summary} |"
+        )
     return _lines(rows)
 
 
@@ -67,11 +76,20 @@ def _hit() -> str:
 def _countings() -> str:
     arms = json.loads((DOCS / "results" / "countings.json").read_text(encoding="utf-8"))
     measures = list(dict.fromkeys(row["measure"] for arm in arms for row in arm["rows"]))
-    rows = [f"| dataset | found | questions | {' | '.join(measures)} |", f"|---|---|---|{'---|' * len(measures)}"]
+    rows = [
+        f"| dataset | found | questions | {' | '.join(measures)} |",
+        f"|---|---|---|{'---|' * len(measures)}",
+    ]
     for arm in arms:
-        values = {(row["found"], row["questions"], row["measure"]): row["value"] for row in arm["rows"]}
-        for found, questions in dict.fromkeys((row["found"], row["questions"]) for row in arm["rows"]):
-            cells = " | ".join(f"{values[found, questions, measure]:.3f}".lstrip("0") for measure in measures)
+        values = {
+            (row["found"], row["questions"], row["measure"]): row["value"] for row in arm["rows"]
+        }
+        for found, questions in dict.fromkeys(
+            (row["found"], row["questions"]) for row in arm["rows"]
+        ):
+            cells = " | ".join(
+                f"{values[found, questions, measure]:.3f}".lstrip("0") for measure in measures
+            )
             rows.append(f"| {arm['dataset']} | {found} | {questions} | {cells} |")
     return _lines(rows)
 
@@ -95,7 +113,9 @@ _OF_A_MEMORY = {
 def _why() -> str:
     rows = ["| field | what it is | agents have it |", "|---|---|---|"]
     for name, schema in json_schema(Why)["properties"].items():
-        rows.append(f"| `{name}` | {_described(schema)} | {'yes' if name in WhyFound.__struct_fields__ else ''} |")
+        rows.append(
+            f"| `{name}` | {_described(schema)} | {'yes' if name in WhyFound.__struct_fields__ else ''} |"
+        )
     return _lines(rows)
 
 
@@ -127,7 +147,10 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         found = list(stale())
         for path in found:
-            print(f"{path.relative_to(ROOT)} is not what the contract says. Run `make generate`.", file=sys.stderr)
+            print(
+                f"{path.relative_to(ROOT)} is not what the contract says. Run `make generate`.",
+                file=sys.stderr,
+            )
         return 1 if found else 0
     for path, text in files().items():
         path.write_text(text, encoding="utf-8")

@@ -46,10 +46,17 @@ def main() -> None:
 
 def run(*arguments: str, stdin: str = "", may_fail: bool = False) -> str:
     ended = subprocess.run(
-        [str(TRIVET), *arguments], input=stdin, capture_output=True, text=True, timeout=SECONDS, check=False
+        [str(TRIVET), *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     if ended.returncode and not may_fail:
-        raise SystemExit(f"trivet {' '.join(arguments)} ended with {ended.returncode}: {ended.stdout}{ended.stderr}")
+        raise SystemExit(
+            f"trivet {' '.join(arguments)} ended with {ended.returncode}: {ended.stdout}{ended.stderr}"
+        )
     return ended.stdout + ended.stderr
 
 
@@ -62,11 +69,17 @@ def library() -> None:
     """Trivet is that of this environment, and answers by meaning."""
     import trivet
 
-    expect(str(Path(sys.prefix).resolve()), str(Path(trivet.__file__).resolve()), "where the library is")
+    expect(
+        str(Path(sys.prefix).resolve()),
+        str(Path(trivet.__file__).resolve()),
+        "where the library is",
+    )
     with trivet.Trivet.open("library.db") as memory:
         memory.remember(PORT, tags=["staging"])
         memory.drain()
-        expect("6543", memory.recall("what is the test database reached at?").hits[0].content, "recall")
+        expect(
+            "6543", memory.recall("what is the test database reached at?").hits[0].content, "recall"
+        )
 
 
 def tour() -> None:
@@ -79,7 +92,11 @@ def tour() -> None:
     lines = [line.removeprefix("$ ") for line in found[1].splitlines()]
     script = "\n".join(line.replace("/tmp/tour.db", "tour.db") for line in lines)
     ended = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=SECONDS, check=False
+        ["bash", "-euo", "pipefail", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     if ended.returncode:
         raise SystemExit(f"the tour ended with {ended.returncode}: {ended.stdout}{ended.stderr}")
@@ -110,14 +127,21 @@ def mcp() -> None:
 
 def hooks() -> None:
     """The command that `trivet install` gives Claude Code, and the plain one."""
-    told = json.dumps({"session_id": "s", "prompt": QUESTION, "cwd": str(Path.cwd()), "hook_event_name": "x"})
+    told = json.dumps(
+        {"session_id": "s", "prompt": QUESTION, "cwd": str(Path.cwd()), "hook_event_name": "x"}
+    )
     expect("6543", run("hook", "prompt", stdin=told), "the prompt hook")
     run("install", "claude-code", "--yes")
     settings = json.loads((Path.home() / ".claude" / "settings.json").read_text(encoding="utf-8"))
     command = settings["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]
     told = told.replace('"s"', '"another"')
     ended = subprocess.run(
-        ["sh", "-c", command], input=told, capture_output=True, text=True, timeout=SECONDS, check=False
+        ["sh", "-c", command],
+        input=told,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     expect("6543", ended.stdout, "the installed prompt hook")
     run("uninstall", "claude-code", "--yes")
@@ -130,7 +154,10 @@ def page() -> None:
     seen, waiting = {"/"}, ["/"]
     while waiting:
         path = waiting.pop()
-        named = {urllib.parse.urljoin(path, name) for name in MODULE.findall(COMMENT.sub("", fetched(address + path)))}
+        named = {
+            urllib.parse.urljoin(path, name)
+            for name in MODULE.findall(COMMENT.sub("", fetched(address + path)))
+        }
         waiting += named - seen
         seen |= named
     if len(seen) < 10:
@@ -141,7 +168,9 @@ def page() -> None:
 
 def fetched(address: str, sent: Any = None, key: str = "") -> str:
     data = None if sent is None else json.dumps(sent).encode()
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    headers = {"Content-Type": "application/json"} | (
+        {"Authorization": f"Bearer {key}"} if key else {}
+    )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(urllib.request.Request(address, data, headers), timeout=SECONDS) as answer:
         found: bytes = answer.read()

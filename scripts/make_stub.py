@@ -71,7 +71,9 @@ class AsyncMethods(ABC):
 {awaited}
 '''
     code = re.sub(r'"""(?:[^"]|"(?!""))*"""', "", body)
-    used = sorted(name for name in vars(types) if name[0].isupper() and re.search(rf"\b{name}\b", code))
+    used = sorted(
+        name for name in vars(types) if name[0].isupper() and re.search(rf"\b{name}\b", code)
+    )
     head = HEAD.format(names=", ".join(used))
     return _formatted(head + body)
 
@@ -80,7 +82,10 @@ def _method(verb: Verb, opening: str) -> str:
     signature = plain_signature(verb)
     parameters = ", ".join(_parameters(signature))
     result = _name(signature.return_annotation)
-    lines = "\n".join(f"        {line}".rstrip() for line in documentation(verb).replace("\\", "\\\\").splitlines())
+    lines = "\n".join(
+        f"        {line}".rstrip()
+        for line in documentation(verb).replace("\\", "\\\\").splitlines()
+    )
     return f'    {opening} {verb.name}({parameters}) -> {result}:\n        """{lines.strip()}\n        """\n'
 
 
@@ -93,7 +98,11 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
         if parameter.name == "self":
             yield "self"
             continue
-        default = "" if parameter.default is inspect.Parameter.empty else f" = {_default(parameter.default)}"
+        default = (
+            ""
+            if parameter.default is inspect.Parameter.empty
+            else f" = {_default(parameter.default)}"
+        )
         yield f"{parameter.name}: {_name(parameter.annotation)}{default}"
 
 

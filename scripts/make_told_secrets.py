@@ -271,7 +271,18 @@ def some(alphabet: str, length: int) -> str:
 
 
 def password() -> str:
-    words = ["Marble", "tulip", "Kestrel", "anchor", "Velvet", "pixel", "Saturn", "copper", "Maple", "riddle"]
+    words = [
+        "Marble",
+        "tulip",
+        "Kestrel",
+        "anchor",
+        "Velvet",
+        "pixel",
+        "Saturn",
+        "copper",
+        "Maple",
+        "riddle",
+    ]
     return draw.choice(
         [
             f"{draw.choice(words)}{draw.randrange(10, 9999)}{draw.choice('!#*?')}",
@@ -289,11 +300,15 @@ def pin(length: int) -> str:
 
 def seed_phrase(count: int) -> list[str]:
     """With its check sum, as wallets make them."""
-    words = files("mnemonic").joinpath("wordlist", "english.txt").read_text(encoding="utf-8").split()
+    words = (
+        files("mnemonic").joinpath("wordlist", "english.txt").read_text(encoding="utf-8").split()
+    )
     bits = count * 32 // 3
     entropy = draw.randbytes(bits // 8)
     check = bits // 32
-    number = (int.from_bytes(entropy) << check) | (hashlib.sha256(entropy).digest()[0] >> (8 - check))
+    number = (int.from_bytes(entropy) << check) | (
+        hashlib.sha256(entropy).digest()[0] >> (8 - check)
+    )
     return [words[(number >> (11 * (count - 1 - place))) & 2047] for place in range(count)]
 
 
@@ -335,7 +350,12 @@ def secret_row(split: str, line: str) -> dict[str, object]:
         before, secret = before + "1. ", secret.removeprefix("1. ")
     cut = max(1, min(len(secret) // 2, 3))
     span = [len(before), len(before) + len(secret)]
-    return {"split": split, "kind": kind, "text": [before + secret[:cut], secret[cut:] + after], "secret": span}
+    return {
+        "split": split,
+        "kind": kind,
+        "text": [before + secret[:cut], secret[cut:] + after],
+        "secret": span,
+    }
 
 
 def harmless_row(split: str, line: str) -> dict[str, object]:
@@ -345,14 +365,22 @@ def harmless_row(split: str, line: str) -> dict[str, object]:
 
 def write(name: str, rows: list[dict[str, object]]) -> None:
     out = Path(__file__).parents[1] / "tests" / "unit" / "secrets" / f"{name}.jsonl"
-    out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    out.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
+    )
     print(f"{len(rows)} rows in {name}")
 
 
 def main() -> None:
     halves = (("tune", TUNE, HARMLESS_TUNE), ("test", TEST, HARMLESS_TEST))
-    write("told_secrets", [secret_row(split, line) for split, secrets, _ in halves for line in secrets.splitlines()])
-    write("told_harmless", [harmless_row(split, line) for split, _, texts in halves for line in texts.splitlines()])
+    write(
+        "told_secrets",
+        [secret_row(split, line) for split, secrets, _ in halves for line in secrets.splitlines()],
+    )
+    write(
+        "told_harmless",
+        [harmless_row(split, line) for split, _, texts in halves for line in texts.splitlines()],
+    )
 
 
 if __name__ == "__main__":

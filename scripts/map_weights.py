@@ -25,8 +25,12 @@ LEAST_BYTES = 4096
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", choices=("embedder", "reranker", "reranker-fast", "changes"))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "models", nargs="+", choices=("embedder", "reranker", "reranker-fast", "changes")
+    )
     for name in parser.parse_args().models:
         print(f"{name}: {map_weights(WEIGHTS / name)} tables stay in model.onnx")
 
@@ -34,7 +38,11 @@ def main() -> None:
 def map_weights(folder: Path) -> int:
     source = folder / "model.onnx"
     whole, model = source.read_bytes(), onnx.load(source, load_external_data=False)
-    tables = [one for one in model.graph.initializer if one.data_type in BYTES and len(one.raw_data) >= LEAST_BYTES]
+    tables = [
+        one
+        for one in model.graph.initializer
+        if one.data_type in BYTES and len(one.raw_data) >= LEAST_BYTES
+    ]
     for table in tables:
         _leave_in(source.name, whole.index(table.raw_data), table)
     (folder / MAPPED).write_bytes(model.SerializeToString(deterministic=True))

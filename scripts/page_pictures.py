@@ -57,8 +57,12 @@ def take(browser: Browser) -> None:
     frames.append(picture(browser))
     keep(frames[-1], "search")
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
-    small = [frame.resize((960, frame.height * 960 // frame.width)).quantize(COLOURS) for frame in frames]
-    small[0].save(PICTURES / "search.gif", save_all=True, append_images=small[1:], duration=durations, loop=0)
+    small = [
+        frame.resize((960, frame.height * 960 // frame.width)).quantize(COLOURS) for frame in frames
+    ]
+    small[0].save(
+        PICTURES / "search.gif", save_all=True, append_images=small[1:], duration=durations, loop=0
+    )
 
 
 def typed(browser: Browser) -> list[Image.Image]:

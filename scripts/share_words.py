@@ -24,10 +24,15 @@ INITIALIZER = "encoder.embeddings.word_embeddings.weight_quantized"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="+", choices=("reranker", "reranker-fast", "changes"))
     for name in parser.parse_args().models:
-        print(name, "shares its words" if share(WEIGHTS / name) else "has words of its own and stays whole")
+        print(
+            name,
+            "shares its words" if share(WEIGHTS / name) else "has words of its own and stays whole",
+        )
 
 
 def share(folder: Path) -> bool:
@@ -38,7 +43,10 @@ def share(folder: Path) -> bool:
         return True
     _found(numpy_helper.to_array(table), folder / "tokenizer.json")
     same_words = np.array_equal(numpy_helper.to_array(table), np.load(TABLE))
-    if not same_words or (folder / "tokenizer.json").read_bytes() != (WORDS / "tokenizer.json").read_bytes():
+    if (
+        not same_words
+        or (folder / "tokenizer.json").read_bytes() != (WORDS / "tokenizer.json").read_bytes()
+    ):
         return False
     whole = sha256(folder / "model.onnx")
     table.ClearField("raw_data")
@@ -62,7 +70,9 @@ def _found(table: np.ndarray, tokenizer: Path) -> None:
 def _describe(folder: Path, whole: str) -> None:
     """`whole_sha256` is of the file with the words in it: a model's identity, which stores hold, stays what it was."""
     description = read_description(folder)
-    beside = {f"../{WORDS.name}/{name}": sha256(WORDS / name) for name in (TABLE.name, "tokenizer.json")}
+    beside = {
+        f"../{WORDS.name}/{name}": sha256(WORDS / name) for name in (TABLE.name, "tokenizer.json")
+    }
     description["sha256"] = {"model.onnx": sha256(folder / "model.onnx"), **beside}
     description |= {"whole_sha256": whole, "words": INITIALIZER}
     write_description(folder, description)

@@ -28,7 +28,9 @@ LARGEST_BYTES = 36 * 10**6
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=("embedder", "reranker", "reranker-fast", "changes"))
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
@@ -38,7 +40,9 @@ def main() -> None:
     taken = WEIGHTS / arguments.kind
     if arguments.kind != "embedder" and not share_words.share(taken):
         print("It has words of its own, so its file stays whole: look at the size of the wheel.")
-    map_weights(taken)  # before the model is opened: the graph that lies there is of the model before it
+    map_weights(
+        taken
+    )  # before the model is opened: the graph that lies there is of the model before it
     if arguments.kind == "embedder":
         make_brief_tokenizer.make(taken)
         measure_background(taken)
@@ -50,10 +54,14 @@ def measure_background(folder: Path) -> None:
     """How near unrelated texts are: questions of made-up lives and the memories of others. Kept in model.json."""
     embedder = OnnxEmbedder(described(folder))
     lives = sorted(one for one in LIVES.iterdir() if one.is_dir())
-    memories, questions = ([_texts(life / name) for life in lives] for name in ("corpus.jsonl", "queries.jsonl"))
+    memories, questions = (
+        [_texts(life / name) for life in lives] for name in ("corpus.jsonl", "queries.jsonl")
+    )
     documents = [embedder.embed_documents(own) for own in memories]
     asked = [embedder.embed_queries(own) for own in questions]
-    pairs = [(own, other) for own in range(len(lives)) for other in range(len(lives)) if own != other]
+    pairs = [
+        (own, other) for own in range(len(lives)) for other in range(len(lives)) if own != other
+    ]
     cosines = np.concatenate([(asked[own] @ documents[other].T).ravel() for own, other in pairs])
     found = {"mean": round(float(cosines.mean()), 4), "deviation": round(float(cosines.std()), 4)}
     write_description(folder, {**read_description(folder), "background": found})
@@ -61,7 +69,9 @@ def measure_background(folder: Path) -> None:
 
 def _texts(path: Path) -> list[str]:
     """Some of a file's."""
-    return [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()][::EACH]
+    return [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()][
+        ::EACH
+    ]
 
 
 def check(folder: Path, kind: str) -> None:
@@ -70,10 +80,14 @@ def check(folder: Path, kind: str) -> None:
         raise SystemExit(f"{folder} holds a {description.get('kind')}, not a {kind}")
     for name, expected in description["sha256"].items():
         if sha256(folder / name) != expected:
-            raise SystemExit(f"{folder / name} is not the file that model.json tells of; export it again")
+            raise SystemExit(
+                f"{folder / name} is not the file that model.json tells of; export it again"
+            )
     size = (folder / "model.onnx").stat().st_size
     if size > LARGEST_BYTES:
-        raise SystemExit(f"{folder / 'model.onnx'} has {size:,} bytes; at most {LARGEST_BYTES:,} go into the package")
+        raise SystemExit(
+            f"{folder / 'model.onnx'} has {size:,} bytes; at most {LARGEST_BYTES:,} go into the package"
+        )
 
 
 if __name__ == "__main__":

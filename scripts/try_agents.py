@@ -86,7 +86,12 @@ AGENTS = (
         "claude-code",
         "@anthropic-ai/claude-code",
         "claude",
-        ("-p", PROMPT, "--allowedTools", "mcp__trivet__memory_recall,mcp__plugin_trivet_trivet__memory_recall"),
+        (
+            "-p",
+            PROMPT,
+            "--allowedTools",
+            "mcp__trivet__memory_recall,mcp__plugin_trivet_trivet__memory_recall",
+        ),
         {
             "ANTHROPIC_BASE_URL": ADDRESS,
             "ANTHROPIC_API_KEY": "none",
@@ -100,7 +105,13 @@ AGENTS = (
         "codex",
         "@openai/codex",
         "codex",
-        ("exec", *_CODEX_OPTIONS, "--skip-git-repo-check", "--dangerously-bypass-hook-trust", PROMPT),
+        (
+            "exec",
+            *_CODEX_OPTIONS,
+            "--skip-git-repo-check",
+            "--dangerously-bypass-hook-trust",
+            PROMPT,
+        ),
         {"LOCAL_KEY": "none"},
         {".codex/config.toml": "# mine\nhide_agent_reasoning = true  # quiet\n"},
         connected="enabled",
@@ -110,7 +121,11 @@ AGENTS = (
         "@google/gemini-cli",
         "gemini",
         ("-p", PROMPT, "--yolo", "-m", "gemini-2.5-pro"),
-        {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": ADDRESS, "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        {
+            "GEMINI_API_KEY": "none",
+            "GOOGLE_GEMINI_BASE_URL": ADDRESS,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        },
         {".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'},
     ),
     Agent(
@@ -119,7 +134,9 @@ AGENTS = (
         "opencode",
         ("run", PROMPT),
         {"OPENCODE_CONFIG_CONTENT": json.dumps(_CHAT), "OPENCODE_DISABLE_AUTOUPDATE": "1"},
-        {".config/opencode/opencode.jsonc": '{\n  // mine\n  "$schema": "https://opencode.ai/config.json"\n}\n'},
+        {
+            ".config/opencode/opencode.jsonc": '{\n  // mine\n  "$schema": "https://opencode.ai/config.json"\n}\n'
+        },
     ),
 )
 
@@ -141,7 +158,11 @@ class Place:
         self.home, self.work, runtime = (self.folder / name for name in ("home", "shop", "run"))
         for folder in (self.home, self.work, runtime):
             folder.mkdir(mode=0o700)
-        kept = {name: value for name, value in os.environ.items() if name.startswith(("npm_", "NODE_", "SSL_", "LANG"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("npm_", "NODE_", "SSL_", "LANG"))
+        }
         self.environment = {
             **kept,
             "PATH": os.environ["PATH"],
@@ -177,16 +198,30 @@ class Place:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="claude-code, codex, gemini, opencode, plugin or inspector"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="install the programs here, and leave them there")
+    parser.add_argument(
+        "agents",
+        nargs="*",
+        metavar="AGENT",
+        help="claude-code, codex, gemini, opencode, plugin or inspector",
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help="install the programs here, and leave them there",
+    )
     parser.add_argument("--write", action="store_true", help="write the table into docs/install.md")
     given = parser.parse_args()
     folder = given.keep or Path(tempfile.mkdtemp(prefix="agents-"))
     try:
-        tried = [try_agent(agent, folder) for agent in AGENTS if not given.agents or agent.name in given.agents]
+        tried = [
+            try_agent(agent, folder)
+            for agent in AGENTS
+            if not given.agents or agent.name in given.agents
+        ]
         if not given.agents or "plugin" in given.agents:
             tried.append(try_plugin(folder))
         if not given.agents or "inspector" in given.agents:
@@ -199,7 +234,10 @@ def main() -> int:
     if given.write:
         text = DOCUMENT.read_text(encoding="utf-8")
         whole = re.sub(
-            r"(<!-- tried -->\n).*?(<!-- end -->)", lambda found: f"{found[1]}\n{report}\n{found[2]}", text, flags=re.S
+            r"(<!-- tried -->\n).*?(<!-- end -->)",
+            lambda found: f"{found[1]}\n{report}\n{found[2]}",
+            text,
+            flags=re.S,
         )
         DOCUMENT.write_text(whole, encoding="utf-8")
     return int(any("no" in one.passed.values() for one in tried))
@@ -217,7 +255,10 @@ def try_agent(agent: Agent, folder: Path) -> Tried:
         place.trivet("remember", OF_USER)
         files = [Path(one["path"]) for one in place.trivet("install", agent.name, "--yes")["files"]]
         with Provider("memory_recall", QUERY) as provider:
-            variables = {name: value.replace(ADDRESS, provider.url) for name, value in agent.variables.items()}
+            variables = {
+                name: value.replace(ADDRESS, provider.url)
+                for name, value in agent.variables.items()
+            }
             _servers(agent, program, place, variables, tried)
             if agent.name == "codex":
                 _untrusted(agent, program, place, provider, variables, tried)
@@ -228,29 +269,50 @@ def try_agent(agent: Agent, folder: Path) -> Tried:
     return tried
 
 
-def _servers(agent: Agent, program: str, place: Place, variables: Mapping[str, str], tried: Tried) -> None:
+def _servers(
+    agent: Agent, program: str, place: Place, variables: Mapping[str, str], tried: Tried
+) -> None:
     ended = place.run(program, *agent.servers, **variables)
     told = ended.stdout + ended.stderr
     tried.passed["server"] = _word("trivet" in told and agent.connected in told)
 
 
 def _untrusted(
-    agent: Agent, program: str, place: Place, provider: Provider, variables: Mapping[str, str], tried: Tried
+    agent: Agent,
+    program: str,
+    place: Place,
+    provider: Provider,
+    variables: Mapping[str, str],
+    tried: Tried,
 ) -> None:
     """Codex as its user has it before /hooks: no hook may run."""
     words = [word.replace(ADDRESS, provider.url) for word in agent.prompt if "bypass" not in word]
     place.run(program, *words, **variables)
     silent = not _told(provider, "From the user's long-term memory")
-    tried.notes.append("hooks run once they are trusted" if silent else "hooks run without being trusted")
+    tried.notes.append(
+        "hooks run once they are trusted" if silent else "hooks run without being trusted"
+    )
     provider.requests.clear()
 
 
 def _prompts(
-    agent: Agent, program: str, place: Place, provider: Provider, variables: Mapping[str, str], tried: Tried
+    agent: Agent,
+    program: str,
+    place: Place,
+    provider: Provider,
+    variables: Mapping[str, str],
+    tried: Tried,
 ) -> None:
     for attempt in range(1, MOST_ATTEMPTS + 1):
-        ended = place.run(program, *(word.replace(ADDRESS, provider.url) for word in agent.prompt), **variables)
-        offered = [tool for _, body in provider.requests for tool in tools_in(body) if "memory_" in tool["name"]]
+        ended = place.run(
+            program, *(word.replace(ADDRESS, provider.url) for word in agent.prompt), **variables
+        )
+        offered = [
+            tool
+            for _, body in provider.requests
+            for tool in tools_in(body)
+            if "memory_" in tool["name"]
+        ]
         if offered or attempt == MOST_ATTEMPTS:
             break
         tried.notes.append("a prompt was sent before the server was up")
@@ -296,15 +358,26 @@ def try_plugin(folder: Path) -> Tried:
         place.trivet("remember", OF_PROJECT, "--scope", "acme/shop")
         place.trivet("remember", OF_USER)
         place.trivet("install", agent.name, "--plugin", market)
-        for words in (("validate", market), ("marketplace", "add", market), ("install", "trivet@trivet")):
+        for words in (
+            ("validate", market),
+            ("marketplace", "add", market),
+            ("install", "trivet@trivet"),
+        ):
             ended = place.run(program, "plugin", *words)
-            tried.notes += [f"plugin {words[0]}: {ended.stderr or ended.stdout}"] if ended.returncode else []
+            tried.notes += (
+                [f"plugin {words[0]}: {ended.stderr or ended.stdout}"] if ended.returncode else []
+            )
         with Provider("memory_recall", QUERY) as provider:
-            variables = {name: value.replace(ADDRESS, provider.url) for name, value in agent.variables.items()}
+            variables = {
+                name: value.replace(ADDRESS, provider.url)
+                for name, value in agent.variables.items()
+            }
             _servers(agent, program, place, variables, tried)
             _prompts(agent, program, place, provider, variables, tried)
         place.run(program, "plugin", "uninstall", "trivet@trivet")
-        tried.passed["uninstall"] = _word("trivet mcp" not in place.run(program, "mcp", "list").stdout)
+        tried.passed["uninstall"] = _word(
+            "trivet mcp" not in place.run(program, "mcp", "list").stdout
+        )
     finally:
         place.close()
     return tried
@@ -312,16 +385,27 @@ def try_plugin(folder: Path) -> Tried:
 
 def try_inspector(folder: Path) -> Tried:
     """The reference client: no agent, but strict about the protocol."""
-    program, version = installed("@modelcontextprotocol/inspector", "mcp-inspector", folder / "inspector")
+    program, version = installed(
+        "@modelcontextprotocol/inspector", "mcp-inspector", folder / "inspector"
+    )
     place, tried = Place(), Tried("inspector", version, {}, [])
     print(f"inspector {version}", file=sys.stderr)
     try:
         place.trivet("remember", OF_PROJECT)
         listed = place.run(program, "--cli", TRIVET, "mcp", "--method", "tools/list")
         tried.passed["tools"] = _word("memory_recall" in listed.stdout)
-        words = ("--method", "tools/call", "--tool-name", "memory_recall", "--tool-arg", f"query={QUERY['query']}")
+        words = (
+            "--method",
+            "tools/call",
+            "--tool-name",
+            "memory_recall",
+            "--tool-arg",
+            f"query={QUERY['query']}",
+        )
         called = place.run(program, "--cli", TRIVET, "mcp", *words)
-        tried.passed["tool call"] = _word(OF_PROJECT in called.stdout and "memory-data nonce=" in called.stdout)
+        tried.passed["tool call"] = _word(
+            OF_PROJECT in called.stdout and "memory-data nonce=" in called.stdout
+        )
         tried.notes += [one.stderr.strip()[-200:] for one in (listed, called) if one.returncode]
     finally:
         place.close()
@@ -334,7 +418,15 @@ def installed(package: str, program: str, folder: Path) -> tuple[str, str]:
     for version in [] if _runs(found) else ["latest", *_earlier(package)]:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", f"{package}@{version}"]
+        command = [
+            "npm",
+            "install",
+            "--prefix",
+            str(folder),
+            "--no-audit",
+            "--no-fund",
+            f"{package}@{version}",
+        ]
         subprocess.run(command, capture_output=True, check=False, timeout=SECONDS * 2)
         if _runs(found):
             break
@@ -347,11 +439,16 @@ def installed(package: str, program: str, folder: Path) -> tuple[str, str]:
 def _runs(program: Path) -> bool:
     if not program.exists():
         return False
-    return "inspector" in program.name or subprocess.run([program, "--version"], capture_output=True).returncode == 0
+    return (
+        "inspector" in program.name
+        or subprocess.run([program, "--version"], capture_output=True).returncode == 0
+    )
 
 
 def _earlier(package: str) -> list[str]:
-    told = subprocess.run(["npm", "view", package, "versions", "--json"], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        ["npm", "view", package, "versions", "--json"], capture_output=True, text=True, check=True
+    )
     finished = [version for version in json.loads(told.stdout) if re.fullmatch(r"[\d.]+", version)]
     return finished[-2 : -2 - MOST_VERSIONS : -1]
 
@@ -363,7 +460,12 @@ def written(tried: Sequence[Tried]) -> str:
         rows.append(f"| {one.name} | {one.version} | {' | '.join(cells)} |")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     notes = [f"{one.name}: {note}." for one in tried for note in dict.fromkeys(one.notes)]
-    return "\n".join([f"On {today}, {platform.system()} {platform.machine()}:", "", *rows, "", *notes]).rstrip() + "\n"
+    return (
+        "\n".join(
+            [f"On {today}, {platform.system()} {platform.machine()}:", "", *rows, "", *notes]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def _told(provider: Provider, text: str) -> bool:

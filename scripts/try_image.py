@@ -94,8 +94,14 @@ class Stage:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keep", type=Path, help="the folder for the roots, which stay there; a temporary one if none")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="the folder for the roots, which stay there; a temporary one if none",
+    )
     parser.add_argument("--mirror", default=MIRROR, help=f"of Debian; {MIRROR} if none")
     arguments = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
@@ -119,7 +125,11 @@ def instructions() -> Iterator[tuple[str, str]]:
             key, _, value = rest.partition("=")
             given[key] = value
         elif name:
-            filled = rest if name == "RUN" else re.sub(r"\$\{(\w+)\}", lambda found: given[found[1]], rest)
+            filled = (
+                rest
+                if name == "RUN"
+                else re.sub(r"\$\{(\w+)\}", lambda found: given[found[1]], rest)
+            )
             yield name, filled.strip()
 
 
@@ -144,16 +154,29 @@ def begun(folder: Path, image: str, called: str, mirror: str) -> Path:
     """A copy of the base. What the image of Python has, and Debian has elsewhere, is put where the image has it."""
     found = re.fullmatch(r"python:(\d+\.\d+)-slim-(\w+)", image)
     if found is None:
-        raise SystemExit(f"{image}: only python:VERSION-slim-DEBIAN can be made of Debian's own packages.")
+        raise SystemExit(
+            f"{image}: only python:VERSION-slim-DEBIAN can be made of Debian's own packages."
+        )
     base = folder / "base"
     if not base.exists():
         half = folder / "base.half"
-        told(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", found[2], str(half), mirror])
+        told(
+            [
+                "debootstrap",
+                "--variant=minbase",
+                f"--include={PACKAGES}",
+                found[2],
+                str(half),
+                mirror,
+            ]
+        )
         there = told(["chroot", str(half), "python3", "--version"]).split()[1]
         if not there.startswith(f"{found[1]}."):
             raise SystemExit(f"The Debian {found[2]} has Python {there}, and the image {found[1]}.")
         told(["chroot", str(half), "python3", "-m", "venv", "/usr/local"])
-        shutil.copy(f"/{CERTIFICATES}", half / CERTIFICATES)  # this machine's: a proxy may have one of its own
+        shutil.copy(
+            f"/{CERTIFICATES}", half / CERTIFICATES
+        )  # this machine's: a proxy may have one of its own
         half.rename(base)
     shutil.copy("/etc/resolv.conf", base / "etc" / "resolv.conf")
     target = folder / called
@@ -182,8 +205,19 @@ def perform(stage: Stage, name: str, rest: str, stages: Mapping[str, Stage]) -> 
 
 def run(stage: Stage, command: str) -> None:
     passed_on = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
-    environment = {**stage.environment, "PIP_CERT": f"/{CERTIFICATES}", "HOME": "/root", **passed_on}
-    inside = ["chroot", str(stage.root), "/bin/sh", "-ec", f"cd {shlex.quote(stage.folder)}\n{command}"]
+    environment = {
+        **stage.environment,
+        "PIP_CERT": f"/{CERTIFICATES}",
+        "HOME": "/root",
+        **passed_on,
+    }
+    inside = [
+        "chroot",
+        str(stage.root),
+        "/bin/sh",
+        "-ec",
+        f"cd {shlex.quote(stage.folder)}\n{command}",
+    ]
     subprocess.run(inside, env=environment, check=True)
 
 
@@ -192,14 +226,24 @@ def copy(stage: Stage, words: list[str], stages: Mapping[str, Stage]) -> None:
     *sources, target = (word for word in words if not word.startswith("--"))
     into = stage.root / os.path.normpath(Path(stage.folder, target)).lstrip("/")
     if words[0].startswith("--from="):
-        told(["cp", "--archive", "--no-target-directory", str(stages[words[0][7:]].root / sources[0][1:]), str(into)])
+        told(
+            [
+                "cp",
+                "--archive",
+                "--no-target-directory",
+                str(stages[words[0][7:]].root / sources[0][1:]),
+                str(into),
+            ]
+        )
         return
     sent, left_out = context()
     for source in sources:
         if source not in sent:
             raise SystemExit(f"{source}: Dockerfile.dockerignore does not send it to the builder.")
         if (ROOT / source).is_dir():
-            shutil.copytree(ROOT / source, into, ignore=shutil.ignore_patterns(*left_out), dirs_exist_ok=True)
+            shutil.copytree(
+                ROOT / source, into, ignore=shutil.ignore_patterns(*left_out), dirs_exist_ok=True
+            )
         else:
             shutil.copy(ROOT / source, into)
 
@@ -207,7 +251,9 @@ def copy(stage: Stage, words: list[str], stages: Mapping[str, Stage]) -> None:
 def context() -> tuple[list[str], list[str]]:
     """What is sent to the builder, and the names that are left out of it at any depth."""
     lines = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text(encoding="utf-8").split("\n")
-    return [line[1:] for line in lines if line[:1] == "!"], [line[3:] for line in lines if line[:3] == "**/"]
+    return [line[1:] for line in lines if line[:1] == "!"], [
+        line[3:] for line in lines if line[:3] == "**/"
+    ]
 
 
 def serve(image: Stage) -> None:

@@ -38,9 +38,15 @@ print(json.dumps({one.name: size(one) for one in metadata.distributions() if one
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", action="append", choices=tuple(WAYS), help="pip, uv or pipx; all if none is named")
-    parser.add_argument("--keep", type=Path, help="the folder to install into; a temporary one if none")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--way", action="append", choices=tuple(WAYS), help="pip, uv or pipx; all if none is named"
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="the folder to install into; a temporary one if none"
+    )
     parser.add_argument("--out", type=Path, help="write the figures there, as JSON")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="trivet-install-") as scratch:
@@ -51,18 +57,27 @@ def main() -> None:
     if arguments.out:
         arguments.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if figures["wheel_bytes"] > LARGEST_WHEEL:
-        raise SystemExit(f"The wheel has {figures['wheel_bytes']:,} bytes; {LARGEST_WHEEL:,} is the bar.")
+        raise SystemExit(
+            f"The wheel has {figures['wheel_bytes']:,} bytes; {LARGEST_WHEEL:,} is the bar."
+        )
 
 
 def tried(folder: Path, ways: list[str]) -> dict[str, Any]:
     wheel = built(folder)
-    figures: dict[str, Any] = {"manifest": manifest(), "wheel_bytes": wheel.stat().st_size, "ways": {}}
+    figures: dict[str, Any] = {
+        "manifest": manifest(),
+        "wheel_bytes": wheel.stat().st_size,
+        "ways": {},
+    }
     for way in ways:
         began = time.monotonic()
         python, trivet = WAYS[way](folder / way, wheel)
         seconds = round(time.monotonic() - began, 1)
         print(f"{way}: installed in {seconds} s", flush=True)
-        figures["ways"][way] = {"install_seconds": seconds, "checks_seconds": checked(folder / way, python, trivet)}
+        figures["ways"][way] = {
+            "install_seconds": seconds,
+            "checks_seconds": checked(folder / way, python, trivet),
+        }
         if way == "pip":
             figures["package_bytes"] = json.loads(told([str(python), "-I", "-c", SIZES]))
     return figures
@@ -70,14 +85,34 @@ def tried(folder: Path, ways: list[str]) -> dict[str, Any]:
 
 def built(folder: Path) -> Path:
     target = folder / "wheel"
-    told([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(target), str(ROOT)])
+    told(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--wheel-dir",
+            str(target),
+            str(ROOT),
+        ]
+    )
     (wheel,) = target.glob("trivet-*.whl")
     return wheel
 
 
 def by_pip(folder: Path, wheel: Path) -> tuple[Path, Path]:
     told([sys.executable, "-m", "venv", str(folder)])
-    told([str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", str(wheel)])
+    told(
+        [
+            str(folder / "bin" / "pip"),
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            str(wheel),
+        ]
+    )
     return folder / "bin" / "python", folder / "bin" / "trivet"
 
 
@@ -102,7 +137,11 @@ def by_pipx(folder: Path, wheel: Path) -> tuple[Path, Path]:
     return folder / "pipx" / "venvs" / "trivet" / "bin" / "python", folder / "bin" / "trivet"
 
 
-WAYS: Mapping[str, Callable[[Path, Path], tuple[Path, Path]]] = {"pip": by_pip, "uv": by_uv, "pipx": by_pipx}
+WAYS: Mapping[str, Callable[[Path, Path], tuple[Path, Path]]] = {
+    "pip": by_pip,
+    "uv": by_uv,
+    "pipx": by_pipx,
+}
 
 
 def helper(folder: Path, name: str) -> Path:
@@ -139,15 +178,21 @@ def checked(folder: Path, python: Path, trivet: Path) -> dict[str, float]:
 
 def told(command: list[str], **variables: str) -> str:
     """What the command says. PYTHONPATH is left out, so that nothing of the repository is found by it."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    } | variables
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if ended.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}: {ended.stdout}{ended.stderr}")
+        raise SystemExit(
+            f"{' '.join(command)} ended with {ended.returncode}: {ended.stdout}{ended.stderr}"
+        )
     return ended.stdout
 
 
 def manifest() -> dict[str, str]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False)
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
     return {
         "command": "python scripts/try_install.py",
         "commit": commit.stdout.strip(),

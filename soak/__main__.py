@@ -22,7 +22,9 @@ from soak.report import write
 
 def main() -> int:
     given = _options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that writers end and disks are unmounted
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit("ended")
+    )  # so that writers end and disks are unmounted
     chosen = {name: one for name, one in injectors().items() if given.only in (None, name)}
     until = time.monotonic() + given.seconds if given.seconds else None
     share = min(1.0, given.rounds / WHOLE)
@@ -35,20 +37,35 @@ def main() -> int:
         if given.only in (None, name) and not campaign.over:
             scenarios[name] = scenario(given.seed, share)
     failed = write(given, campaign, scenarios, time.monotonic() - started)
-    print(f"{'VIOLATED' if failed else 'All held'} after {time.monotonic() - started:.0f} s, seed {given.seed}.")
+    print(
+        f"{'VIOLATED' if failed else 'All held'} after {time.monotonic() - started:.0f} s, seed {given.seed}."
+    )
     return 1 if failed else 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="what the order and the choices follow from (1)")
     parser.add_argument(
-        "--rounds", type=int, default=WHOLE, help=f"rounds of killed writers, the others in proportion ({WHOLE})"
+        "--seed", type=int, default=1, help="what the order and the choices follow from (1)"
     )
-    parser.add_argument("--seconds", type=float, help="end after so many seconds, whatever is done by then")
-    parser.add_argument("--writers", type=int, default=8, help="writers that are killed in a round (8)")
-    parser.add_argument("--only", choices=(*NAMES, *alone.SCENARIOS), help="only this fault or scenario")
-    parser.add_argument("--output", type=Path, help="write the result to this JSON file, and a page beside it")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=WHOLE,
+        help=f"rounds of killed writers, the others in proportion ({WHOLE})",
+    )
+    parser.add_argument(
+        "--seconds", type=float, help="end after so many seconds, whatever is done by then"
+    )
+    parser.add_argument(
+        "--writers", type=int, default=8, help="writers that are killed in a round (8)"
+    )
+    parser.add_argument(
+        "--only", choices=(*NAMES, *alone.SCENARIOS), help="only this fault or scenario"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="write the result to this JSON file, and a page beside it"
+    )
     return parser.parse_args()
 
 

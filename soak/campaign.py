@@ -21,7 +21,9 @@ Figures = dict[str, Any]
 
 
 class Campaign:
-    def __init__(self, chosen: Mapping[str, Injector], writers: int, seconds: float, until: float | None) -> None:
+    def __init__(
+        self, chosen: Mapping[str, Injector], writers: int, seconds: float, until: float | None
+    ) -> None:
         self._chosen = chosen
         self._writers = writers
         self._seconds = seconds
@@ -44,14 +46,21 @@ class Campaign:
             try:
                 self._chapter(chapter)
             except Exception as error:  # noqa: BLE001 - it is written down, and hours of work go on
-                self._violated("every round goes through", "a round", chapter, [f"{type(error).__name__}: {error}"])
+                self._violated(
+                    "every round goes through",
+                    "a round",
+                    chapter,
+                    [f"{type(error).__name__}: {error}"],
+                )
                 traceback.print_exc()
             yield chapter
 
     def _chapter(self, chapter: Chapter) -> None:
         with world(chapter.store, Random(chapter.seed), self._writers, self._seconds) as attacked:
             for name in chapter.rounds:
-                if self.over or (self._round(attacked, name) and self._look(attacked, chapter, name, False)):
+                if self.over or (
+                    self._round(attacked, name) and self._look(attacked, chapter, name, False)
+                ):
                     break
             self._look(attacked, chapter, "all of them", True)
             self.stores[chapter.store] += 1
@@ -64,11 +73,19 @@ class Campaign:
             self.skipped[name] = str(why)
             return False
         told = attacked.ledger.counts - before
-        unknown = told["will"] - told["did"] - told["refused"]  # cut off, or answered by an error that leaves it open
-        acts = {"writes acknowledged": told["did"], "refused": told["refused"], "fate unknown": unknown}
+        unknown = (
+            told["will"] - told["did"] - told["refused"]
+        )  # cut off, or answered by an error that leaves it open
+        acts = {
+            "writes acknowledged": told["did"],
+            "refused": told["refused"],
+            "fate unknown": unknown,
+        }
         self.counts[name].update({"rounds": 1, **acts, **own})
         said = f"; last: {attacked.ledger.open[-1]}" if told["unknown"] else ""
-        print(f"{name:18} {time.monotonic() - started:5.1f} s  {acts} {dict(own)}{said}", flush=True)
+        print(
+            f"{name:18} {time.monotonic() - started:5.1f} s  {acts} {dict(own)}{said}", flush=True
+        )
         return True
 
     def _look(self, attacked: World, chapter: Chapter, after: str, at_the_end: bool) -> bool:
@@ -83,7 +100,12 @@ class Campaign:
         return bool(violated)
 
     def _violated(self, invariant: str, after: str, chapter: Chapter, found: list[str]) -> None:
-        case = {"invariant": invariant, "after": after, "store": chapter.store, "chapter seed": chapter.seed}
+        case = {
+            "invariant": invariant,
+            "after": after,
+            "store": chapter.store,
+            "chapter seed": chapter.seed,
+        }
         self.violations.append({**case, "found": found[:10], "count": len(found)})
         print(f"VIOLATED: {invariant}, after {after}: {found[:3]}", flush=True)
 

@@ -29,14 +29,22 @@ class Crew:
 
     @property
     def pids(self) -> list[int]:
-        return [process.pid for process, _, _ in self._writers if process.pid is not None and process.is_alive()]
+        return [
+            process.pid
+            for process, _, _ in self._writers
+            if process.pid is not None and process.is_alive()
+        ]
 
-    def start(self, opening: Opening, count: int, random: Random, loaded: Mapping[str, str] | None = None) -> None:
+    def start(
+        self, opening: Opening, count: int, random: Random, loaded: Mapping[str, str] | None = None
+    ) -> None:
         """`loaded` are variables that must be there when the process begins, such as LD_PRELOAD."""
         for _ in range(count):
             ours, theirs = multiprocessing.Pipe()
             arguments = (opening, random.randrange(2**32), theirs)
-            process = (_SPAWNS if loaded else _FORKS).Process(target=work, args=arguments, daemon=True)
+            process = (_SPAWNS if loaded else _FORKS).Process(
+                target=work, args=arguments, daemon=True
+            )
             with _variables(loaded or {}):
                 process.start()
             theirs.close()
@@ -51,7 +59,9 @@ class Crew:
     def kill(self, pids: list[int]) -> None:
         for process, _, _ in self._writers:
             if process.pid in pids:
-                assert process.is_alive(), f"a writer ended by itself, with exit status {process.exitcode}"
+                assert process.is_alive(), (
+                    f"a writer ended by itself, with exit status {process.exitcode}"
+                )
                 process.kill()
 
     def end(self) -> None:

@@ -82,15 +82,25 @@ def _under_load(
 
 def _judged(counts: Counter[str], samples: list[float], seconds: float, share: int) -> Figures:
     quarter = max(1, len(samples) // 4)
-    third, last = statistics.median(samples[-2 * quarter : -quarter]), statistics.median(samples[-quarter:])
+    third, last = (
+        statistics.median(samples[-2 * quarter : -quarter]),
+        statistics.median(samples[-quarter:]),
+    )
     figures: Figures = {
         "seconds": seconds,
         "requests": sum(count for name, count in counts.items() if name.isdigit()),
         "answers": dict(sorted(counts.items())),
         "caches_at_one_over": share,
-        "mb": {"start": samples[0], "middle": round(third, 1), "end": round(last, 1), "most": max(samples)},
+        "mb": {
+            "start": samples[0],
+            "middle": round(third, 1),
+            "end": round(last, 1),
+            "most": max(samples),
+        },
     }
-    failed = [status for status in counts if status.startswith("5") and status not in ("503", "504")]
+    failed = [
+        status for status in counts if status.startswith("5") and status not in ("503", "504")
+    ]
     assert not failed, f"the server failed: {figures}"
     assert last <= third * (1 + ALLOWED_GROWTH) + ALLOWED_MB, f"the memory grew: {figures}"
     return figures
@@ -117,7 +127,9 @@ def _client(number: int, port: int, keys: list[str], end: float, counts: Counter
     connection.close()
 
 
-def _made_up(chance: random.Random, keys: list[str]) -> tuple[str, str, bytes | None, dict[str, str]]:
+def _made_up(
+    chance: random.Random, keys: list[str]
+) -> tuple[str, str, bytes | None, dict[str, str]]:
     """A request of a kind that could leave something behind, with nothing in it that came before."""
     key = keys[0] if chance.random() < 0.8 else chance.choice(keys)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
@@ -127,14 +139,28 @@ def _made_up(chance: random.Random, keys: list[str]) -> tuple[str, str, bytes | 
     if kind == "write":
         headers["Idempotency-Key"] = uuid.UUID(int=chance.getrandbits(128)).hex
         id = str(uuid.uuid5(uuid.NAMESPACE_OID, str(chance.randrange(MEMORIES))))
-        memory = {"id": id, "content": " ".join(_words(chance, 30)), "scope": "kept", "tags": _words(chance, 2)}
+        memory = {
+            "id": id,
+            "content": " ".join(_words(chance, 30)),
+            "scope": "kept",
+            "tags": _words(chance, 2),
+        }
         return "POST", "/v1/memories", json.dumps(memory).encode(), headers
     if kind == "id":
         path = chance.choice(("/v1/memories/{}", "/v1/memories/{}/history", "/v1/memories?{}"))
-        asked = urlencode({"scope": "/".join(_words(chance, 3))}) if path.endswith("?{}") else str(uuid.uuid4())
+        asked = (
+            urlencode({"scope": "/".join(_words(chance, 3))})
+            if path.endswith("?{}")
+            else str(uuid.uuid4())
+        )
         return "GET", path.format(asked), None, headers
     if kind == "stranger":
-        return "GET", "/v1/stats", None, {"Authorization": f"Bearer tvt.{_word(chance)[:20]}.{_word(chance)}.x"}
+        return (
+            "GET",
+            "/v1/stats",
+            None,
+            {"Authorization": f"Bearer tvt.{_word(chance)[:20]}.{_word(chance)}.x"},
+        )
     return _word(chance)[:10].upper(), "/" + "/".join(_words(chance, 3)), None, headers
 
 
@@ -182,7 +208,9 @@ def _serve(folder: str, share: int) -> None:
     often = 10**6
     path = str(Path(folder) / "memory.db")
     # Without a model, which would take most of the time: what is asked for by words alone comes tens of times as often.
-    plain = Settings(path=path, embedder="none", rerank="off", server_requests_a_minute=often, server_burst=often)
+    plain = Settings(
+        path=path, embedder="none", rerank="off", server_requests_a_minute=often, server_burst=often
+    )
     settings = server_settings(plain)
     keys = []
     for tenant in TENANTS:

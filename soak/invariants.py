@@ -32,7 +32,9 @@ LONGEST_PAUSE_SECONDS = 3600.0
 # Of an invented word; the index keeps words without the beginning that they share with the one before.
 PIECE = slice(4, 16)
 # What differs from one answer to the next and says nothing: ids of requests and memories, times.
-PASSING = re.compile(r'[0-9a-f]{8}-[0-9a-f-]{27}|"took_ms":[0-9.]+|"legs_ms":\{[^}]*\}|\d{4}-\d\d-\d\dT[0-9:.]+Z')
+PASSING = re.compile(
+    r'[0-9a-f]{8}-[0-9a-f-]{27}|"took_ms":[0-9.]+|"legs_ms":\{[^}]*\}|\d{4}-\d\d-\d\dT[0-9:.]+Z'
+)
 
 
 @dataclass
@@ -147,7 +149,9 @@ def stranger_is_blind(look: Look) -> Iterator[str]:
                     yield f"a stranger can tell by {template}: {seen} if it is there, {unseen} if it is not"
         for template in ON_ALL:
             text = request(client, template, "", "").text
-            yield from (f"{subject} in {template}" for subject in look.world.ledger.fates if subject in text)
+            yield from (
+                f"{subject} in {template}" for subject in look.world.ledger.fates if subject in text
+            )
 
 
 AFTER_EACH_ROUND: Mapping[str, Check] = {
@@ -196,8 +200,14 @@ def _bytes(world: World) -> Iterator[bytes]:
 def _rows(server: PostgresServer, address: str) -> bytes:
     name = urllib.parse.urlsplit(address).path.lstrip("/")
     with psycopg.connect(server.url(name, "postgres")) as connection:
-        tables = connection.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname").fetchall()
-        rows = [row for (table,) in tables for row in connection.execute(f"SELECT t::text FROM {table} AS t")]
+        tables = connection.execute(
+            "SELECT relname FROM pg_stat_user_tables ORDER BY relname"
+        ).fetchall()
+        rows = [
+            row
+            for (table,) in tables
+            for row in connection.execute(f"SELECT t::text FROM {table} AS t")
+        ]
     return "\n".join(str(row[0]) for row in rows).encode()
 
 

@@ -41,7 +41,9 @@ class LyingEmbedder(WordEmbedder):
     def start(self) -> None:
         self._server = _Server(("127.0.0.1", self.port), _handler(self))
         self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}
+        )
         self._thread.start()
 
     def be(self, manner: str) -> None:

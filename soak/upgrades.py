@@ -60,7 +60,9 @@ def _sqlite(folder: Path, random: Random, kills: int, counts: Counter[str]) -> I
             shutil.copy(old, path)
             _kill(str(path), "sqlite", random, counts)
             store = SqliteStore(path)
-            yield from (f"SQLite, schema {version}: {wrong}" for wrong in _differences(store, memories))
+            yield from (
+                f"SQLite, schema {version}: {wrong}" for wrong in _differences(store, memories)
+            )
             store.close()
 
 
@@ -75,7 +77,10 @@ def _postgres(random: Random, kills: int, counts: Counter[str]) -> Iterator[str]
                 url = server.empty_database(str(conninfo_to_dict(old)["dbname"]))
                 _kill(url, "postgres", random, counts)
                 store = PostgresStore(url)
-                yield from (f"PostgreSQL, schema {version}: {wrong}" for wrong in _differences(store, memories))
+                yield from (
+                    f"PostgreSQL, schema {version}: {wrong}"
+                    for wrong in _differences(store, memories)
+                )
                 if len(found(store, "relay", depth=2 * MORE)) != MORE:
                     yield f"PostgreSQL, schema {version}: not every memory is found by its words"
                 store.close()
@@ -135,18 +140,30 @@ def _older_code(folder: Path, counts: Counter[str]) -> Iterator[str]:
 def _as_written(path: Path, version: int, rows: list[list[Any]]) -> Iterator[str]:
     with Trivet.open(path, embedder="none", background=False) as trivet:
         trivet.drain()
-        now = [[one.id, one.content, one.state, one.revision] for one in (trivet.get(row[0]) for row in rows)]
+        now = [
+            [one.id, one.content, one.state, one.revision]
+            for one in (trivet.get(row[0]) for row in rows)
+        ]
         if now != rows:
             yield f"what version {version} wrote as {rows} is {now} today"
         office, clara, _, move = (row[0] for row in rows)
-        for query, expected in {"Where is the office of Acme?": move, "Clara spring": clara}.items():
+        for query, expected in {
+            "Where is the office of Acme?": move,
+            "Clara spring": clara,
+        }.items():
             hits = trivet.recall(query).hits
             if not hits or hits[0].id != expected:
                 yield f"a store of version {version} answers {query!r} with {[hit.content for hit in hits]}"
         if office in {hit.id for hit in trivet.recall("Emil Rostock").hits}:
             yield f"a store of version {version} shows what was superseded"
-        if wrong := [finding for finding in trivet.doctor() if not finding.ok and finding.check != "room on disk"]:
+        if wrong := [
+            finding
+            for finding in trivet.doctor()
+            if not finding.ok and finding.check != "room on disk"
+        ]:
             yield f"a store of version {version}: doctor: {wrong}"
 
 
-assert set(COMMITS) >= set(range(1, SCHEMA_VERSION)), "name the last commit of the version before in older_code.py"
+assert set(COMMITS) >= set(range(1, SCHEMA_VERSION)), (
+    "name the last commit of the version before in older_code.py"
+)

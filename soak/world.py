@@ -65,7 +65,11 @@ class World:
         return self.embedder.spec() if able else "none"
 
     def opening(self, background: bool = True) -> Opening:
-        settings: dict[str, Any] = {"embedder": self.model, "background": background, "busy_time_limit_ms": BUSY_MS}
+        settings: dict[str, Any] = {
+            "embedder": self.model,
+            "background": background,
+            "busy_time_limit_ms": BUSY_MS,
+        }
         return Opening(self.address, {**settings, "changes": self.changes}, self.environment)
 
     @property
@@ -79,7 +83,12 @@ class World:
         return {"TRIVET_EMBEDDER": self.model, "TRIVET_CHANGES": self.changes}
 
     def open(self, embedder: str | None = None) -> Trivet:
-        return Trivet.open(self.address, embedder=embedder or self.model, background=False, busy_time_limit_ms=BUSY_MS)
+        return Trivet.open(
+            self.address,
+            embedder=embedder or self.model,
+            background=False,
+            busy_time_limit_ms=BUSY_MS,
+        )
 
     @contextmanager
     def crew(self) -> Iterator[Crew]:
@@ -142,7 +151,9 @@ def world(kind: str, random: Random, writers: int, seconds: float) -> Iterator[W
             stack.callback(database.remove)
             address = database.database()
         changes = "read" if random.random() < READ_BY_THE_MODEL else "words"
-        yield World(kind, folder, address, embedder, random, writers, seconds, changes, small, database)
+        yield World(
+            kind, folder, address, embedder, random, writers, seconds, changes, small, database
+        )
 
 
 def _mounted(folder: Path, stack: ExitStack) -> bool:

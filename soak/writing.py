@@ -47,7 +47,9 @@ def work(opening: Opening, seed: int, tell: Connection) -> None:
     """A process. It ends when it is killed, when somebody says so, or when nobody listens any more."""
     faulthandler.enable()
     os.environ.update(opening.environment)
-    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the database goes away on purpose
+    logging.getLogger("psycopg.pool").setLevel(
+        logging.CRITICAL
+    )  # the database goes away on purpose
     with suppress(BrokenPipeError, EOFError):
         while not tell.poll():
             try:

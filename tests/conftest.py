@@ -30,7 +30,9 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("quick", settings.get_profile("trivet"), max_examples=10)  # make quick; make test has all
+settings.register_profile(
+    "quick", settings.get_profile("trivet"), max_examples=10
+)  # make quick; make test has all
 settings.register_profile("thorough", settings.get_profile("trivet"), max_examples=600)  # make soak
 settings.load_profile("trivet")
 # Over ten times what the slowest test takes: nothing that waits for what never comes holds up the others for good.
@@ -82,7 +84,9 @@ def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his
-    monkeypatch.setenv("TRIVET_CHANGES", "off")  # to compare each save would take minutes of the suite
+    monkeypatch.setenv(
+        "TRIVET_CHANGES", "off"
+    )  # to compare each save would take minutes of the suite
     home = tmp_path_factory.getbasetemp() / "home"
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(home / "code"))
     monkeypatch.setenv("TRIVET_INDEX_CACHE", str(home / "index"))

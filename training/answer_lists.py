@@ -37,10 +37,14 @@ List = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--lives", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, nargs="+", required=True)
-    parser.add_argument("--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl")
+    parser.add_argument(
+        "--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl"
+    )
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -86,15 +90,27 @@ def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
     for file in sorted(folder.glob("*.jsonl")):
         lines = list(_lines(file))
         for number, line in enumerate(lines):
-            siblings, rest = line.get("siblings", []), [one["memory"] for one in lines if one is not line]
+            siblings, rest = (
+                line.get("siblings", []),
+                [one["memory"] for one in lines if one is not line],
+            )
             group = f"{file.stem}{number % 2}"
             for label, questions in ((1, line["answered"]), (0, line["near"])):
                 for question in questions:
-                    texts = [line["memory"], *siblings, *chance.sample(rest, OTHERS - len(siblings))]
+                    texts = [
+                        line["memory"],
+                        *siblings,
+                        *chance.sample(rest, OTHERS - len(siblings)),
+                    ]
                     labels = [label] + [0] * OTHERS
                     yield {"group": group, "query": question, "texts": texts, "labels": labels}
                     if label and siblings and chance.random() < FORGOTTEN:
-                        yield {"group": group, "query": question, "texts": texts[1:], "labels": labels[1:]}
+                        yield {
+                            "group": group,
+                            "query": question,
+                            "texts": texts[1:],
+                            "labels": labels[1:],
+                        }
 
 
 def written_lists(folder: Path, chance: random.Random) -> Iterator[List]:
@@ -106,13 +122,22 @@ def written_lists(folder: Path, chance: random.Random) -> Iterator[List]:
     short = [one.text for one in written if not one.long]
     for number, one in enumerate(written):
         own = passages(one.text, embedder) if one.long else [one.text]
-        asked = [] if one.long else [question for questions in one.asked.values() for question in questions]
+        asked = (
+            []
+            if one.long
+            else [question for questions in one.asked.values() for question in questions]
+        )
         for label, questions in ((1, asked), (0, one.near)):
             for question in questions:
                 others = chance.sample([text for text in short if text != one.text], OTHERS)
                 texts = [*chance.sample(own, min(len(own), LONGEST - 4)), *others][: OTHERS + 1]
                 labels = [label if text in own else 0 for text in texts]
-                yield {"group": f"written{number % 8}", "query": question, "texts": texts, "labels": labels}
+                yield {
+                    "group": f"written{number % 8}",
+                    "query": question,
+                    "texts": texts,
+                    "labels": labels,
+                }
 
 
 def general_lists(folder: Path, chance: random.Random) -> Iterator[List]:
@@ -136,7 +161,9 @@ def general_lists(folder: Path, chance: random.Random) -> Iterator[List]:
 
 
 def _lines(path: Path) -> Iterator[Any]:
-    return (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return (
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    )
 
 
 if __name__ == "__main__":

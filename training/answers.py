@@ -25,7 +25,18 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from encoder import Reranker, Shape, State, Texts, averaged, load_reranker, ready, save_half, scored, shape_of
+from encoder import (
+    Reranker,
+    Shape,
+    State,
+    Texts,
+    averaged,
+    load_reranker,
+    ready,
+    save_half,
+    scored,
+    shape_of,
+)
 from optimiser import ClockedAdamW
 
 LONGEST_TOKENS = 300
@@ -67,13 +78,18 @@ def main() -> None:
     with lzma.open(options.lists) as file:
         gathered = json.load(file)
     lists = [_numbered(material, one, gathered["texts"]) for one in gathered["lists"]]
-    stores = {path.name.partition(".")[0]: _candidates(material, path) for path in options.candidates}
+    stores = {
+        path.name.partition(".")[0]: _candidates(material, path) for path in options.candidates
+    }
     texts = material.texts()
     start = load_reranker(options.model, options.words)
     shape = shape_of(start, options.relu)
     guide = load_reranker(options.teacher, options.words) if options.teacher else start
     guiding = _scores(guide, shape_of(guide, guide is start and options.relu), texts, lists, device)
-    each = [trained(start, shape, texts, lists, guiding, options, seed, device) for seed in _seeds(options)]
+    each = [
+        trained(start, shape, texts, lists, guiding, options, seed, device)
+        for seed in _seeds(options)
+    ]
     state = averaged(each, [1 / len(each)] * len(each))
     options.output.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in state.items() if key != WORDS}
@@ -114,8 +130,14 @@ def trained(
         if time.monotonic() - told > 10:
             told = time.monotonic()
             print(f"step {steps} loss {loss.item():.4f} spent {optimiser.spent:.2f}", flush=True)
-    print(f"{steps} steps, {steps * few / max(1, len(own)):.1f} rounds of {len(own)} lists", flush=True)
-    return {**start, **{name: value.detach().float().cpu() for name, value in optimiser.state().items()}}
+    print(
+        f"{steps} steps, {steps * few / max(1, len(own)):.1f} rounds of {len(own)} lists",
+        flush=True,
+    )
+    return {
+        **start,
+        **{name: value.detach().float().cpu() for name, value in optimiser.state().items()},
+    }
 
 
 def _loss(
@@ -135,12 +157,19 @@ def _loss(
         inside[row, : len(one["texts"])] = True
         label[row, : len(one["texts"])] = one["labels"]
         guide[row, : len(one["texts"])] = guiding[row]
-    mask, labels, theirs = (torch.as_tensor(array, device=device) for array in (inside, label, guide))
+    mask, labels, theirs = (
+        torch.as_tensor(array, device=device) for array in (inside, label, guide)
+    )
     table = torch.full(mask.shape, -1e4, device=device).masked_scatter(mask, scores)
     # An answer weighs as much as all that is none.
-    weights = torch.where(labels > 0, 1.0, 1.0 / ((labels == 0) & mask).sum(1, keepdim=True).clamp(min=1)) * mask
+    weights = (
+        torch.where(labels > 0, 1.0, 1.0 / ((labels == 0) & mask).sum(1, keepdim=True).clamp(min=1))
+        * mask
+    )
     wanted = (1 - taught) * labels + taught * theirs.sigmoid()
-    pointwise = (weights * functional.binary_cross_entropy_with_logits(table, wanted, reduction="none")).sum(1)
+    pointwise = (
+        weights * functional.binary_cross_entropy_with_logits(table, wanted, reduction="none")
+    ).sum(1)
     shares, answers = functional.log_softmax(table, 1), labels.sum(1)
     listwise = -(shares * labels).sum(1) / answers.clamp(min=1)
     held = -(functional.softmax(theirs.masked_fill(~mask, -1e4), 1) * shares).sum(1)
@@ -151,16 +180,25 @@ def _loss(
 
 
 @torch.no_grad()
-def _scores(state: State, shape: Shape, texts: Texts, lists: list[dict[str, Any]], device: str) -> list[np.ndarray]:
+def _scores(
+    state: State, shape: Shape, texts: Texts, lists: list[dict[str, Any]], device: str
+) -> list[np.ndarray]:
     reranker = ready(Reranker(shape), state, device)
     queries = np.concatenate([[one["query"]] * len(one["texts"]) for one in lists])
-    found = scored(reranker, texts, queries, np.concatenate([one["texts"] for one in lists])).float().cpu().numpy()
+    found = (
+        scored(reranker, texts, queries, np.concatenate([one["texts"] for one in lists]))
+        .float()
+        .cpu()
+        .numpy()
+    )
     ends = np.cumsum([len(one["texts"]) for one in lists])
     return np.split(found, ends[:-1])
 
 
 @torch.no_grad()
-def _score(state: State, shape: Shape, texts: Texts, pairs: dict[str, Any], device: str) -> np.ndarray:
+def _score(
+    state: State, shape: Shape, texts: Texts, pairs: dict[str, Any], device: str
+) -> np.ndarray:
     reranker = ready(Reranker(shape), state, device)
     found = scored(reranker, texts, np.array(pairs["queries"]), np.array(pairs["texts"]))
     return np.asarray(found.float().cpu().numpy())
@@ -194,19 +232,31 @@ def _seeds(options: argparse.Namespace) -> range:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--words", type=Path, help="the embedder whose word table the model was kept without")
+    parser.add_argument(
+        "--words", type=Path, help="the embedder whose word table the model was kept without"
+    )
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--lists", type=Path, required=True)
-    parser.add_argument("--candidates", type=Path, nargs="*", default=[], help="files that dump_features.py wrote")
+    parser.add_argument(
+        "--candidates", type=Path, nargs="*", default=[], help="files that dump_features.py wrote"
+    )
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seeds", type=int, default=1, help="so many models, each of so many seconds, averaged")
-    parser.add_argument("--first-seed", type=int, default=0, help="several runs side by side take others")
+    parser.add_argument(
+        "--seeds", type=int, default=1, help="so many models, each of so many seconds, averaged"
+    )
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="several runs side by side take others"
+    )
     parser.add_argument("--rate", type=float, default=RATE)
-    parser.add_argument("--teacher", type=Path, help="a reranker, taught the same, that this one learns from")
+    parser.add_argument(
+        "--teacher", type=Path, help="a reranker, taught the same, that this one learns from"
+    )
     return parser.parse_args()
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import random
 import re
 
-ARTICLES = frozenset({"a", "an", "the", "this", "that", "given", "specified", "its", "their", "all", "any", "some"})
-FILLERS = frozenset({"of", "for", "to", "from", "in", "on", "with", "into", "by", "and", "or", "as", "if"})
+ARTICLES = frozenset(
+    {"a", "an", "the", "this", "that", "given", "specified", "its", "their", "all", "any", "some"}
+)
+FILLERS = frozenset(
+    {"of", "for", "to", "from", "in", "on", "with", "into", "by", "and", "or", "as", "if"}
+)
 # What people type instead of what docstrings say.
 OTHER_WORDS = {
     "return": ("get", "find", "obtain", ""), "returns": ("get", "get the", ""), "compute": ("calculate", "get", "find"),
@@ -34,7 +38,9 @@ LEADS = re.compile(
     r"instead|then|hence|in general|generally|typically|usually|note that|in particular|but|and|so)\b,?\s+",
     re.I,
 )
-PRONOUN = re.compile(r"^(it|this|they|these|this condition|the condition|this method|this function)\b", re.I)
+PRONOUN = re.compile(
+    r"^(it|this|they|these|this condition|the condition|this method|this function)\b", re.I
+)
 # Verb of a summary: what is done, doing it.
 VERBS = {
     "compute": ("computed", "computing"), "computes": ("computed", "computing"), "return": ("obtained", "obtaining"),
@@ -119,21 +125,36 @@ WANTED = (
     "where is the {}?", "what is the code for {}?", "which part of the code is about {}?", "{}", "where do we have {}?",
     "what do we have for {}", "anything for {}?",
 )  # fmt: skip
-NAMED = ("what does {} do?", "{}", "where is {} defined", "{} implementation", "how does {} work?", "explain {}")
+NAMED = (
+    "what does {} do?",
+    "{}",
+    "where is {} defined",
+    "{} implementation",
+    "how does {} work?",
+    "explain {}",
+)
 
 
 def questioned(sentence: str, name: str, chance: random.Random) -> str:
     """What somebody would ask an assistant who knows the code: for a deed in words, or for a name."""
     if name and (not sentence or chance.random() < 0.2):
-        return chance.choice(NAMED).format(name if chance.random() < 0.6 else " ".join(_words(name)))
+        return chance.choice(NAMED).format(
+            name if chance.random() < 0.6 else " ".join(_words(name))
+        )
     words = re.sub(r"[`*]", "", sentence).rstrip(" .").split()[:22]
     words = [*words[:1], *_fewer(words[1:], chance, chance.choice((0.0, 0.0, 0.15)))]
     verb = _verb(words[0]) if words else ""
     rest = words[1:] if verb else words
     if chance.random() < 0.4:
         rest = [chance.choice(OTHER_WORDS.get(word.lower(), (word,))) or word for word in rest]
-    said = " ".join([verb, *rest] if verb else [word.lower() if at == 0 else word for at, word in enumerate(rest)])
-    return chance.choice(QUESTIONS if verb else WANTED).format(said.removeprefix("the ") if not verb else said)
+    said = " ".join(
+        [verb, *rest]
+        if verb
+        else [word.lower() if at == 0 else word for at, word in enumerate(rest)]
+    )
+    return chance.choice(QUESTIONS if verb else WANTED).format(
+        said.removeprefix("the ") if not verb else said
+    )
 
 
 def _verb(word: str) -> str:

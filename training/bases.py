@@ -40,14 +40,18 @@ GROUPED_ROLES = {
 
 def main() -> None:
     if sys.argv[1] == "--unpack":
-        halves: dict[str, Any] = {name: value.astype(np.float16) for name, value in whole(Path(sys.argv[2])).items()}
+        halves: dict[str, Any] = {
+            name: value.astype(np.float16) for name, value in whole(Path(sys.argv[2])).items()
+        }
         np.savez(Path(sys.argv[3]), **halves)
         return
     source, target = Path(sys.argv[1]), Path(sys.argv[2])
     if source.suffix == ".hmsemb":
         np.savez(target, **grouped(source, target.with_suffix(".tokenizer.json")))
     else:
-        np.savez(target, **packed(read(source) if source.suffix == ".onnx" else read_safetensors(source)))
+        np.savez(
+            target, **packed(read(source) if source.suffix == ".onnx" else read_safetensors(source))
+        )
 
 
 def packed(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -58,7 +62,10 @@ def packed(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
             arrays[name] = value.astype(np.float16)
             continue
         scale = np.abs(value).max(axis=1, keepdims=True) / 127 + 1e-12
-        arrays[name], arrays[f"{name}.scale"] = np.round(value / scale).astype(np.int8), scale.astype(np.float32)
+        arrays[name], arrays[f"{name}.scale"] = (
+            np.round(value / scale).astype(np.int8),
+            scale.astype(np.float32),
+        )
     return arrays
 
 
@@ -72,7 +79,9 @@ def whole(path: Path) -> dict[str, np.ndarray]:
             value = arrays[name].astype(np.float32)
             if f"{name}.scale" in arrays.files:
                 scale = arrays[f"{name}.scale"].astype(np.float32)
-                value = (value.reshape(len(value), scale.shape[1], -1) * scale[:, :, None]).reshape(value.shape)
+                value = (value.reshape(len(value), scale.shape[1], -1) * scale[:, :, None]).reshape(
+                    value.shape
+                )
             state[name] = value
     return state
 
@@ -82,7 +91,10 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
     from encoder import from_transformers
 
-    return {f"encoder.{name}": value.float().numpy() for name, value in from_transformers(load_file(path)).items()}
+    return {
+        f"encoder.{name}": value.float().numpy()
+        for name, value in from_transformers(load_file(path)).items()
+    }
 
 
 def grouped(path: Path, tokenizer: Path) -> dict[str, Any]:
@@ -101,14 +113,18 @@ def grouped(path: Path, tokenizer: Path) -> dict[str, Any]:
             scales = np.frombuffer(data, np.float32, size // one["group"], start + size)
             arrays[f"{name}.scale"] = scales.reshape(shape[0], -1)
         else:
-            arrays[name] = np.frombuffer(data, np.float32, size, start).reshape(shape).astype(np.float16)
+            arrays[name] = (
+                np.frombuffer(data, np.float32, size, start).reshape(shape).astype(np.float16)
+            )
         start += one["len"]
     return arrays
 
 
 def _grouped_layer(name: str) -> str:
     number, role, part = name.split(".")
-    return f"encoder.layers.{number[1:]}.{GROUPED_ROLES[role]}.{'weight' if part == 'w' else 'bias'}"
+    return (
+        f"encoder.layers.{number[1:]}.{GROUPED_ROLES[role]}.{'weight' if part == 'w' else 'bias'}"
+    )
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
@@ -117,9 +133,13 @@ def read(path: Path) -> dict[str, np.ndarray]:
 
     graph = onnx.load(path).graph
     arrays = {
-        one.name: numpy_helper.to_array(one).astype(np.float32) for one in graph.initializer if one.data_type == 1
+        one.name: numpy_helper.to_array(one).astype(np.float32)
+        for one in graph.initializer
+        if one.data_type == 1
     }
-    state = {f"encoder.{ours}": arrays[f"embeddings.{theirs}"] for theirs, ours in EMBEDDINGS.items()}
+    state = {
+        f"encoder.{ours}": arrays[f"embeddings.{theirs}"] for theirs, ours in EMBEDDINGS.items()
+    }
     behind = {put: node for node in graph.node for put in node.input}
     products: dict[tuple[int, str], tuple[np.ndarray, np.ndarray]] = {}
     order: list[np.ndarray] = []
@@ -131,7 +151,11 @@ def read(path: Path) -> dict[str, np.ndarray]:
         order.append(arrays[node.input[1]])
         number = (len(order) - 1) // 6
         role = next(
-            (ours for theirs, ours in NAMES.items() if f".{theirs}.bias" in bias.replace(f"layer.{number}", "")),
+            (
+                ours
+                for theirs, ours in NAMES.items()
+                if f".{theirs}.bias" in bias.replace(f"layer.{number}", "")
+            ),
             "widen",
         )
         products[number, role] = (arrays[node.input[1]].T, arrays[bias])

@@ -34,7 +34,9 @@ SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 WORD = re.compile(r"[a-z0-9]+")
 DOCSTRING = re.compile(r"(\"\"\"|\'\'\')(.*?)(?:\1|\Z)", re.S)
 SIGNATURE_END = re.compile(r"^(?:async )?def .*?:\s*\n", re.S | re.M)
-SUBJECT = re.compile(r"^(?:what|who|how|is|are|do|does)\b.*?(?:\b(?:of|for|with|by|cause|prevent)|\(are\)) ", re.I)
+SUBJECT = re.compile(
+    r"^(?:what|who|how|is|are|do|does)\b.*?(?:\b(?:of|for|with|by|cause|prevent)|\(are\)) ", re.I
+)
 DEFINED = re.compile(r"\bdef (\w+)")
 
 
@@ -52,11 +54,15 @@ class Kind:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--code", type=Path, required=True)
     parser.add_argument("--prose", type=Path, required=True)
-    parser.add_argument("--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl")
+    parser.add_argument(
+        "--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl"
+    )
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--lives", type=Path, required=True)
     parser.add_argument("--only", nargs="*", help="make these kinds alone")
@@ -66,7 +72,9 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     evaluation = read_evaluation(arguments.eval)
     manifest_path = arguments.output / "manifest.json"
-    manifest: dict[str, object] = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
+    manifest: dict[str, object] = (
+        json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
+    )
     for name, make in makers(arguments, evaluation).items():
         if arguments.only and name not in arguments.only:
             continue
@@ -75,15 +83,24 @@ def main() -> None:
         path = arguments.output / f"{name}.json.xz"
         data = {"texts": kind.texts, "rows": kind.rows, "mine": kind.mine, "choose": kind.choose}
         path.write_bytes(lzma.compress(json.dumps(data, ensure_ascii=False).encode(), preset=6))
-        manifest[name] = {"texts": len(kind.texts), "rows": len(kind.rows), "mine": kind.mine, **dropped}
+        manifest[name] = {
+            "texts": len(kind.texts),
+            "rows": len(kind.rows),
+            "mine": kind.mine,
+            **dropped,
+        }
         print(name, manifest[name], path.stat().st_size, flush=True)
     manifest_path.write_text(json.dumps(manifest, indent=1) + "\n")
 
 
-def makers(arguments: argparse.Namespace, evaluation: EvaluationTexts) -> Mapping[str, Callable[[], Kind]]:
+def makers(
+    arguments: argparse.Namespace, evaluation: EvaluationTexts
+) -> Mapping[str, Callable[[], Kind]]:
     train, code, prose = arguments.train, arguments.code, arguments.prose
 
-    def plain(name: str, most: int, mine: bool, clean: Callable[[str], str] = str) -> Callable[[], Kind]:
+    def plain(
+        name: str, most: int, mine: bool, clean: Callable[[str], str] = str
+    ) -> Callable[[], Kind]:
         return lambda: capped(read(train / f"{name}.json.xz", mine, clean), most)
 
     def clear(name: str, mine: bool) -> Kind:
@@ -102,7 +119,9 @@ def makers(arguments: argparse.Namespace, evaluation: EvaluationTexts) -> Mappin
         "selqa": plain("selqa", 2_400, True),
         "timeqa": plain("timeqa", 1_900, True, detokenised),
         "qmsum_window": lambda: windows(read(train / "qmsum.json.xz", False, detokenised), 4, 8),
-        "statement": lambda: statements([clear(name, True) for name in ("medquad", "squad_v1.1", "boolq")], 9_000),
+        "statement": lambda: statements(
+            [clear(name, True) for name in ("medquad", "squad_v1.1", "boolq")], 9_000
+        ),
         "technical_prose": lambda: capped(read(prose, True), 9_000),
         "code": lambda: capped(read(code, True), 20_000),
         "code_search": lambda: searches(half(read(code, True), 0), 12_000, searched),
@@ -129,7 +148,10 @@ def makers(arguments: argparse.Namespace, evaluation: EvaluationTexts) -> Mappin
 
 def read(path: Path, mine: bool, clean: Callable[[str], str] = str) -> Kind:
     data = json.loads(lzma.decompress(path.read_bytes()))
-    rows = [(clean(query), list(positives), list(negatives)) for query, positives, negatives in data["rows"]]
+    rows = [
+        (clean(query), list(positives), list(negatives))
+        for query, positives, negatives in data["rows"]
+    ]
     return Kind([clean(text) for text in data["texts"]], rows, mine)
 
 
@@ -184,7 +206,13 @@ def sentences(kind: Kind, most: int) -> Kind:
         for negative in negatives[:2]:
             others += SENTENCE_END.split(kind.texts[negative])[:3]
         chance.shuffle(others)
-        made.rows.append((query, [_place(made, places, parts[at])], [_place(made, places, one) for one in others[:10]]))
+        made.rows.append(
+            (
+                query,
+                [_place(made, places, parts[at])],
+                [_place(made, places, one) for one in others[:10]],
+            )
+        )
         if len(made.rows) == most:
             break
     return made
@@ -197,7 +225,11 @@ def statements(kinds: Sequence[Kind], most: int) -> Kind:
     for kind in kinds:
         for text in chance.sample(kind.texts, min(len(kind.texts), most // len(kinds))):
             parts = SENTENCE_END.split(text)
-            fitting = [at for at, part in enumerate(parts) if 7 <= len(part.split()) <= 30 and "?" not in part]
+            fitting = [
+                at
+                for at, part in enumerate(parts)
+                if 7 <= len(part.split()) <= 30 and "?" not in part
+            ]
             if len(parts) < 4 or not fitting:
                 continue
             at = chance.choice(fitting)
@@ -229,7 +261,10 @@ def searches(kind: Kind, most: int, asked: Callable[[str, str, random.Random], s
     for at in order:
         name = DEFINED.search(kind.texts[at])
         query = asked(sentence_of[at], name[1] if name and name[1] != "func" else "", chance)
-        if len(set(query.split()) - {"python", "how", "to", "in"}) >= 2 and len(sentence_of[at].split()) >= 3:
+        if (
+            len(set(query.split()) - {"python", "how", "to", "in"}) >= 2
+            and len(sentence_of[at].split()) >= 3
+        ):
             made.rows.append((query, [at], kind.rows[at][2]))
         if len(made.rows) == most:
             break
@@ -274,7 +309,9 @@ def surveys(kind: Kind, most: int) -> Kind:
     made = Kind(mine=True)
     titles = {row[1][0]: row[0].rstrip(" .") for row in kind.rows}
     for at, text in enumerate(kind.texts):
-        made.texts.append(f"{titles[at]} .\n{text}" if at in titles and chance.random() < 0.5 else text)
+        made.texts.append(
+            f"{titles[at]} .\n{text}" if at in titles and chance.random() < 0.5 else text
+        )
     rows = [row for row in kind.rows if len(row[0].split()) >= 4]
     for query, positives, negatives in chance.sample(rows, len(rows))[:most]:
         if asked := surveyed(query, chance):
@@ -296,7 +333,10 @@ def spoken(kind: Kind, most: int) -> Kind:
     for query, positives, negatives in rows:
         question = query.strip().rsplit("? ", 1)[-1]
         female = bool(re.search(r"\b(she|her|hers)\b", question.lower()))
-        if female == bool(re.search(r"\b(he|his|him)\b", question.lower())) or len(question.split()) < 4:
+        if (
+            female == bool(re.search(r"\b(he|his|him)\b", question.lower()))
+            or len(question.split()) < 4
+        ):
             continue
         section = [positives[0], *negatives]
         surname = _surname([kind.texts[at] for at in section])
@@ -305,7 +345,9 @@ def spoken(kind: Kind, most: int) -> Kind:
         name = names.setdefault(min(section), chance.choice(FIRST_NAMES))
         turns = [f"{name}: {_first_person(kind.texts[at], surname, female)}" for at in section]
         numbers = [_place(made, places, turn) for turn in turns]
-        made.rows.append((_asked_by_name(question, name, surname, female), numbers[:1], numbers[1:]))
+        made.rows.append(
+            (_asked_by_name(question, name, surname, female), numbers[:1], numbers[1:])
+        )
         if len(made.rows) == most:
             break
     return made
@@ -332,9 +374,16 @@ def windows(kind: Kind, least: int, most: int) -> Kind:
         chosen = chance.sample(positives, min(2, len(positives)))
         others = [text for at in negatives if (text := window(at, inside=False))]
         for at in chosen:
-            numbers = [_place(made, places, window(at, inside=True)), *(_place(made, places, text) for text in others)]
+            numbers = [
+                _place(made, places, window(at, inside=True)),
+                *(_place(made, places, text) for text in others),
+            ]
             made.rows.append(
-                (query, numbers[:1], [number for number in dict.fromkeys(numbers[1:]) if number != numbers[0]])
+                (
+                    query,
+                    numbers[:1],
+                    [number for number in dict.fromkeys(numbers[1:]) if number != numbers[0]],
+                )
             )
     return made
 
@@ -351,7 +400,13 @@ def compacted(kind: Kind, evaluation: EvaluationTexts) -> tuple[Kind, dict[str, 
         if normalised(query) in evaluation.queries:
             lost_queries += 1
         elif kept:
-            rows.append((query, kept, [places[at] for at in negatives if at in places and at not in positives]))
+            rows.append(
+                (
+                    query,
+                    kept,
+                    [places[at] for at in negatives if at in places and at not in positives],
+                )
+            )
     dropped = {
         "texts_dropped_as_evaluation_gold": len(banned),
         "rows_dropped": len(kind.rows) - len(rows),
@@ -381,7 +436,11 @@ def _rarity(texts: Sequence[str]) -> dict[str, float]:
 def _shared(query: str, text: str, weight: Mapping[str, float]) -> float:
     words = set(WORD.findall(query.lower()))
     total = sum(weight.get(word, 1.0) for word in words)
-    return sum(weight.get(word, 1.0) for word in words & set(WORD.findall(text.lower()))) / total if total else 0.0
+    return (
+        sum(weight.get(word, 1.0) for word in words & set(WORD.findall(text.lower()))) / total
+        if total
+        else 0.0
+    )
 
 
 def _place(kind: Kind, places: dict[str, int], text: str) -> int:
@@ -393,16 +452,25 @@ def _place(kind: Kind, places: dict[str, int], text: str) -> int:
 
 def _surname(texts: Iterable[str]) -> str | None:
     """Who a section is about: the capitalised word said most often inside sentences, if it is said often."""
-    counts = Counter(word for text in texts for word in re.findall(r"(?<=[a-z,] )[A-Z][a-z]{2,}", text))
+    counts = Counter(
+        word for text in texts for word in re.findall(r"(?<=[a-z,] )[A-Z][a-z]{2,}", text)
+    )
     common = counts.most_common(1)
     return common[0][0] if common and common[0][1] >= 3 else None
 
 
 def _first_person(text: str, surname: str, female: bool) -> str:
-    text = re.sub(rf"\b(?:[A-Z][a-z]+ )?{surname}'s?\b", "my", text) if f"{surname}'" in text else text
+    text = (
+        re.sub(rf"\b(?:[A-Z][a-z]+ )?{surname}'s?\b", "my", text) if f"{surname}'" in text else text
+    )
     text = re.sub(rf"\b(?:[A-Z][a-z]+ )?{surname}\b", "I", text)
     subject, possessive, object_ = ("she", "her", "her") if female else ("he", "his", "him")
-    for pronoun, ours in ((f"{object_}self", "myself"), (subject, "I"), (possessive, "my"), (object_, "me")):
+    for pronoun, ours in (
+        (f"{object_}self", "myself"),
+        (subject, "I"),
+        (possessive, "my"),
+        (object_, "me"),
+    ):
         text = re.sub(rf"\b{pronoun}\b", ours, text)
         text = re.sub(rf"\b{pronoun.capitalize()}\b", ours[:1].upper() + ours[1:], text)
     for wrong, right in (

@@ -62,7 +62,9 @@ def main() -> None:
     options = _options()
     others = sorted({json.loads(line)["text"] for path in options.others for line in _lines(path)})
     seen = {
-        (line["new"], line["old"]): line["update"] for path in options.seen for line in map(json.loads, _lines(path))
+        (line["new"], line["old"]): line["update"]
+        for path in options.seen
+        for line in map(json.loads, _lines(path))
     }
     pairs, check = _written(options.pairs), _written(options.check)
     stores, check_stores = _stores(options.stores), _stores(options.check_stores)
@@ -87,12 +89,19 @@ def main() -> None:
     with lzma.open(options.output, "wt", encoding="utf-8") as file:
         json.dump(rows, file, ensure_ascii=False)
     for name, part in rows.items():
-        kinds = {kind: [row["update"] for row in part if _kind(row) == kind] for kind in ("written", "store", "others")}
-        print(name, {kind: f"{len(each)} rows, {sum(each)} updates" for kind, each in kinds.items()})
+        kinds = {
+            kind: [row["update"] for row in part if _kind(row) == kind]
+            for kind in ("written", "store", "others")
+        }
+        print(
+            name, {kind: f"{len(each)} rows, {sum(each)} updates" for kind, each in kinds.items()}
+        )
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", nargs="+", type=Path, required=True)
     parser.add_argument("--others", nargs="+", type=Path, required=True)
     parser.add_argument("--stores", nargs="*", type=Path, default=[])
@@ -115,7 +124,9 @@ def _vectors(*texts: Sequence[str]) -> Vectors:
     model = load("bundled")
     assert model is not None
     different = sorted({text for part in texts for text in part})
-    return dict(zip(different, np.asarray(model.embed_documents(different), dtype=np.float32), strict=True))
+    return dict(
+        zip(different, np.asarray(model.embed_documents(different), dtype=np.float32), strict=True)
+    )
 
 
 def _written(paths: Sequence[Path]) -> list[Row]:
@@ -133,7 +144,15 @@ def _written(paths: Sequence[Path]) -> list[Row]:
     return found
 
 
-def _row(new: str, old: str, update: bool, hand: str, group: str, written: bool = False, store: bool = False) -> Row:
+def _row(
+    new: str,
+    old: str,
+    update: bool,
+    hand: str,
+    group: str,
+    written: bool = False,
+    store: bool = False,
+) -> Row:
     return {
         "new": new, "old": old, "update": update, "hand": hand, "group": group, "written": written, "store": store,
     }  # fmt: skip
@@ -148,7 +167,10 @@ def _stores(paths: Sequence[Path]) -> list[Store]:
         for line in map(json.loads, _lines(path)):
             by_scope.setdefault(f"{name} {line.get('scope', '')}".strip(), []).append(line)
         for scope, memories in by_scope.items():
-            texts = [one["text"] for one in sorted(memories, key=lambda one: str(one.get("created_at", "")))]
+            texts = [
+                one["text"]
+                for one in sorted(memories, key=lambda one: str(one.get("created_at", "")))
+            ]
             found.append(Store(scope, texts, [texts[:place] for place in range(len(texts))]))
     return found
 

@@ -25,7 +25,18 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 
 from answers import WORDS, Material
-from encoder import Reranker, Shape, State, Texts, averaged, load_reranker, ready, save_half, scored, shape_of
+from encoder import (
+    Reranker,
+    Shape,
+    State,
+    Texts,
+    averaged,
+    load_reranker,
+    ready,
+    save_half,
+    scored,
+    shape_of,
+)
 from packed import area, meet
 
 RATE, WARM_UP, DECAY = 1.3e-4, 0.1, 0.01
@@ -52,17 +63,28 @@ class Effort:
 
 
 def trained(
-    start: State, shape: Shape, texts: Texts, rows: Rows, seen: np.ndarray, seed: int, device: str, effort: Effort
+    start: State,
+    shape: Shape,
+    texts: Texts,
+    rows: Rows,
+    seen: np.ndarray,
+    seed: int,
+    device: str,
+    effort: Effort,
 ) -> State:
     torch.manual_seed(seed)
     chance = np.random.default_rng(seed)
     reader = ready(Reranker(shape), start, device)
     reader.float().train()
     reader.encoder.words.weight.requires_grad_(False)
-    reader.encoder.norm.register_forward_hook(lambda _, __, out: functional.dropout(out, DROPOUT, reader.training))
+    reader.encoder.norm.register_forward_hook(
+        lambda _, __, out: functional.dropout(out, DROPOUT, reader.training)
+    )
     for layer in reader.encoder.layers:
         for part in (layer.attended, layer.narrow):
-            part.register_forward_hook(lambda _, __, out: functional.dropout(out, DROPOUT, reader.training))
+            part.register_forward_hook(
+                lambda _, __, out: functional.dropout(out, DROPOUT, reader.training)
+            )
     learnt = [value for value in reader.parameters() if value.requires_grad]
     adam = torch.optim.AdamW(learnt, lr=RATE, weight_decay=DECAY, betas=(0.9, 0.98))
     steps = effort.steps or EPOCHS * len(seen) // effort.batch
@@ -72,7 +94,9 @@ def trained(
         if share >= 1:
             break
         for group in adam.param_groups:
-            group["lr"] = RATE * (share / WARM_UP if share < WARM_UP else (1 - share) / (1 - WARM_UP))
+            group["lr"] = RATE * (
+                share / WARM_UP if share < WARM_UP else (1 - share) / (1 - WARM_UP)
+            )
         chosen = seen[chance.integers(0, len(seen), effort.batch)]
         swap = (chance.random(effort.batch) < SWAPPED) & rows.written[chosen]
         new, old = (
@@ -90,7 +114,9 @@ def trained(
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         adam.step()
         adam.zero_grad()
-    print(f"seed {seed}: {step + 1} of {steps} steps in {time.monotonic() - begun:.1f} s", flush=True)
+    print(
+        f"seed {seed}: {step + 1} of {steps} steps in {time.monotonic() - begun:.1f} s", flush=True
+    )
     state = reader.state_dict()
     return {name: value.detach().float().cpu() for name, value in state.items()}
 
@@ -103,7 +129,9 @@ class Rows:
         self.written, self.store = (
             np.array([line[name] for line in lines], dtype=bool) for name in ("written", "store")
         )
-        self.weight = np.where(self.written, 1.0, np.where(self.store, STORE_WEIGHT, NEIGHBOUR_WEIGHT))
+        self.weight = np.where(
+            self.written, 1.0, np.where(self.store, STORE_WEIGHT, NEIGHBOUR_WEIGHT)
+        )
         # All rows of one store, and so of one text, go into one fold.
         numbers: dict[str, int] = {}
         self.group = np.array([numbers.setdefault(line["group"], len(numbers)) for line in lines])
@@ -115,7 +143,13 @@ def with_head(state: State) -> State:
         return state
     torch.manual_seed(0)
     head = Reranker(Shape(layers=1)).state_dict()
-    return {**state, **{name: head[name] for name in ("hidden.weight", "hidden.bias", "score.weight", "score.bias")}}
+    return {
+        **state,
+        **{
+            name: head[name]
+            for name in ("hidden.weight", "hidden.bias", "score.weight", "score.bias")
+        },
+    }
 
 
 def read(state: State, shape: Shape, texts: Texts, rows: Rows, device: str) -> np.ndarray:
@@ -137,21 +171,33 @@ def figures(scores: np.ndarray, rows: Rows) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument(
-        "--words", type=Path, help="the embedder whose word table it shares, if the model's file has none"
+        "--words",
+        type=Path,
+        help="the embedder whose word table it shares, if the model's file has none",
     )
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--folds", type=int, default=FOLDS, help="0: none, where nothing is fitted on its scores")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="the most that one training may take")
-    parser.add_argument("--steps", type=int, help="of one training, instead of so many rounds over the pairs")
+    parser.add_argument(
+        "--folds", type=int, default=FOLDS, help="0: none, where nothing is fitted on its scores"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="the most that one training may take"
+    )
+    parser.add_argument(
+        "--steps", type=int, help="of one training, instead of so many rounds over the pairs"
+    )
     parser.add_argument("--batch", type=int, default=BATCH)
-    parser.add_argument("--taught", type=Path, nargs="*", default=[], help="scores of other readers to learn from")
+    parser.add_argument(
+        "--taught", type=Path, nargs="*", default=[], help="scores of other readers to learn from"
+    )
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
@@ -168,17 +214,23 @@ def main() -> None:
     start = with_head(load_reranker(options.model, options.words))
     shape = shape_of(start, options.relu)
     effort = Effort(options.steps, options.seconds, options.batch)
-    fold = np.random.default_rng(0).permutation(int(train.group.max()) + 1)[train.group] % max(1, options.folds)
+    fold = np.random.default_rng(0).permutation(int(train.group.max()) + 1)[train.group] % max(
+        1, options.folds
+    )
     scores = np.zeros(len(train.label), np.float32)
     for left_out in range(options.folds):
-        state = trained(start, shape, texts, train, np.flatnonzero(fold != left_out), left_out, device, effort)
+        state = trained(
+            start, shape, texts, train, np.flatnonzero(fold != left_out), left_out, device, effort
+        )
         found = read(state, shape, texts, train, device)
         scores[fold == left_out] = found[fold == left_out]
     if options.folds:
         print("folds", figures(scores, Rows(material, lines["train"])), flush=True)
     everything = np.arange(len(train.label))
     seeds = range(10, 10 + options.seeds)
-    states = [trained(start, shape, texts, train, everything, seed, device, effort) for seed in seeds]
+    states = [
+        trained(start, shape, texts, train, everything, seed, device, effort) for seed in seeds
+    ]
     each = [read(state, shape, texts, check, device) for state in states]
     for one in each:
         print("check, one seed", figures(one, check), flush=True)
@@ -188,11 +240,16 @@ def main() -> None:
     print("check, averaged scores", figures(np.mean(each, axis=0), check), flush=True)
     options.output.mkdir(parents=True, exist_ok=True)
     name = options.model.stem
-    np.savez_compressed(options.output / f"scores-{name}.npz", train=scores, check=checked, each=np.array(each))
+    np.savez_compressed(
+        options.output / f"scores-{name}.npz", train=scores, check=checked, each=np.array(each)
+    )
     kept = {key: value for key, value in mean.items() if key != WORDS}
     lower = {key for key in kept if key.startswith(tuple(f"encoder.layers.{n}." for n in range(3)))}
     save_half({key: kept[key] for key in lower}, options.output / f"changes-{name}.lower.npz")
-    save_half({key: kept[key] for key in kept.keys() - lower}, options.output / f"changes-{name}.upper.npz")
+    save_half(
+        {key: kept[key] for key in kept.keys() - lower},
+        options.output / f"changes-{name}.upper.npz",
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ from overlap import normalised, read_evaluation
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--eval", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
@@ -34,11 +36,17 @@ def main() -> None:
         queries = {normalised(row[0]) for row in data["rows"]}
         texts = {normalised(text) for text in data["texts"]}
         found[path.name.partition(".")[0]] = {
-            "queries": _count(evaluation.queries[one] for one in queries & evaluation.queries.keys()),
+            "queries": _count(
+                evaluation.queries[one] for one in queries & evaluation.queries.keys()
+            ),
             "gold": _count(evaluation.gold[one] for one in texts & evaluation.gold.keys()),
-            "passages": _count(evaluation.passages[one] for one in texts & evaluation.passages.keys()),
+            "passages": _count(
+                evaluation.passages[one] for one in texts & evaluation.passages.keys()
+            ),
         }
-    arguments.output.write_text(json.dumps({"evaluation": totals, "found_in_training": found}, indent=1) + "\n")
+    arguments.output.write_text(
+        json.dumps({"evaluation": totals, "found_in_training": found}, indent=1) + "\n"
+    )
     print(json.dumps(found, indent=1))
     wrong = [name for name, counts in found.items() if counts["queries"] or counts["gold"]]
     if wrong:

@@ -62,7 +62,12 @@ _CONTAINERS = {
     "julia": "struct_definition",
 }
 _LIKE = {"typescript": "javascript", "tsx": "javascript", "cpp": "c", "php_only": "php"}
-_WRAPPERS = {"export_statement", "decorated_definition", "template_declaration", "ambient_declaration"}
+_WRAPPERS = {
+    "export_statement",
+    "decorated_definition",
+    "template_declaration",
+    "ambient_declaration",
+}
 _ASSIGNED = {"arrow_function", "function_expression", "function", "function_definition"}
 _ELIXIR = {"def", "defp", "defmacro", "defmacrop", "defmodule", "defprotocol", "defimpl"}
 _NAMES = {
@@ -131,24 +136,44 @@ def _walk(root: Node, language: str, lines: list[str]) -> Iterator[Definition]:
     while stack:
         node, wrapper, container = stack.pop()
         kind = node.type
-        is_function = kind in functions or _assigned(node) or (language == "elixir" and _elixir(node, module=False))
-        if language == "haskell" and is_function and node.parent and "declarations" not in node.parent.type:
+        is_function = (
+            kind in functions
+            or _assigned(node)
+            or (language == "elixir" and _elixir(node, module=False))
+        )
+        if (
+            language == "haskell"
+            and is_function
+            and node.parent
+            and "declarations" not in node.parent.type
+        ):
             is_function = False  # a type such as `a -> b` is a `function` too
         is_container = kind in containers or (language == "elixir" and _elixir(node, module=True))
         if (is_function or is_container) and node.is_named:
             outer = wrapper or node
             start, end = outer.start_point[0], outer.end_point[0] + (1 if outer.end_point[1] else 0)
-            yield Definition(_name(node), start, end, container, is_function, _doc(node, start, lines, language))
+            yield Definition(
+                _name(node), start, end, container, is_function, _doc(node, start, lines, language)
+            )
             if is_container:
-                container = lines[(node.child_by_field_name("name") or node).start_point[0]].strip()[:160]
+                container = lines[
+                    (node.child_by_field_name("name") or node).start_point[0]
+                ].strip()[:160]
         if not is_function:
             inner = (wrapper or node) if kind in _WRAPPERS or kind in _DECLARATIONS else None
             # What stands on one line defines nothing worth a chunk; most nodes are passed over so.
-            tall = [child for child in node.named_children if child.end_point[0] > child.start_point[0]]
+            tall = [
+                child for child in node.named_children if child.end_point[0] > child.start_point[0]
+            ]
             stack.extend((child, inner, container) for child in reversed(tall))
 
 
-_DECLARATIONS = {"lexical_declaration", "variable_declaration", "expression_statement", "assignment_statement"}
+_DECLARATIONS = {
+    "lexical_declaration",
+    "variable_declaration",
+    "expression_statement",
+    "assignment_statement",
+}
 
 
 def _assigned(node: Node) -> bool:
@@ -173,11 +198,15 @@ def _elixir(node: Node, module: bool) -> bool:
 
 def _name(node: Node) -> str:
     named = (
-        node.child_by_field_name("name") or node.child_by_field_name("declarator") or node.child_by_field_name("left")
+        node.child_by_field_name("name")
+        or node.child_by_field_name("declarator")
+        or node.child_by_field_name("left")
     )
     while named and (inner := named.child_by_field_name("declarator")):
         named = inner
-    if named is None and node.type == "call" and node.named_child_count > 1:  # Elixir: def name(arguments)
+    if (
+        named is None and node.type == "call" and node.named_child_count > 1
+    ):  # Elixir: def name(arguments)
         named = node.named_children[1]
     text = ((named or _first_name(node) or node).text or b"").decode(errors="ignore")
     return re.split(r"[\s(<{=,]", text.strip(), maxsplit=1)[0][:80]
@@ -204,7 +233,9 @@ def _doc(node: Node, start: int, lines: list[str], language: str) -> tuple[int, 
 
 def _comment_above(start: int, lines: list[str]) -> tuple[int, int] | None:
     end = start
-    while end > 0 and start - end < 6 and lines[end - 1].strip() and _ATTRIBUTE.match(lines[end - 1]):
+    while (
+        end > 0 and start - end < 6 and lines[end - 1].strip() and _ATTRIBUTE.match(lines[end - 1])
+    ):
         end -= 1
     first = end
     if first > 0 and _BLOCK_END.search(lines[first - 1]):
@@ -238,7 +269,9 @@ def _elixir_doc(start: int, lines: list[str]) -> tuple[int, int] | None:
 
 
 def _find(lines: list[str], start: int, needle: str) -> int | None:
-    return next((at for at in range(start, min(start + 120, len(lines))) if needle in lines[at]), None)
+    return next(
+        (at for at in range(start, min(start + 120, len(lines))) if needle in lines[at]), None
+    )
 
 
 def _merged(found: list[Definition]) -> list[Definition]:
@@ -246,7 +279,13 @@ def _merged(found: list[Definition]) -> list[Definition]:
     out: list[Definition] = []
     for one in found:
         last = out[-1] if out else None
-        if last and last.is_function and one.is_function and last.name == one.name and one.start - last.end <= 1:
+        if (
+            last
+            and last.is_function
+            and one.is_function
+            and last.name == one.name
+            and one.start - last.end <= 1
+        ):
             out[-1] = Definition(last.name, last.start, one.end, last.container, True, last.doc)
         else:
             out.append(one)
@@ -287,7 +326,9 @@ def framed(lines: list[str], container: str) -> str:
 def piece(definition: Definition, lines: list[str], line: int) -> str:
     """The part of a long definition around a line, with the definition's first line in front."""
     whole = source(
-        definition, lines, definition.doc[0] if definition.doc and definition.doc[0] >= definition.start else None
+        definition,
+        lines,
+        definition.doc[0] if definition.doc and definition.doc[0] >= definition.start else None,
     )
     size = sum(len(text) + 1 for text in lines[definition.start : definition.end])
     if size <= LONGEST:
@@ -306,4 +347,6 @@ def piece(definition: Definition, lines: list[str], line: int) -> str:
     head = lines[definition.start].strip()[:160]
     if "(" not in head:  # C is often written with the returned type on a line of its own
         head = f"{head} {lines[definition.start + 1].strip()}"[:160]
-    return framed(lines[start:stop], f"{definition.container}\n    {head}" if definition.container else head)
+    return framed(
+        lines[start:stop], f"{definition.container}\n    {head}" if definition.container else head
+    )

@@ -31,7 +31,9 @@ ANSWERS = {"commit": 2, "issue": 2, "doc": 1, "name": 1}
 KINDS = ("issue", "commit", "doc", "name")
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 26}]
 
-_LICENCE_TEXT = re.compile(r"licensed under the|without warrant|\bas is\b|all rights reserved", re.IGNORECASE)
+_LICENCE_TEXT = re.compile(
+    r"licensed under the|without warrant|\bas is\b|all rights reserved", re.IGNORECASE
+)
 _EMPTY_COMMENT = re.compile(r"^([^\n]*\n)??(\s*(\*/?|//+|#|--|/// ?</summary>|\"{3})[ \t]*\n)+")
 _TOOL_LINES = re.compile(
     r"^(MOE_MIGRATED|Created by MOE|PiperOrigin|RELNOTES|\*\*\* |-{5,}|git-svn-id|Summary:|fbshipit|Differential).*$",
@@ -64,15 +66,21 @@ class Doubles:
 
 
 def _key(text: str) -> bytes:
-    return hashlib.blake2b(" ".join(text.lower().split()).encode(errors="replace"), digest_size=10).digest()
+    return hashlib.blake2b(
+        " ".join(text.lower().split()).encode(errors="replace"), digest_size=10
+    ).digest()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--raw", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("--chunks", type=int, default=150_000, help="at most so many chunks without a query")
+    parser.add_argument(
+        "--chunks", type=int, default=150_000, help="at most so many chunks without a query"
+    )
     parser.add_argument("--dev", nargs=10, required=True)
     arguments = parser.parse_args()
     chance, doubles = random.Random(SEED), Doubles()
@@ -99,7 +107,12 @@ def taken(one: dict[str, Any], doubles: Doubles, most: int, languages: Counter[s
     """A repository's pairs without doubles; where there are more than may be, each kind keeps its share."""
     chance = random.Random(f"{SEED} {one['repository']}")
     rows = [tidied(row) for row in chance.sample(one["rows"], len(one["rows"]))]
-    rows = [row for kind in KINDS for row in rows if row["kind"] == kind and is_fit(row) and doubles.is_new(row)]
+    rows = [
+        row
+        for kind in KINDS
+        for row in rows
+        if row["kind"] == kind and is_fit(row) and doubles.is_new(row)
+    ]
     kept = []
     for row in chance.sample(rows, min(most, len(rows))):
         if languages[row["lang"]] < PER_LANGUAGE:
@@ -126,12 +139,21 @@ def write(path: Path, rows: Iterable[Row]) -> None:
     with lzma.open(path, "wb", format=lzma.FORMAT_XZ, filters=FILTERS) as file:
         for at in range(0, len(ordered), 2000):
             some = ordered[at : at + 2000]
-            file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in some).encode(errors="replace"))
+            file.write(
+                "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in some).encode(
+                    errors="replace"
+                )
+            )
     print(path.name, len(ordered), path.stat().st_size, "bytes", flush=True)
 
 
 def write_manifest(
-    path: Path, gathered: list[dict[str, Any]], dev: list[str], pairs: list[Row], held: list[Row], chunks: list[Row]
+    path: Path,
+    gathered: list[dict[str, Any]],
+    dev: list[str],
+    pairs: list[Row],
+    held: list[Row],
+    chunks: list[Row],
 ) -> None:
     by_repository: dict[str, Counter[str]] = {}
     for row in [*pairs, *held]:
@@ -155,7 +177,9 @@ def write_manifest(
         "dev": len(held),
         "chunks": len(chunks),
         "kinds": dict(Counter(row["kind"] for row in pairs).most_common()),
-        "languages": {name: dict(sorted(counts.items())) for name, counts in sorted(languages.items())},
+        "languages": {
+            name: dict(sorted(counts.items())) for name, counts in sorted(languages.items())
+        },
         "repositories": repositories,
     }
     path.write_text(json.dumps(report, indent=1) + "\n")

@@ -25,14 +25,25 @@ from pathlib import Path
 from typing import Any
 
 from code_definitions import LONGEST, SHORTEST, Definition, definitions, framed, piece, source
-from code_history import Commit, blobs, changed_lines, commits, git, language_of, licence, newest_files
+from code_history import (
+    Commit,
+    blobs,
+    changed_lines,
+    commits,
+    git,
+    language_of,
+    licence,
+    newest_files,
+)
 from code_queries import commit_query, doc_query, issue_query, name_query
 
 SEED = 17
 # Large repositories would take minutes; their files and commits are drawn by chance, so a part of them is as good.
 SECONDS_FOR_FILES, SECONDS_FOR_COMMITS = 8.0, 3.5
 COMMITS = 300
-LARGEST_CHANGED_FILE = 30_000  # parsing is what takes the time, and a change needs a whole file parsed
+LARGEST_CHANGED_FILE = (
+    30_000  # parsing is what takes the time, and a change needs a whole file parsed
+)
 MOST_DOCS, MOST_NAMES, MOST_CHUNKS = 3600, 350, 2500
 NAMES_SHARE = 0.12
 DOC_KEPT = 0.5  # the rest of the doc comment stays in the code; what is the query never does
@@ -60,12 +71,21 @@ class Gathered:
         if len(code) >= SHORTEST:
             self.counts[kind] += 1
             self.rows.append(
-                {"query": query, "path": path, "code": code, "kind": kind, "lang": label(path), "repo": self.repository}
+                {
+                    "query": query,
+                    "path": path,
+                    "code": code,
+                    "kind": kind,
+                    "lang": label(path),
+                    "repo": self.repository,
+                }
             )
 
     def add_chunk(self, path: str, code: str) -> None:
         if len(code) >= SHORTEST and len(self.chunks) < MOST_CHUNKS:
-            self.chunks.append({"path": path, "code": code, "lang": label(path), "repo": self.repository})
+            self.chunks.append(
+                {"path": path, "code": code, "lang": label(path), "repo": self.repository}
+            )
 
 
 def label(path: str) -> str:
@@ -74,10 +94,17 @@ def label(path: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, required=True, help="a folder of owner+name/repo git directories")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--excluded", type=Path, required=True, help="owner/name of evaluation repositories, one a line"
+        "--mirror", type=Path, required=True, help="a folder of owner+name/repo git directories"
+    )
+    parser.add_argument(
+        "--excluded",
+        type=Path,
+        required=True,
+        help="owner/name of evaluation repositories, one a line",
     )
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("repositories", nargs="+")
@@ -94,7 +121,13 @@ def main() -> None:
         gathered = gather(repository, folder / ".git" if (folder / ".git").is_dir() else folder)
         if gathered:
             target.write_text(json.dumps(gathered))
-            print(repository, gathered["licence"], gathered["counts"], f"{time.monotonic() - began:.0f} s", flush=True)
+            print(
+                repository,
+                gathered["licence"],
+                gathered["counts"],
+                f"{time.monotonic() - began:.0f} s",
+                flush=True,
+            )
 
 
 def gather(repository: str, folder: Path) -> dict[str, Any] | None:
@@ -106,7 +139,12 @@ def gather(repository: str, folder: Path) -> dict[str, Any] | None:
     from_files(found, folder)
     from_commits(found, folder)
     revision = git(folder, "rev-parse", "HEAD").strip()
-    about = {"repository": repository, "commit": revision, "licence": permitted, "counts": dict(found.counts)}
+    about = {
+        "repository": repository,
+        "commit": revision,
+        "licence": permitted,
+        "counts": dict(found.counts),
+    }
     return about | {"rows": found.rows, "chunks": found.chunks}
 
 
@@ -116,7 +154,9 @@ def from_files(found: Gathered, folder: Path) -> None:
     paths = {blob: path for path, blob in files}
     until = time.monotonic() + SECONDS_FOR_FILES
     for blob, text in blobs(folder, paths):
-        if time.monotonic() > until or (found.counts["doc"] >= MOST_DOCS and len(found.chunks) >= MOST_CHUNKS):
+        if time.monotonic() > until or (
+            found.counts["doc"] >= MOST_DOCS and len(found.chunks) >= MOST_CHUNKS
+        ):
             return
         if readable(text, paths[blob]):
             _from_file(found, paths[blob], text)
@@ -136,7 +176,9 @@ def _from_file(found: Gathered, path: str, text: str) -> None:
         if one.end - one.start >= 2 and not _asked(found, path, one, lines):
             found.add_chunk(path, source(one, lines, one.doc[0] if one.doc else None))
             if one.is_function and one.end - one.start > 60:
-                found.add_chunk(path, piece(one, lines, found.chance.randrange(one.start + 20, one.end)))
+                found.add_chunk(
+                    path, piece(one, lines, found.chance.randrange(one.start + 20, one.end))
+                )
     if found.chance.random() < WINDOWS_SHARE * 4:
         found.add_chunk(path, window(lines, found.chance.randrange(len(lines))))
 
@@ -147,7 +189,9 @@ def _asked(found: Gathered, path: str, one: Definition, lines: list[str]) -> boo
     if found.counts["name"] < MOST_NAMES and found.chance.random() < NAMES_SHARE:
         query = name_query(one.name, doc.query if doc else None, found.chance)
         if query and one.is_function:
-            found.add("name", query, path, source(one, lines, None if doc else one.doc and one.doc[0]))
+            found.add(
+                "name", query, path, source(one, lines, None if doc else one.doc and one.doc[0])
+            )
             return True
     if not doc or not one.doc or found.counts["doc"] >= MOST_DOCS:
         return False
@@ -181,7 +225,9 @@ def from_commits(found: Gathered, folder: Path) -> None:
             return
         for commit, query, issue, path in by_blob.pop(blob, []):
             if len(text) <= LARGEST_CHANGED_FILE and readable(text, path):
-                for code in changed_chunks(text, path, lines_changed.get((commit.revision, path), []))[:2]:
+                for code in changed_chunks(
+                    text, path, lines_changed.get((commit.revision, path), [])
+                )[:2]:
                     found.add("commit", query, path, code)
                     if issue:
                         found.add("issue", issue, path, code)
@@ -197,7 +243,9 @@ def changed_chunks(text: str, path: str, ranges: list[tuple[int, int]]) -> list[
     inside = definitions(text, language_of(path) or "")
     for first, last in ranges:
         around = [
-            one for one in inside if one.start <= first < one.end and (one.is_function or one.end - one.start < 60)
+            one
+            for one in inside
+            if one.start <= first < one.end and (one.is_function or one.end - one.start < 60)
         ]
         if around:
             smallest = min(around, key=lambda one: one.end - one.start)

@@ -28,9 +28,13 @@ _TEST = re.compile(
 )
 _COMMANDS = re.compile(r"(^|/)(bin|libexec|scripts|functions)(/[\w-]+)?$|^plugins/.*/[\w-]+$")
 _LICENCE = re.compile(
-    r"(^|/)(licen[cs]es?/|licen[cs]e|copying|mit-licen|copyright)[^/]*(?<!\.py)(?<!\.sh)$", re.IGNORECASE
+    r"(^|/)(licen[cs]es?/|licen[cs]e|copying|mit-licen|copyright)[^/]*(?<!\.py)(?<!\.sh)$",
+    re.IGNORECASE,
 )
-_BOT = re.compile(r"\bbot\b|\[bot\]|dependabot|renovate|greenkeeper|github-actions|semantic-release", re.IGNORECASE)
+_BOT = re.compile(
+    r"\bbot\b|\[bot\]|dependabot|renovate|greenkeeper|github-actions|semantic-release",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,20 @@ class Commit:
 def git(folder: Path, *arguments: str, given: str | None = None) -> str:
     command = ["git", "--git-dir", str(folder), "-c", "core.quotepath=off", *arguments]
     done = subprocess.run(
-        command, input=given.encode() if given else None, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        command,
+        input=given.encode() if given else None,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
     )
     return done.stdout.decode(errors="replace")
 
 
 def language_of(path: str) -> str | None:
     name = path.rpartition("/")[2]
-    if "." not in name:  # commands without an ending are most often shell scripts; their first line tells
+    if (
+        "." not in name
+    ):  # commands without an ending are most often shell scripts; their first line tells
         return "bash" if _COMMANDS.search(path) else None
     return LANGUAGES.get(name.rpartition(".")[2].lower())
 
@@ -77,7 +87,9 @@ def newest_files(folder: Path) -> list[tuple[str, str]]:
 def blobs(folder: Path, wanted: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Texts of blobs, in the order asked for and one at a time; absent and binary ones are passed over."""
     command = ["git", "--git-dir", str(folder), "cat-file", "--batch"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
         assert process.stdin
         assert process.stdout
         for blob in wanted:
@@ -96,7 +108,15 @@ def commits(folder: Path) -> list[Commit]:
     """Commits by people that changed one to four source files that were there before, the newest first."""
     form = "--format=%x00%H%x01%an <%ae>%x01%B%x02"
     log = git(
-        folder, "log", "--no-merges", "--raw", "--no-abbrev", "--no-renames", f"-n{MOST_COMMITS_READ}", form, "HEAD"
+        folder,
+        "log",
+        "--no-merges",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        f"-n{MOST_COMMITS_READ}",
+        form,
+        "HEAD",
     )
     found = []
     for entry in log.split("\0")[1:]:
@@ -127,10 +147,14 @@ def _changed(changes: str) -> dict[str, str]:
     return files if len(files) + others // 2 <= MOST_FILES_CHANGED else {}
 
 
-def changed_lines(folder: Path, wanted: list[Commit]) -> dict[tuple[str, str], list[tuple[int, int]]]:
+def changed_lines(
+    folder: Path, wanted: list[Commit]
+) -> dict[tuple[str, str], list[tuple[int, int]]]:
     """(revision, path) -> ranges of lines of the parent's file that the commit changed, from zero."""
     given = "".join(f"{one.revision}\n" for one in wanted)
-    text = git(folder, "diff-tree", "--stdin", "-r", "-p", "-U0", "--no-renames", "--no-color", given=given)
+    text = git(
+        folder, "diff-tree", "--stdin", "-r", "-p", "-U0", "--no-renames", "--no-color", given=given
+    )
     ranges: dict[tuple[str, str], list[tuple[int, int]]] = {}
     revision = path = ""
     for line in text.splitlines():
@@ -153,7 +177,9 @@ def licence(folder: Path) -> str | None:
     for depth in (0, 1):
         found: set[str] = set()
         for name in [
-            one for one in names if one.count("/") == depth and _LICENCE.search(one) and not _NOT_OURS.search(one)
+            one
+            for one in names
+            if one.count("/") == depth and _LICENCE.search(one) and not _NOT_OURS.search(one)
         ]:
             found |= _licences(git(folder, "show", f"HEAD:{name}"))
         if found:
@@ -166,14 +192,21 @@ def licence(folder: Path) -> str | None:
 def _licences(text: str) -> set[str]:
     plain = re.sub(r"[\s*#/]+", " ", text)
     has = {
-        "not GPL": re.match(r".{0,300}GNU (LESSER |AFFERO )?GENERAL PUBLIC LICENSE", plain, re.IGNORECASE),
+        "not GPL": re.match(
+            r".{0,300}GNU (LESSER |AFFERO )?GENERAL PUBLIC LICENSE", plain, re.IGNORECASE
+        ),
         "not MPL": re.match(r".{0,200}Mozilla Public License", plain),
         "not BUSL": re.match(r".{0,400}Business Source License", plain),
-        "Apache-2.0": re.search(r"Apache License,? (Version )?2\.0|Apache License Version 2\.0", plain),
+        "Apache-2.0": re.search(
+            r"Apache License,? (Version )?2\.0|Apache License Version 2\.0", plain
+        ),
         "MIT": re.search(
-            r"Permission is hereby granted, free of charge, to any person obtaining a copy|MIT License", plain
+            r"Permission is hereby granted, free of charge, to any person obtaining a copy|MIT License",
+            plain,
         ),
         "BSD": re.search(r"Redistribution and use in source and binary forms", plain),
-        "ISC": re.search(r"Permission to use, copy, modify,? and(/or)? distribute this software", plain),
+        "ISC": re.search(
+            r"Permission to use, copy, modify,? and(/or)? distribute this software", plain
+        ),
     }
     return {name for name, seen in has.items() if seen}

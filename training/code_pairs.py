@@ -33,9 +33,15 @@ Maker = Callable[[Function, str, random.Random], tuple[str, str] | None]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--prose", action="store_true", help="pair the summary with the rest of the docstring instead")
+    parser.add_argument(
+        "--prose",
+        action="store_true",
+        help="pair the summary with the rest of the docstring instead",
+    )
     parser.add_argument("sources", nargs="+", type=Path)
     arguments = parser.parse_args()
     chance = random.Random(SEED)
@@ -51,7 +57,9 @@ def main() -> None:
             texts.extend(code for _, code in pairs)
             for at, (query, _) in enumerate(pairs):
                 others = [start + other for other in range(len(pairs)) if other != at]
-                rows.append((query, [start + at], chance.sample(others, min(NEGATIVES, len(others)))))
+                rows.append(
+                    (query, [start + at], chance.sample(others, min(NEGATIVES, len(others))))
+                )
         print(source.name, len(rows) - before, flush=True)
     data = json.dumps({"texts": texts, "rows": rows}, ensure_ascii=False).encode()
     arguments.output.write_bytes(lzma.compress(data, preset=4))
@@ -80,10 +88,16 @@ def _files(source: Path, chance: random.Random) -> Iterator[str]:
     """The files of a package in any order, each read only when it is wanted: large packages have thousands."""
 
     def wanted(name: str) -> bool:
-        return name.endswith(".py") and not re.search(r"(^|/)(tests?|testing|_vendor|externals?)(/|_)|/test_", name)
+        return name.endswith(".py") and not re.search(
+            r"(^|/)(tests?|testing|_vendor|externals?)(/|_)|/test_", name
+        )
 
     if source.is_dir():
-        paths = [path for path in sorted(source.rglob("*.py")) if wanted(str(path.relative_to(source.parent)))]
+        paths = [
+            path
+            for path in sorted(source.rglob("*.py"))
+            if wanted(str(path.relative_to(source.parent)))
+        ]
         for path in chance.sample(paths, len(paths)):
             yield path.read_text(encoding="utf-8", errors="ignore")
         return
@@ -106,7 +120,9 @@ def _pair(node: Function, text: str, chance: random.Random) -> tuple[str, str] |
         query = f"python {query}" if chance.random() < 0.4 else query
     if not SHORTEST_QUERY <= len(query.split()) <= LONGEST_QUERY or node.name.startswith("__"):
         return None
-    code = _without_docstring(node, text, keep=named or chance.random() < DOCSTRING_KEPT, name_hidden=named)
+    code = _without_docstring(
+        node, text, keep=named or chance.random() < DOCSTRING_KEPT, name_hidden=named
+    )
     return (query, code) if SHORTEST_BODY <= len(code) <= LONGEST_BODY else None
 
 
@@ -118,7 +134,9 @@ def _prose(node: Function, text: str, chance: random.Random) -> tuple[str, str] 
     wanted = [
         one
         for one in sections
-        if not re.match(r"\n?(Parameters|Returns|Examples?|See Also|References|Raises|Attributes)\b", one)
+        if not re.match(
+            r"\n?(Parameters|Returns|Examples?|See Also|References|Raises|Attributes)\b", one
+        )
     ]
     explained = re.sub(r"\n[A-Z]\w+\n-{3,}|[`*]|:\w+:|>>>.*|\.\. \w+::", " ", "\n".join(wanted))
     explained = re.sub(r"\s+", " ", explained).strip()[:LONGEST_BODY]

@@ -65,7 +65,11 @@ def doc_query(doc: list[str], name: str, chance: random.Random) -> DocQuery | No
         parts += [text] if text else []
     sentences = re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(parts))
     first = sentences[0].strip()
-    query = " ".join(sentences[:2]).strip() if len(first) < 60 and chance.random() < TWO_SENTENCES else first
+    query = (
+        " ".join(sentences[:2]).strip()
+        if len(first) < 60 and chance.random() < TWO_SENTENCES
+        else first
+    )
     if _USELESS.search(query) or not _says_something(query):
         return None
     return DocQuery(_as_asked(query, name, chance), first, used)
@@ -73,15 +77,25 @@ def doc_query(doc: list[str], name: str, chance: random.Random) -> DocQuery | No
 
 def _plain(line: str) -> str:
     text = _ENDS.sub("", _MARKERS.sub("", line))
-    text = re.sub(r'<see(also)? \w+="([\w.:`]+)[^"]*"\s*/>|\{@\w+ ([^}]*)\}', lambda found: found[2] or found[3], text)
-    text = re.sub(r"</?(summary|para|p|c|code|b|i|em|br|tt|pre|li|ul|a)\b[^>]*>|`+|\*\*|:\w+:(?=`)|\[\[|\]\]", "", text)
+    text = re.sub(
+        r'<see(also)? \w+="([\w.:`]+)[^"]*"\s*/>|\{@\w+ ([^}]*)\}',
+        lambda found: found[2] or found[3],
+        text,
+    )
+    text = re.sub(
+        r"</?(summary|para|p|c|code|b|i|em|br|tt|pre|li|ul|a)\b[^>]*>|`+|\*\*|:\w+:(?=`)|\[\[|\]\]",
+        "",
+        text,
+    )
     text = re.sub(r"\\\(.*?\\\)\.?|^[\W_]+(?=\s)", "", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
 def _says_something(query: str) -> bool:
     words = query.split()
-    letters = sum(character.isascii() and (character.isalpha() or character == " ") for character in query)
+    letters = sum(
+        character.isascii() and (character.isalpha() or character == " ") for character in query
+    )
     return FEWEST_WORDS <= len(words) <= MOST_WORDS and letters > 0.75 * len(query)
 
 
@@ -101,11 +115,24 @@ def _as_asked(query: str, name: str, chance: random.Random) -> str:
 
 
 def spoken(name: str) -> str:
-    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.:!?$/]+", " ", name.rpartition("::")[2])
+    parts = re.sub(
+        r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.:!?$/]+",
+        " ",
+        name.rpartition("::")[2],
+    )
     return re.sub(r"\s+", " ", parts).strip().lower()
 
 
-_QUESTIONS = ("{}", "{}", "{}", "where is {}", "function {}", "code for {}", "implementation of {}", "how does {} work")
+_QUESTIONS = (
+    "{}",
+    "{}",
+    "{}",
+    "where is {}",
+    "function {}",
+    "code for {}",
+    "implementation of {}",
+    "how does {} work",
+)
 _THIRD_PERSON = ("where is the code that {}", "function that {}", "which function {}")
 _IMPERATIVE = ("where do we {}", "how do we {}", "code to {}")
 _VERBS = frozenset(
@@ -163,7 +190,9 @@ def issue_query(message: str, chance: random.Random) -> str | None:
         r"#\d+|\b(fix(es|ed)?|bug|issue|close[sd]?|resolve[sd]?)\b", message, re.IGNORECASE
     ):
         return None
-    letters = sum(character.isascii() and (character.isalpha() or character.isspace()) for character in body)
+    letters = sum(
+        character.isascii() and (character.isalpha() or character.isspace()) for character in body
+    )
     if letters < 0.7 * len(body):
         return None
     subject = _PREFIX.sub("", message.partition("\n")[0].strip())

@@ -62,7 +62,11 @@ def background(terms: dict[str, np.ndarray], trained: dict[str, np.ndarray]) -> 
 
 
 def vectors(
-    terms: dict[str, np.ndarray], trained: dict[str, np.ndarray], side: str, which: np.ndarray, asked: np.ndarray | None
+    terms: dict[str, np.ndarray],
+    trained: dict[str, np.ndarray],
+    side: str,
+    which: np.ndarray,
+    asked: np.ndarray | None,
 ) -> np.ndarray:
     ends = np.cumsum(terms[f"{side}_lengths"].astype(np.int64))
     rows = []

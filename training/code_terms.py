@@ -29,7 +29,9 @@ MAX_COUNTED_WORDS, IN_PATH = 127, 128
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--dev", type=Path, required=True)
     parser.add_argument("--chunks", type=Path, required=True)
@@ -42,8 +44,12 @@ def main() -> None:
     seen = [at for at in range(len(rows)) if not trained <= at < tested]
     vocabulary = chosen([(rows[at], documents[at], queries[at]) for at in seen], options.words)
     numbers = {term: number for number, term in enumerate(vocabulary)}
-    repositories = {name: number for number, name in enumerate(dict.fromkeys(row["repo"] for row in rows))}
-    options.output.with_suffix(".txt").write_text("\n".join(surfaces(rows, vocabulary)), encoding="utf-8")
+    repositories = {
+        name: number for number, name in enumerate(dict.fromkeys(row["repo"] for row in rows))
+    }
+    options.output.with_suffix(".txt").write_text(
+        "\n".join(surfaces(rows, vocabulary)), encoding="utf-8"
+    )
     np.savez(
         options.output,
         vocabulary=np.frombuffer("\n".join(vocabulary).encode(), np.uint8),
@@ -86,7 +92,9 @@ def _of_word(word: str) -> tuple[str, ...]:
 def document(row: dict[str, Any]) -> Counter[str]:
     """How often each term stands in the code; a term of the path counts `IN_PATH` beside that."""
     path = row["path"]
-    counts = Counter({term: min(count, MAX_COUNTED_WORDS) for term, count in Counter(terms(row["code"])).items()})
+    counts = Counter(
+        {term: min(count, MAX_COUNTED_WORDS) for term, count in Counter(terms(row["code"])).items()}
+    )
     for term in set(terms(path.rpartition(".")[0] or path)):
         counts[term] += IN_PATH
     return counts
@@ -107,15 +115,22 @@ def chosen(rows: list[tuple[dict[str, Any], Counter[str], Counter[str]]], most: 
 
 def surfaces(rows: list[dict[str, Any]], vocabulary: list[str]) -> list[str]:
     """Each term as it is written most often, in words: `httpconnect` is the term of `HTTPConnection`."""
-    written = Counter(word for row in rows[::3] for word in _written(row["code"]) + _written(row.get("query", "")))
+    written = Counter(
+        word for row in rows[::3] for word in _written(row["code"]) + _written(row.get("query", ""))
+    )
     seen: dict[str, Counter[str]] = {term: Counter() for term in vocabulary}
     for word, count in written.items():
         parts = [part.lower() for part in _part.findall(word)]
         own = _of_word(word)[:1]
-        for term, text in [*((term, " ".join(parts)) for term in own), *((t, p) for p in parts for t in _of_word(p))]:
+        for term, text in [
+            *((term, " ".join(parts)) for term in own),
+            *((t, p) for p in parts for t in _of_word(p)),
+        ]:
             if term in seen:
                 seen[term][text] += count
-    return [max(found, key=found.__getitem__) if (found := seen[term]) else term for term in vocabulary]
+    return [
+        max(found, key=found.__getitem__) if (found := seen[term]) else term for term in vocabulary
+    ]
 
 
 def _written(text: str) -> list[str]:
@@ -124,7 +139,9 @@ def _written(text: str) -> list[str]:
     return words_of(text)
 
 
-def columns(name: str, bags: Iterable[Counter[str]], numbers: dict[str, int]) -> dict[str, np.ndarray]:
+def columns(
+    name: str, bags: Iterable[Counter[str]], numbers: dict[str, int]
+) -> dict[str, np.ndarray]:
     terms_, counts, lengths = [], [], []
     for bag in bags:
         known = [(numbers[term], count) for term, count in bag.items() if term in numbers]

@@ -36,16 +36,24 @@ RARE = 1e-3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("terms", "pairs", "dev", "chunks", "surfaces", "teacher", "tokenizer", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--dimension", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--rate", type=float, default=0.01)
-    parser.add_argument("--taught", type=float, default=1.0, help="weight of what the embedder says")
-    parser.add_argument("--alone", type=float, default=1.0, help="weight of chunks without a question")
+    parser.add_argument(
+        "--taught", type=float, default=1.0, help="weight of what the embedder says"
+    )
+    parser.add_argument(
+        "--alone", type=float, default=1.0, help="weight of chunks without a question"
+    )
     parser.add_argument("--temperature", type=float, default=0.05, help="of the embedder's cosines")
-    parser.add_argument("--dropped", type=float, default=0.3, help="share of words that a text lacks at each step")
+    parser.add_argument(
+        "--dropped", type=float, default=0.3, help="share of words that a text lacks at each step"
+    )
     parser.add_argument("--decay", type=float, default=0.01)
     parser.add_argument("--name", default="words")
     options = parser.parse_args()
@@ -57,7 +65,9 @@ def main() -> None:
     model = Words(len(bytes(data["vocabulary"]).split(b"\n")), options.dimension).to(device)
     model.begin(*first_vectors(options, data, device))
     trained, tested = int(data["trained"]), int(data["tested"])
-    trainer = Trainer(model, bags, questions, chunks, data["repository"], trained, tested, device, options)
+    trainer = Trainer(
+        model, bags, questions, chunks, data["repository"], trained, tested, device, options
+    )
     trainer.run(options.seconds)
     options.output.mkdir(parents=True, exist_ok=True)
     np.savez(
@@ -73,12 +83,16 @@ def taught(options: argparse.Namespace, device: str) -> tuple[Tensor, Tensor]:
     kept = options.output / "taught.npy"
     if not kept.exists():
         rows, _, _ = all_rows(options)
-        texts = [row.get("query") or " " for row in rows] + [f"{row['path']}\n{row['code']}" for row in rows]
+        texts = [row.get("query") or " " for row in rows] + [
+            f"{row['path']}\n{row['code']}" for row in rows
+        ]
         limits = [LONGEST_QUERY] * len(rows) + [LONGEST_CODE] * len(rows)
         table = tokenised(texts, limits, options.tokenizer, device)
         state = encoder_alone(load_half(options.teacher))
         with torch.no_grad():
-            vectors = embedded(ready(Encoder(shape_of(state)), state, device), table, np.arange(len(texts)))
+            vectors = embedded(
+                ready(Encoder(shape_of(state)), state, device), table, np.arange(len(texts))
+            )
         options.output.mkdir(parents=True, exist_ok=True)
         np.save(kept, vectors.half().cpu().numpy())
     vectors = torch.from_numpy(np.load(kept)).to(device)
@@ -86,12 +100,16 @@ def taught(options: argparse.Namespace, device: str) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def first_vectors(options: argparse.Namespace, data: dict[str, np.ndarray], device: str) -> tuple[Tensor, Tensor]:
+def first_vectors(
+    options: argparse.Namespace, data: dict[str, np.ndarray], device: str
+) -> tuple[Tensor, Tensor]:
     """What the embedder makes of each word by itself, the common ones made small, and the axes that these lie along."""
     words = options.surfaces.read_text(encoding="utf-8").split("\n")
     state = encoder_alone(load_half(options.teacher))
     table = tokenised(words, [LONGEST_QUERY] * len(words), options.tokenizer, device)
-    vectors = embedded(ready(Encoder(shape_of(state)), state, device), table, np.arange(len(words))).float()
+    vectors = embedded(
+        ready(Encoder(shape_of(state)), state, device), table, np.arange(len(words))
+    ).float()
     counts = np.bincount(data["document_terms"], minlength=len(words)).astype(np.float32)
     share = torch.as_tensor(counts / counts.sum(), device=device)
     centred = vectors - vectors.mean(0)
@@ -148,7 +166,9 @@ class Words(nn.Module):
         self.chunk.weight.copy_(axes)
 
     def documents(self, terms: Tensor, weights: Tensor, starts: Tensor) -> Tensor:
-        summed = functional.embedding_bag(terms, self.words.weight, starts, mode="sum", per_sample_weights=weights)
+        summed = functional.embedding_bag(
+            terms, self.words.weight, starts, mode="sum", per_sample_weights=weights
+        )
         return functional.normalize(summed, dim=1)
 
     def questions(self, terms: Tensor, weights: Tensor, starts: Tensor) -> Tensor:
@@ -168,7 +188,9 @@ class Trainer:
     options: argparse.Namespace
 
     def run(self, seconds: float) -> None:
-        optimiser = torch.optim.AdamW(self.model.parameters(), lr=self.options.rate, weight_decay=self.options.decay)
+        optimiser = torch.optim.AdamW(
+            self.model.parameters(), lr=self.options.rate, weight_decay=self.options.decay
+        )
         chance = np.random.default_rng(SEED)
         began, step = time.monotonic(), 0
         print(self.options.name, step, json.dumps(self.measured()), flush=True)
@@ -205,8 +227,12 @@ class Trainer:
         total = torch.zeros((), device=self.device)
         for vectors in (own, dense):
             scores = scale * vectors @ documents.T
-            pairs = functional.cross_entropy(scores, target) + functional.cross_entropy(scores.T, target)
-            apart = functional.kl_div(torch.log_softmax(scores, 1), said, log_target=True, reduction="batchmean")
+            pairs = functional.cross_entropy(scores, target) + functional.cross_entropy(
+                scores.T, target
+            )
+            apart = functional.kl_div(
+                torch.log_softmax(scores, 1), said, log_target=True, reduction="batchmean"
+            )
             total = total + pairs / 2 + self.options.taught * apart
         return total
 

@@ -51,7 +51,9 @@ class Kind:
         return np.flatnonzero(~self.held_out)
 
 
-def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = None) -> tuple[list[Kind], Texts]:
+def read_kinds(
+    folder: Path, tokenizer: Path, device: str, most: int | None = None
+) -> tuple[list[Kind], Texts]:
     table: list[str] = []
     limits: list[int] = []
     kinds = []
@@ -77,7 +79,9 @@ def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = No
                 positives=[[start + at for at in row[1]] for row in rows],
                 given=[[start + at for at in row[2]] for row in rows],
                 passages=np.arange(start, queries),
-                held_out=np.array([zlib.crc32(row[0].encode()) % HELD_OUT == 0 for row in rows], dtype=bool),
+                held_out=np.array(
+                    [zlib.crc32(row[0].encode()) % HELD_OUT == 0 for row in rows], dtype=bool
+                ),
                 choose=data.get("choose", False),
                 answers=[[start + at for at in row[1]] for row in rows],
             )
@@ -89,7 +93,8 @@ def _in_use(rows: list[Any], texts: list[str]) -> tuple[list[Any], list[str]]:
     """The rows of a trial with the texts that they name alone."""
     places: dict[int, int] = {}
     kept = [
-        [query, *([places.setdefault(at, len(places)) for at in numbers] for numbers in both)] for query, *both in rows
+        [query, *([places.setdefault(at, len(places)) for at in numbers] for numbers in both)]
+        for query, *both in rows
     ]
     return kept, [texts[at] for at in places]
 
@@ -108,7 +113,9 @@ def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, devi
         # A token is rarely under two letters: the cut saves reading what the limit would drop.
         block = [
             text[: limit * 12]
-            for text, limit in zip(table[start : start + 20_000], limits[start : start + 20_000], strict=True)
+            for text, limit in zip(
+                table[start : start + 20_000], limits[start : start + 20_000], strict=True
+            )
         ]
         for encoding, limit in zip(
             reader.encode_batch_fast(block, add_special_tokens=False), limits[start:], strict=False
@@ -131,11 +138,16 @@ def choose_answers(kinds: Sequence[Kind], texts: Texts, encoder: Encoder) -> Non
     for kind in kinds:
         if not kind.choose:
             continue
-        passages, queries = embedded(encoder, texts, kind.passages), embedded(encoder, texts, kind.queries)
+        passages, queries = (
+            embedded(encoder, texts, kind.passages),
+            embedded(encoder, texts, kind.queries),
+        )
         first = int(kind.passages[0])
         for row, own in enumerate(kind.positives):
             if len(own) > 1:
-                similar = passages[torch.as_tensor(own, device=passages.device) - first] @ queries[row]
+                similar = (
+                    passages[torch.as_tensor(own, device=passages.device) - first] @ queries[row]
+                )
                 kind.answers[row] = [own[int(similar.argmax())]]
 
 
@@ -164,10 +176,14 @@ def mine(kinds: Sequence[Kind], texts: Texts, vectors: torch.Tensor | None, marg
 
 def save_mined(path: Path, kinds: Sequence[Kind]) -> None:
     """Candidates and chosen answers, for others who read the same kinds; whole as soon as it is there."""
-    arrays: dict[str, Any] = {f"{kind.name}.candidates": kind.candidates.astype(np.int32) for kind in kinds}
+    arrays: dict[str, Any] = {
+        f"{kind.name}.candidates": kind.candidates.astype(np.int32) for kind in kinds
+    }
     for kind in kinds:
         if kind.choose:
-            arrays[f"{kind.name}.answers"] = np.array([own[0] for own in kind.answers], dtype=np.int32)
+            arrays[f"{kind.name}.answers"] = np.array(
+                [own[0] for own in kind.answers], dtype=np.int32
+            )
     new = path.with_suffix(".new.npz")
     np.savez(new, **arrays)
     new.rename(path)
@@ -185,7 +201,8 @@ def load_mined(path: Path, kinds: Sequence[Kind]) -> None:
 def _found(kind: Kind, texts: Texts, vectors: torch.Tensor, margin: float) -> np.ndarray:
     device = texts.device
     passages, queries = (
-        vectors[torch.as_tensor(which, device=device)].float() for which in (kind.passages, kind.queries)
+        vectors[torch.as_tensor(which, device=device)].float()
+        for which in (kind.passages, kind.queries)
     )
     words = _word_weights(kind.passages, texts, device)
     first = int(kind.passages[0])
@@ -202,7 +219,9 @@ def _found(kind: Kind, texts: Texts, vectors: torch.Tensor, margin: float) -> np
         for scores, count in ((lexical, LEXICAL), (near, DENSE)):
             scores = scores.masked_fill(similar > limit, -3.0)
             values, places = scores.topk(min(count, scores.shape[1]), dim=1)
-            picked.append(torch.where(values > -1.0 if scores is near else values > 0.0, places + first, -1))
+            picked.append(
+                torch.where(values > -1.0 if scores is near else values > 0.0, places + first, -1)
+            )
         rows.append(torch.cat([picked[0], picked[1]], dim=1).cpu().numpy())
     return _interleaved(np.concatenate(rows), min(LEXICAL, rows[0].shape[1]))
 
@@ -224,7 +243,9 @@ def _word_weights(passages: np.ndarray, texts: Texts, device: str) -> torch.Tens
     ids, starts = texts.host_ids, texts.host_starts
     lengths = texts.lengths[passages]
     rows = np.repeat(np.arange(len(passages)), lengths)
-    columns = np.concatenate([ids[starts[one] : starts[one] + texts.lengths[one]] for one in passages]).astype(np.int64)
+    columns = np.concatenate(
+        [ids[starts[one] : starts[one] + texts.lengths[one]] for one in passages]
+    ).astype(np.int64)
     keys, counts = np.unique(rows * texts.vocabulary + columns, return_counts=True)
     rows, columns = keys // texts.vocabulary, keys % texts.vocabulary
     documents = np.bincount(columns, minlength=texts.vocabulary)
@@ -233,15 +254,21 @@ def _word_weights(passages: np.ndarray, texts: Texts, device: str) -> torch.Tens
     values = rarity[columns] * counts * (K1 + 1) / (counts + norm)
     places = torch.as_tensor(np.stack([rows, columns]), device=device)
     weights = torch.sparse_coo_tensor(
-        places, torch.as_tensor(values, dtype=torch.float32, device=device), (len(passages), texts.vocabulary)
+        places,
+        torch.as_tensor(values, dtype=torch.float32, device=device),
+        (len(passages), texts.vocabulary),
     )
     return weights.coalesce().to_sparse_csr()
 
 
-def _word_scores(queries: np.ndarray, texts: Texts, words: torch.Tensor, device: str) -> torch.Tensor:
+def _word_scores(
+    queries: np.ndarray, texts: Texts, words: torch.Tensor, device: str
+) -> torch.Tensor:
     own = [texts.host_ids[start : start + size] for start, size in _spans(queries, texts)]
     rows = torch.as_tensor(np.concatenate(own).astype(np.int64), device=device)
-    columns = torch.as_tensor(np.repeat(np.arange(len(own)), [len(ids) for ids in own]), device=device)
+    columns = torch.as_tensor(
+        np.repeat(np.arange(len(own)), [len(ids) for ids in own]), device=device
+    )
     asked = torch.zeros((texts.vocabulary, len(queries)), device=device)
     asked[rows, columns] = 1.0
     return torch.sparse.mm(words, asked).T.contiguous()
@@ -253,7 +280,9 @@ def _spans(which: np.ndarray, texts: Texts) -> Iterator[tuple[int, int]]:
 
 def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
     """A part of a kind's rows, drawn at random, with the first of their candidates."""
-    chosen = np.random.default_rng(zlib.crc32(kind.name.encode())).permutation(len(kind.queries))[:rows]
+    chosen = np.random.default_rng(zlib.crc32(kind.name.encode())).permutation(len(kind.queries))[
+        :rows
+    ]
     return replace(
         kind,
         queries=kind.queries[chosen],
@@ -267,7 +296,9 @@ def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
 
 def weights_of(kinds: Sequence[Kind]) -> np.ndarray:
     """How often a kind is drawn: by the root of its size, so that no kind dominates and small ones are not worn out."""
-    sizes = np.sqrt([len(kind.queries) for kind in kinds]) * [FAVOURED.get(kind.name, 1.0) for kind in kinds]
+    sizes = np.sqrt([len(kind.queries) for kind in kinds]) * [
+        FAVOURED.get(kind.name, 1.0) for kind in kinds
+    ]
     return sizes / sizes.sum()
 
 

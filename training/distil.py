@@ -17,7 +17,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from data import Kind
-from encoder import WIDTH, Encoder, State, Texts, embedded, encoder_alone, neuron_worth, ready, shape_of, smaller
+from encoder import (
+    WIDTH,
+    Encoder,
+    State,
+    Texts,
+    embedded,
+    encoder_alone,
+    neuron_worth,
+    ready,
+    shape_of,
+    smaller,
+)
 from optimiser import ClockedAdamW
 from train import SPOKEN_EVERY, Plan, Sampler, contrast, drawn_ahead
 
@@ -38,14 +49,18 @@ class Joined:
     def __call__(self, vectors: Sequence[Tensor], part: int = 50_000) -> Tensor:
         """Unit vectors in half precision."""
         rows = len(vectors[0])
-        return torch.cat([self._part([own[at : at + part] for own in vectors]) for at in range(0, rows, part)])
+        return torch.cat(
+            [self._part([own[at : at + part] for own in vectors]) for at in range(0, rows, part)]
+        )
 
     def _part(self, vectors: Sequence[Tensor]) -> Tensor:
         return functional.normalize(side_by_side(vectors, self.scales) @ self.turned, dim=1).half()
 
 
 def side_by_side(vectors: Sequence[Tensor], scales: Sequence[float]) -> Tensor:
-    return torch.cat([scale * own.float() for scale, own in zip(scales, vectors, strict=True)], dim=1)
+    return torch.cat(
+        [scale * own.float() for scale, own in zip(scales, vectors, strict=True)], dim=1
+    )
 
 
 @torch.no_grad()
@@ -79,10 +94,19 @@ def held_out_reciprocal(kinds: Sequence[Kind], vectors: Tensor) -> float:
             vectors[torch.as_tensor(which, device=vectors.device)].float()
             for which in (kind.passages, kind.queries[rows])
         )
-        found = (queries @ passages.T).topk(min(FIRST_HITS, len(passages)), dim=1).indices.cpu().numpy()
+        found = (
+            (queries @ passages.T).topk(min(FIRST_HITS, len(passages)), dim=1).indices.cpu().numpy()
+        )
         first = int(kind.passages[0])
         ranks = [
-            next((1 / (at + 1) for at, place in enumerate(own) if int(place) + first in kind.positives[row]), 0.0)
+            next(
+                (
+                    1 / (at + 1)
+                    for at, place in enumerate(own)
+                    if int(place) + first in kind.positives[row]
+                ),
+                0.0,
+            )
             for row, own in zip(rows, found, strict=True)
         ]
         means.append(np.mean(ranks))
@@ -94,7 +118,9 @@ def vectors_of(state: State, texts: Texts, part: int = 200_000) -> Tensor:
     """Unit vectors of all texts in half precision."""
     encoder = ready(Encoder(shape_of(state)), state, texts.device)
     rows = np.arange(len(texts.lengths))
-    return torch.cat([embedded(encoder, texts, rows[at : at + part]).half() for at in range(0, len(rows), part)])
+    return torch.cat(
+        [embedded(encoder, texts, rows[at : at + part]).half() for at in range(0, len(rows), part)]
+    )
 
 
 def fewer(state: State, texts: Texts, kept: Sequence[int], inner: int) -> State:
@@ -102,12 +128,18 @@ def fewer(state: State, texts: Texts, kept: Sequence[int], inner: int) -> State:
     encoder = ready(Encoder(shape_of(state)), state, texts.device)
     some = np.random.default_rng(0).permutation(len(texts.lengths))[:WORTH_TEXTS]
     worth = neuron_worth(encoder, lambda: embedded(encoder, texts, some))
-    return encoder_alone(smaller({f"encoder.{name}": value for name, value in state.items()}, kept, worth, inner))
+    return encoder_alone(
+        smaller({f"encoder.{name}": value for name, value in state.items()}, kept, worth, inner)
+    )
 
 
-def train_student(kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, teacher: Tensor) -> State:
+def train_student(
+    kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, teacher: Tensor
+) -> State:
     """`teacher`: its vectors of all texts."""
-    encoder = ready(Encoder(shape_of(start)), start, texts.device, training=True, compiled=plan.compiled)
+    encoder = ready(
+        Encoder(shape_of(start)), start, texts.device, training=True, compiled=plan.compiled
+    )
     optimiser = ClockedAdamW(encoder, plan.rate, plan.seconds)
     sampler = Sampler(kinds, plan)
     began, steps, seen = time.monotonic(), 0, 0

@@ -36,7 +36,9 @@ RECIPE = parse_recipe(f"depth({DEPTH}) | bonus(0) | prior(0)")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--stores", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--embedder", default="bundled")
@@ -49,7 +51,13 @@ def main() -> None:
             path = arguments.output / f"{name}.json.xz"
             data = dumped(bench, unanswerable_for(name, datasets))
             path.write_bytes(lzma.compress(json.dumps(data, ensure_ascii=False).encode(), preset=6))
-            print(name, len(data["queries"]), len(data["unanswerable"]), path.stat().st_size, flush=True)
+            print(
+                name,
+                len(data["queries"]),
+                len(data["unanswerable"]),
+                path.stat().st_size,
+                flush=True,
+            )
 
 
 def dumped(bench: Bench, unanswerable: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -63,7 +71,9 @@ def dumped(bench: Bench, unanswerable: Sequence[Mapping[str, Any]]) -> dict[str,
         "passages": [text for _, text in passages],
         "document_of": [place for place, _ in passages],
         # Sensitive texts have no vector, but the lexical leg finds them and a local reranker may read them.
-        "unembedded": [[place, one.text] for place, one in enumerate(dataset.documents) if one.sensitive],
+        "unembedded": [
+            [place, one.text] for place, one in enumerate(dataset.documents) if one.sensitive
+        ],
         "queries": queries,
         **_rankings(bench, queries, places),
         "unanswerable": unanswerable,
@@ -88,7 +98,11 @@ def unanswerable_for(name: str, datasets: Mapping[str, Dataset]) -> list[dict[st
             scope = chance.choice([one for one in scopes if one != query.scope])
             asked.append({"text": query.text, "scope": scope, "source": "wrong scope"})
     none = frozenset(own.unanswerable)
-    asked += [{"text": query.text, "scope": query.scope, "source": "own"} for query in own.queries if query.id in none]
+    asked += [
+        {"text": query.text, "scope": query.scope, "source": "own"}
+        for query in own.queries
+        if query.id in none
+    ]
     return asked
 
 
@@ -118,17 +132,23 @@ def _queries(dataset: Dataset) -> list[dict[str, Any]]:
             "text": query.text,
             "scope": query.scope,
             "stratum": query.stratum,
-            "grades": {str(places[document]): grade for document, grade in dataset.grades[query.id].items()},
+            "grades": {
+                str(places[document]): grade for document, grade in dataset.grades[query.id].items()
+            },
         }
         for query in _answerable(dataset)
     ]
 
 
-def _rankings(bench: Bench, queries: Iterable[Mapping[str, Any]], places: Mapping[str, int]) -> dict[str, Any]:
+def _rankings(
+    bench: Bench, queries: Iterable[Mapping[str, Any]], places: Mapping[str, int]
+) -> dict[str, Any]:
     rankings: dict[str, list[list[tuple[int, float]]]] = {leg: [] for leg in LEGS}
     for query in queries:
         question = analyse_query(query["text"])
-        retrieved = bench.legs.retrieve(bench.trivet.engine, question, Filter(scope=query["scope"]), RECIPE)
+        retrieved = bench.legs.retrieve(
+            bench.trivet.engine, question, Filter(scope=query["scope"]), RECIPE
+        )
         by_leg = {ranking.leg: ranking for ranking in retrieved.rankings}
         for leg in LEGS:
             rankings[leg].append(_pairs(by_leg.get(leg), places))
@@ -138,7 +158,10 @@ def _rankings(bench: Bench, queries: Iterable[Mapping[str, Any]], places: Mappin
 def _pairs(ranking: Ranking | None, places: Mapping[str, int]) -> list[tuple[int, float]]:
     if ranking is None:
         return []
-    return [(places[candidate.id], float(f"{candidate.score:.6g}")) for candidate in ranking.candidates[:DEPTH]]
+    return [
+        (places[candidate.id], float(f"{candidate.score:.6g}"))
+        for candidate in ranking.candidates[:DEPTH]
+    ]
 
 
 if __name__ == "__main__":

@@ -108,18 +108,26 @@ def main() -> None:
     options.stores.mkdir(parents=True, exist_ok=True)
     dump = Dump()
     with keep_vectors(options.stores / "vectors.npz"):
-        lives = {folder.name: read_life(folder) for folder in options.lives for folder in sorted(_stores(folder))}
+        lives = {
+            folder.name: read_life(folder)
+            for folder in options.lives
+            for folder in sorted(_stores(folder))
+        }
         _dump_lives(lives, options, chosen, dump)
         _dump_corpora(_corpora(options, chosen), options, chosen, dump)
     dump.save(options.output)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--stores", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--embedder", default="bundled", help="as in the settings")
-    parser.add_argument("--queries", type=int, default=150, help="most queries of a corpus and kind")
+    parser.add_argument(
+        "--queries", type=int, default=150, help="most queries of a corpus and kind"
+    )
     parser.add_argument("--lives", type=Path, nargs="*", default=[], help="folders of small stores")
     parser.add_argument("--pairs", type=Path, help="the folder of the question and passage sets")
     parser.add_argument("--data", type=Path, help="the folder of the test collections' originals")
@@ -162,26 +170,47 @@ def pairs_dataset(path: Path, name: str, chosen: random.Random) -> Dataset:
         if text.strip() and all(texts[place].strip() for place in positive):
             wanted.update(dict.fromkeys([*positive, *negative[:4]]))
             queries.append(Query(id=f"q{number}", text=text[:2_000]))
-            judgements += [Judgement(query=f"q{number}", document=f"d{place}", grade=3) for place in positive]
-    documents = tuple(Document(id=f"d{place}", text=texts[place]) for place in wanted if texts[place].strip())
-    return Dataset(name=name, documents=documents, queries=tuple(queries), judgements=tuple(judgements))
+            judgements += [
+                Judgement(query=f"q{number}", document=f"d{place}", grade=3) for place in positive
+            ]
+    documents = tuple(
+        Document(id=f"d{place}", text=texts[place]) for place in wanted if texts[place].strip()
+    )
+    return Dataset(
+        name=name, documents=documents, queries=tuple(queries), judgements=tuple(judgements)
+    )
 
 
-def _dump_lives(lives: dict[str, Dataset], options: argparse.Namespace, chosen: random.Random, dump: Dump) -> None:
+def _dump_lives(
+    lives: dict[str, Dataset], options: argparse.Namespace, chosen: random.Random, dump: Dump
+) -> None:
     for name, dataset in lives.items():
-        others = [query.text for other, one in lives.items() if other != name for query in one.queries]
+        others = [
+            query.text for other, one in lives.items() if other != name for query in one.queries
+        ]
         asked = [Asked("own", query, dict(dataset.grades[query.id])) for query in dataset.queries]
         foreign = chosen.sample(others, min(len(others), FOREIGN_SHARE * len(asked) // 100))
-        asked += [Asked("foreign", Query(id=f"{name}/f{n}", text=text), {}) for n, text in enumerate(foreign)]
+        asked += [
+            Asked("foreign", Query(id=f"{name}/f{n}", text=text), {})
+            for n, text in enumerate(foreign)
+        ]
         with open_bench(dataset, options.stores, options.embedder) as bench:
             ask_all(bench, asked, dump, f"life-{name}")
     print(f"lives: {len(dump.corpus)} queries, {len(dump.label)} rows", flush=True)
 
 
-def _dump_corpora(datasets: dict[str, Dataset], options: argparse.Namespace, chosen: random.Random, dump: Dump) -> None:
+def _dump_corpora(
+    datasets: dict[str, Dataset], options: argparse.Namespace, chosen: random.Random, dump: Dump
+) -> None:
     for name, dataset in datasets.items():
-        others = [query.text for other, one in datasets.items() if other != name for query in one.queries]
-        whole = dataset if len(dataset.documents) <= MOST else subset(dataset, LARGEST, options.queries, chosen)
+        others = [
+            query.text for other, one in datasets.items() if other != name for query in one.queries
+        ]
+        whole = (
+            dataset
+            if len(dataset.documents) <= MOST
+            else subset(dataset, LARGEST, options.queries, chosen)
+        )
         with open_bench(whole, options.stores, options.embedder) as bench:
             ask_all(bench, list(_asked(whole, others, options.queries, chosen)), dump, name)
         for size in SMALL_SIZES:
@@ -196,7 +225,12 @@ def subset(dataset: Dataset, size: int, queries: int, chosen: random.Random) -> 
     """A store of about `size` documents that answer some of the queries."""
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
     sample = chosen.sample(answerable, min(queries, len(answerable)))
-    wanted = {id for query in sample for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT}
+    wanted = {
+        id
+        for query in sample
+        for id, grade in dataset.grades[query.id].items()
+        if grade >= RELEVANT
+    }
     rest = [document.id for document in dataset.documents if document.id not in wanted]
     kept = wanted | set(chosen.sample(rest, max(0, min(len(rest), size - len(wanted)))))
     return Dataset(
@@ -204,12 +238,16 @@ def subset(dataset: Dataset, size: int, queries: int, chosen: random.Random) -> 
         documents=tuple(document for document in dataset.documents if document.id in kept),
         queries=tuple(sample),
         judgements=tuple(
-            row for row in dataset.judgements if row.document in kept and row.query in {query.id for query in sample}
+            row
+            for row in dataset.judgements
+            if row.document in kept and row.query in {query.id for query in sample}
         ),
     )
 
 
-def _asked(dataset: Dataset, others: Sequence[str], most: int, chosen: random.Random) -> Iterator[Asked]:
+def _asked(
+    dataset: Dataset, others: Sequence[str], most: int, chosen: random.Random
+) -> Iterator[Asked]:
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
     sample = chosen.sample(answerable, min(most, len(answerable)))
     scopes = sorted({query.scope for query in dataset.queries if query.scope})
@@ -223,14 +261,20 @@ def _asked(dataset: Dataset, others: Sequence[str], most: int, chosen: random.Ra
             yield Asked("scope", msgspec.structs.replace(query, scope=elsewhere), {})
 
 
-def small_dataset(dataset: Dataset, size: int, chosen: random.Random) -> tuple[Dataset, list[Asked]]:
+def small_dataset(
+    dataset: Dataset, size: int, chosen: random.Random
+) -> tuple[Dataset, list[Asked]]:
     """A store as it is at first: the documents of a few queries, some others, and queries of what is not there."""
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
     few = max(2, min(SMALL_QUERIES, size // 2))
     sample = chosen.sample(answerable, min(2 * few, len(answerable)))
     here, away = sample[:few], sample[few:]
-    wanted = {id for query in here for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT}
-    unwanted = {id for query in away for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT} - wanted
+    wanted = {
+        id for query in here for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT
+    }
+    unwanted = {
+        id for query in away for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT
+    } - wanted
     rest = [document.id for document in dataset.documents if document.id not in wanted | unwanted]
     filling = set(chosen.sample(rest, max(0, min(len(rest), size - len(wanted)))))
     kept = tuple(
@@ -238,7 +282,9 @@ def small_dataset(dataset: Dataset, size: int, chosen: random.Random) -> tuple[D
         for document in dataset.documents
         if document.id in wanted or document.id in filling
     )
-    small = Dataset(name=f"{dataset.name}-{size}", documents=kept, queries=tuple(sample), judgements=())
+    small = Dataset(
+        name=f"{dataset.name}-{size}", documents=kept, queries=tuple(sample), judgements=()
+    )
     asked = [Asked("small", _anywhere(query), dict(dataset.grades[query.id])) for query in here]
     return small, asked + [Asked("absent", _anywhere(query), {}) for query in away]
 
@@ -255,7 +301,9 @@ def ask_all(bench: Bench, asked: Sequence[Asked], dump: Dump, corpus: str) -> No
 
 def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None:
     engine, recipe = bench.trivet.engine, parse_recipe(name)
-    filter = build_filter(Recall(query=asked.query.text, scope=asked.query.scope), engine.settings, None)
+    filter = build_filter(
+        Recall(query=asked.query.text, scope=asked.query.scope), engine.settings, None
+    )
     question = ask(engine.store, asked.query.text, filter, recipe.bm25)
     retrieved = retrieve(engine, question, filter, recipe)
     fused = fuse(recipe.fusion, retrieved.rankings)

@@ -24,7 +24,9 @@ STORES = ("house", "lives", "mixed")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("eval", "onnx", "model", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--prefixed", action="store_true")
@@ -38,13 +40,21 @@ def main() -> None:
         [store.passages for store in judge.stores if store.name not in (*arguments.stores, "union")]
     )
     sampled = np.random.default_rng(0).permutation(others)[: arguments.sample]
-    which = np.concatenate([*(np.concatenate([store.passages, store.queries]) for store in stores), sampled])
+    which = np.concatenate(
+        [*(np.concatenate([store.passages, store.queries]) for store in stores), sampled]
+    )
     state = encoder_alone(load_half(arguments.model))
     with torch.no_grad():
-        whole = _spread(judge, which, embedded(ready(Encoder(shape_of(state)), state, "cpu"), judge.texts, which))
+        whole = _spread(
+            judge,
+            which,
+            embedded(ready(Encoder(shape_of(state)), state, "cpu"), judge.texts, which),
+        )
     small = _spread(judge, which, torch.from_numpy(int8_vectors(judge, arguments.onnx, which)))
     cosines = (whole[which] * small[which]).sum(1).numpy()
-    found: dict[str, Any] = {"cosine": {"mean": float(cosines.mean()), "least": float(cosines.min())}}
+    found: dict[str, Any] = {
+        "cosine": {"mean": float(cosines.mean()), "least": float(cosines.min())}
+    }
     for store in stores:
         before, after = (measured(store, *ranked(store, vectors)) for vectors in (whole, small))
         found[store.name] = {"float": before["ndcg"], "int8": after["ndcg"]}

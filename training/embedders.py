@@ -56,7 +56,9 @@ class Work:
         self.output: Path = arguments.output
         self.output.mkdir(parents=True, exist_ok=True)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.kinds, self.texts = read_kinds(arguments.data, arguments.tokenizer, self.device, arguments.most)
+        self.kinds, self.texts = read_kinds(
+            arguments.data, arguments.tokenizer, self.device, arguments.most
+        )
         self.texts.prefixed = arguments.prefixed
         rows = sum(len(kind.queries) for kind in self.kinds)
         self.tell(f"{len(self.kinds)} kinds, {rows} rows, {self.texts.lengths.sum()} tokens")
@@ -113,25 +115,49 @@ class Work:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("tune", "vectors", "student"))
     for name in ("base", "tokenizer", "data", "eval", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--name", help="of what is written; the base's if not given")
-    parser.add_argument("--others", nargs="*", default=[], help="teachers beside the first whose vectors are written")
-    parser.add_argument("--start", type=Path, help="weights that a student begins with, in place of the base's layers")
-    parser.add_argument("--wait", type=float, default=0.0, help="how many seconds to wait for their vectors")
-    parser.add_argument("--seconds", type=float, default=0.0, help="of tuning; reading and mining come on top")
     parser.add_argument(
-        "--rounded-from", type=float, default=1.0, help="share of a student's time before int8 rounding"
+        "--others",
+        nargs="*",
+        default=[],
+        help="teachers beside the first whose vectors are written",
     )
-    parser.add_argument("--kept", type=int, nargs="*", default=KEPT, help="layers of the base that a student keeps")
-    parser.add_argument("--inner", type=int, default=INNER_KEPT, help="neurons that it keeps of each")
+    parser.add_argument(
+        "--start",
+        type=Path,
+        help="weights that a student begins with, in place of the base's layers",
+    )
+    parser.add_argument(
+        "--wait", type=float, default=0.0, help="how many seconds to wait for their vectors"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="of tuning; reading and mining come on top"
+    )
+    parser.add_argument(
+        "--rounded-from",
+        type=float,
+        default=1.0,
+        help="share of a student's time before int8 rounding",
+    )
+    parser.add_argument(
+        "--kept", type=int, nargs="*", default=KEPT, help="layers of the base that a student keeps"
+    )
+    parser.add_argument(
+        "--inner", type=int, default=INNER_KEPT, help="neurons that it keeps of each"
+    )
     parser.add_argument("--temperature", type=float, default=0.02)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=4, help="blocks of 128 questions a step")
-    parser.add_argument("--prefixed", action="store_true", help="query: and passage: stand before the texts")
+    parser.add_argument(
+        "--prefixed", action="store_true", help="query: and passage: stand before the texts"
+    )
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--keep", action="store_true", help="also keep rankings and vectors")
     parser.add_argument("--most", type=int, help="rows a kind, for a trial run")
@@ -166,7 +192,10 @@ def tune(work: Work) -> None:
         work.figures(f"{name} {alpha}", work.judged(averaged([state, base], [alpha, 1 - alpha])))
     kept = averaged([state, base], [ALPHA, 1 - ALPHA])
     work.save(name, kept)
-    np.savez(work.output / f"{name}.packed.npz", **packed({one: value.numpy() for one, value in kept.items()}))
+    np.savez(
+        work.output / f"{name}.packed.npz",
+        **packed({one: value.numpy() for one, value in kept.items()}),
+    )
     if work.arguments.keep:
         keep(work.judge, work.judged(kept), work.output, name)
 
@@ -204,7 +233,11 @@ def taught_by(work: Work, state: State, start: State | None) -> tuple[torch.Tens
 
     They are turned towards what the student begins with.
     """
-    names = [name for name in work.arguments.others if waited(work.output / f"vectors-{name}.npy", work.arguments.wait)]
+    names = [
+        name
+        for name in work.arguments.others
+        if waited(work.output / f"vectors-{name}.npy", work.arguments.wait)
+    ]
     trained = [vectors_of(state, work.texts), *(work.vectors("vectors", name) for name in names)]
     judged = [work.judged(state).half(), *(work.vectors("judged", name) for name in names)]
     towards = vectors_of(start, work.texts) if start else trained[0]
@@ -216,7 +249,9 @@ def taught_by(work: Work, state: State, start: State | None) -> tuple[torch.Tens
         together = join(trained, [share, *[1.0] * len(names)], towards)
         vectors = together(trained)
         reciprocal = held_out_reciprocal(work.kinds, vectors)
-        work.tell(f"held out: {share:.0f} of the first to 1 of {', '.join(names)}: {reciprocal:.4f}")
+        work.tell(
+            f"held out: {share:.0f} of the first to 1 of {', '.join(names)}: {reciprocal:.4f}"
+        )
         if reciprocal > best:
             best, found = reciprocal, (vectors, together(judged))
     return found

@@ -62,8 +62,14 @@ class Layer(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         texts, tokens, _ = states.shape
-        heads = self._product(self.attend, states).view(texts, tokens, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        found = functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=mask)
+        heads = (
+            self._product(self.attend, states)
+            .view(texts, tokens, 3, HEADS, WIDTH // HEADS)
+            .permute(2, 0, 3, 1, 4)
+        )
+        found = functional.scaled_dot_product_attention(
+            heads[0], heads[1], heads[2], attn_mask=mask
+        )
         found = found.transpose(1, 2).reshape(texts, tokens, WIDTH)
         states = self.attended_norm(states + self._product(self.attended, found))
         inside = self.activation(self._product(self.widen, states))
@@ -72,13 +78,18 @@ class Layer(nn.Module):
     def _product(self, linear: nn.Linear, inputs: Tensor) -> Tensor:
         if not self.rounded:
             return linear(inputs)
-        return functional.linear(_rounded_inputs(inputs), _rounded_weights(linear.weight), linear.bias)
+        return functional.linear(
+            _rounded_inputs(inputs), _rounded_weights(linear.weight), linear.bias
+        )
 
 
 def _rounded_inputs(inputs: Tensor) -> Tensor:
     """Eight bits between the least and the largest number of each text; the gradient passes as if nothing happened."""
     own = inputs.detach().float()
-    low, high = own.amin((1, 2), keepdim=True).clamp(max=0), own.amax((1, 2), keepdim=True).clamp(min=0)
+    low, high = (
+        own.amin((1, 2), keepdim=True).clamp(max=0),
+        own.amax((1, 2), keepdim=True).clamp(min=0),
+    )
     scale = (high - low) / 255 + 1e-9
     # Zero must stay zero: most of what an activation gives is near it, and a shift of all would add up.
     zero = (-low / scale).round()
@@ -193,7 +204,8 @@ def embedded(encoder: Encoder, texts: Texts, which: np.ndarray) -> Tensor:
     order = np.argsort(-lengths, kind="stable")
     chosen = torch.as_tensor(which[order], device=texts.device)
     outputs = [
-        encoder(*texts.singles(chosen[part], int(lengths[order[part.start]]))) for part in _parts(lengths[order] + 2)
+        encoder(*texts.singles(chosen[part], int(lengths[order[part.start]])))
+        for part in _parts(lengths[order] + 2)
     ]
     return functional.normalize(_in_place(torch.cat(outputs), order), dim=1)
 
@@ -202,7 +214,9 @@ def scored(reranker: Reranker, texts: Texts, queries: np.ndarray, passages: np.n
     """One score a pair of text numbers."""
     lengths = texts.lengths[queries] + texts.lengths[passages]
     order = np.argsort(-lengths, kind="stable")
-    first, second = (torch.as_tensor(which[order], device=texts.device) for which in (queries, passages))
+    first, second = (
+        torch.as_tensor(which[order], device=texts.device) for which in (queries, passages)
+    )
     outputs = [
         reranker(*texts.pairs(first[part], second[part], int(lengths[order[part.start]])))
         for part in _parts(lengths[order] + 3)
@@ -240,11 +254,16 @@ def from_transformers(source: Mapping[str, Tensor]) -> State:
         "norm.weight": source["embeddings.LayerNorm.weight"],
         "norm.bias": source["embeddings.LayerNorm.bias"],
     }
-    layers = 1 + max(int(name.split(".")[2]) for name in source if name.startswith("encoder.layer."))
+    layers = 1 + max(
+        int(name.split(".")[2]) for name in source if name.startswith("encoder.layer.")
+    )
     for number in range(layers):
         theirs, ours = f"encoder.layer.{number}", f"layers.{number}"
         for part in ("weight", "bias"):
-            own = [source[f"{theirs}.attention.self.{name}.{part}"] for name in ("query", "key", "value")]
+            own = [
+                source[f"{theirs}.attention.self.{name}.{part}"]
+                for name in ("query", "key", "value")
+            ]
             state[f"{ours}.attend.{part}"] = torch.cat(own)
             for mine, name in _NAMES.items():
                 state[f"{ours}.{mine}.{part}"] = source[f"{theirs}.{name}.{part}"]
@@ -264,7 +283,9 @@ def to_transformers(state: Mapping[str, Tensor]) -> State:
     for number in range(layers):
         theirs, ours = f"encoder.layer.{number}", f"layers.{number}"
         for part in ("weight", "bias"):
-            for name, own in zip(("query", "key", "value"), state[f"{ours}.attend.{part}"].chunk(3), strict=True):
+            for name, own in zip(
+                ("query", "key", "value"), state[f"{ours}.attend.{part}"].chunk(3), strict=True
+            ):
                 target[f"{theirs}.attention.self.{name}.{part}"] = own.contiguous()
             for mine, name in _NAMES.items():
                 target[f"{theirs}.{name}.{part}"] = state[f"{ours}.{mine}.{part}"]
@@ -300,7 +321,8 @@ def shape_of(state: Mapping[str, Tensor], relu: bool = False) -> Shape:
 def averaged(states: Sequence[State], weights: Sequence[float]) -> State:
     return {
         name: sum(
-            (weight * state[name].float() for state, weight in zip(states, weights, strict=True)), torch.tensor(0.0)
+            (weight * state[name].float() for state, weight in zip(states, weights, strict=True)),
+            torch.tensor(0.0),
         )
         for name in states[0]
     }
@@ -345,7 +367,9 @@ def smaller(state: State, kept: Sequence[int], worth: Sequence[Tensor], inner: i
     return chosen
 
 
-def ready(model: Model, state: State, device: str, training: bool = False, compiled: bool = False) -> Model:
+def ready(
+    model: Model, state: State, device: str, training: bool = False, compiled: bool = False
+) -> Model:
     """The model with these weights on the device: bf16 to train, fp16 to judge, float32 on a processor and in heads."""
     model.load_state_dict({name: value.float() for name, value in state.items()})
     encoder = model.encoder if isinstance(model, Reranker) else model
@@ -359,7 +383,10 @@ def ready(model: Model, state: State, device: str, training: bool = False, compi
 
 
 def save_half(state: Mapping[str, Tensor], path: Path) -> None:
-    np.savez(path, **{name: value.detach().cpu().to(torch.float16).numpy() for name, value in state.items()})
+    np.savez(
+        path,
+        **{name: value.detach().cpu().to(torch.float16).numpy() for name, value in state.items()},
+    )
 
 
 def load_half(path: Path) -> State:

@@ -45,35 +45,59 @@ class Memory:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True, help="corpora that it has already are kept")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, help="corpora that it has already are kept"
+    )
     parser.add_argument("--written", type=Path, help="folder of long-*.jsonl and short-*.jsonl")
     parser.add_argument("--stores", type=Path, help="folder of small stores of mixed lengths")
     parser.add_argument("--again", nargs="*", default=[], help="make these corpora anew")
     arguments = parser.parse_args()
     path: Path = arguments.output
     known = json.loads(lzma.decompress(path.read_bytes())) if path.exists() else []
-    packed = {one["name"]: one for one in known if one["name"] not in arguments.again and one["scopes"]}
+    packed = {
+        one["name"]: one for one in known if one["name"] not in arguments.again and one["scopes"]
+    }
     for name, make in _makers(bundled(), arguments).items():
         if name not in packed:
             packed[name] = make()
     for name, one in packed.items():
-        print(name, len(one["scopes"]), "memories", len(one["passages"]), "passages", len(one["queries"]), "queries")
+        print(
+            name,
+            len(one["scopes"]),
+            "memories",
+            len(one["passages"]),
+            "passages",
+            len(one["queries"]),
+            "queries",
+        )
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 64 * 2**20}]
     data = json.dumps(list(packed.values()), ensure_ascii=False).encode()
     path.write_bytes(lzma.compress(data, format=lzma.FORMAT_XZ, filters=filters))
     print(path, path.stat().st_size)
 
 
-def _makers(embedder: Embedder, arguments: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]]:
+def _makers(
+    embedder: Embedder, arguments: argparse.Namespace
+) -> dict[str, Callable[[], dict[str, Any]]]:
     def original(name: str) -> Callable[[], dict[str, Any]]:
-        return lambda: _of_dataset(embedder, name, house() if name == "house" else import_original(name))
+        return lambda: _of_dataset(
+            embedder, name, house() if name == "house" else import_original(name)
+        )
 
     makers = {name: original(name) for name in CORPORA}
     makers["lives"] = lambda: _stores(embedder, "lives", lives("dev"))
-    makers["locomo_sessions"] = lambda: _joined(embedder, "locomo_sessions", import_original("locomo"), share=1.0)
-    makers["locomo_mixed"] = lambda: _joined(embedder, "locomo_mixed", import_original("locomo"), share=0.5)
-    makers["til"] = lambda: corpus(embedder, "til", [Memory(text, title) for title, text in _notes()], [])
+    makers["locomo_sessions"] = lambda: _joined(
+        embedder, "locomo_sessions", import_original("locomo"), share=1.0
+    )
+    makers["locomo_mixed"] = lambda: _joined(
+        embedder, "locomo_mixed", import_original("locomo"), share=0.5
+    )
+    makers["til"] = lambda: corpus(
+        embedder, "til", [Memory(text, title) for title, text in _notes()], []
+    )
     if arguments.stores:
         makers["mixed"] = lambda: _stores(embedder, "mixed", collection(arguments.stores))
     if arguments.written:
@@ -84,7 +108,11 @@ def _makers(embedder: Embedder, arguments: argparse.Namespace) -> dict[str, Call
 def corpus(
     embedder: Embedder, name: str, memories: Sequence[Memory], queries: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    passages = [(place, text) for place, memory in enumerate(memories) for text in passages_of(embedder, memory)]
+    passages = [
+        (place, text)
+        for place, memory in enumerate(memories)
+        for text in passages_of(embedder, memory)
+    ]
     return {
         "name": name,
         "scopes": [memory.scope for memory in memories],
@@ -101,7 +129,9 @@ def passages_of(embedder: Embedder, memory: Memory) -> list[str]:
     room = embedder.window
     if title:
         room = max(room // 2, room - embedder.count_tokens([title])[0])
-    texts = (memory.text[one.start : one.stop] for one in cut(memory.text, embedder.count_tokens, room))
+    texts = (
+        memory.text[one.start : one.stop] for one in cut(memory.text, embedder.count_tokens, room)
+    )
     return [f"{title}\n{text}" if title else text for text in texts]
 
 
@@ -126,7 +156,14 @@ def _queries(
                 place = str(found[document])
                 grades[place] = max(grade, grades.get(place, 0))
         if grades:
-            asked.append({"text": query.text, "scope": query.scope, "stratum": query.stratum, "grades": grades})
+            asked.append(
+                {
+                    "text": query.text,
+                    "scope": query.scope,
+                    "stratum": query.stratum,
+                    "grades": grades,
+                }
+            )
     return asked
 
 
@@ -164,7 +201,12 @@ def _joined(embedder: Embedder, name: str, dataset: Dataset, share: float) -> di
 def _written(embedder: Embedder, everything: Sequence[Written]) -> dict[str, Any]:
     written = [one for one in everything if held_out(one.text)]
     queries = [
-        {"text": text, "scope": None, "stratum": f"{'long' if one.long else 'short'} {form}", "grades": {str(place): 1}}
+        {
+            "text": text,
+            "scope": None,
+            "stratum": f"{'long' if one.long else 'short'} {form}",
+            "grades": {str(place): 1},
+        }
         for place, one in enumerate(written)
         for form, texts in one.asked.items()
         for text in texts

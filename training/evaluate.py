@@ -64,7 +64,9 @@ class Listed:
     scores: list[np.ndarray]
 
 
-def read_corpus(path: Path, tokenizer: Path | None, device: str = "cpu", most: int | None = None) -> Corpus:
+def read_corpus(
+    path: Path, tokenizer: Path | None, device: str = "cpu", most: int | None = None
+) -> Corpus:
     """Without a tokenizer the texts are left out: enough to judge rankings that were kept."""
     data = json.loads(lzma.decompress(path.read_bytes()))
     queries = data["queries"][:most] + data["unanswerable"][:most]
@@ -74,10 +76,14 @@ def read_corpus(path: Path, tokenizer: Path | None, device: str = "cpu", most: i
     empty = np.zeros(0, dtype=np.int64)
     return Corpus(
         name=data["name"],
-        texts=tokenised(table, limits, tokenizer, device) if tokenizer else Texts(empty, empty, empty, device),
+        texts=tokenised(table, limits, tokenizer, device)
+        if tokenizer
+        else Texts(empty, empty, empty, device),
         passages=len(data["passages"]),
         unembedded=len(data["unembedded"]),
-        document_of=np.array(data["document_of"] + [document for document, _ in data["unembedded"]]),
+        document_of=np.array(
+            data["document_of"] + [document for document, _ in data["unembedded"]]
+        ),
         scopes=data["scopes"],
         queries=queries,
         answerable=len(data["queries"][:most]),
@@ -118,7 +124,8 @@ def kept_lists(path: Path, corpus: Corpus) -> Listed:
     with np.load(path) as arrays:
         documents, scores = arrays[f"{corpus.name}.documents"], arrays[f"{corpus.name}.fused"]
     return Listed(
-        [row[row >= 0].astype(np.int64) for row in documents], [row[~np.isnan(row)].astype(float) for row in scores]
+        [row[row >= 0].astype(np.int64) for row in documents],
+        [row[~np.isnan(row)].astype(float) for row in scores],
     )
 
 
@@ -134,10 +141,16 @@ def kept_scores(path: Path, corpus: Corpus) -> list[np.ndarray]:
         return [row[~np.isnan(row)].astype(float) for row in arrays[corpus.name]]
 
 
-def listed(corpus: Corpus, dense: Sequence[Ranking], weights: Mapping[str, float] = WEIGHTS) -> Listed:
+def listed(
+    corpus: Corpus, dense: Sequence[Ranking], weights: Mapping[str, float] = WEIGHTS
+) -> Listed:
     lists = Listed([], [])
     for at in range(len(corpus.queries)):
-        legs = {"lexical": corpus.legs["lexical"][at], "dense": dense[at], "graph": corpus.legs["graph"][at]}
+        legs = {
+            "lexical": corpus.legs["lexical"][at],
+            "dense": dense[at],
+            "graph": corpus.legs["graph"][at],
+        }
         pairs = fused(legs, weights)[:100]
         lists.documents.append(np.array([document for document, _ in pairs], dtype=np.int64))
         lists.scores.append(np.array([score for _, score in pairs]))
@@ -145,7 +158,9 @@ def listed(corpus: Corpus, dense: Sequence[Ranking], weights: Mapping[str, float
 
 
 @torch.no_grad()
-def rerank_scores(corpus: Corpus, lists: Listed, reranker: Reranker, head: int, queries: int) -> list[np.ndarray]:
+def rerank_scores(
+    corpus: Corpus, lists: Listed, reranker: Reranker, head: int, queries: int
+) -> list[np.ndarray]:
     """The reranker's score of the first documents of the first lists; of several passages the best counts."""
     places = corpus.passages_of()
     asked: list[Any] = []
@@ -159,11 +174,15 @@ def rerank_scores(corpus: Corpus, lists: Listed, reranker: Reranker, head: int, 
             starts.append(len(passages))
             passages.extend(places[document])
             asked.extend([corpus.query_places[at]] * len(places[document]))
-    scores = scored(reranker, corpus.texts, np.array(asked), np.array(passages)).float().cpu().numpy()
+    scores = (
+        scored(reranker, corpus.texts, np.array(asked), np.array(passages)).float().cpu().numpy()
+    )
     return np.split(np.maximum.reduceat(scores, starts), np.cumsum(sizes)[:-1])
 
 
-def reranked(lists: Listed, scores: Sequence[np.ndarray], count: int, weight: float) -> list[np.ndarray]:
+def reranked(
+    lists: Listed, scores: Sequence[np.ndarray], count: int, weight: float
+) -> list[np.ndarray]:
     """The first `count` documents in a new order; the weight is the reranker's share against the fused score."""
     answers = []
     for at, own in enumerate(scores):
@@ -186,9 +205,13 @@ def measured(corpus: Corpus, answers: Sequence[np.ndarray]) -> dict[str, np.ndar
     gains_found, recalls = [], []
     for query, answer in zip(corpus.queries[: corpus.answerable], answers, strict=False):
         grades = {int(place): grade for place, grade in query["grades"].items()}
-        gains = np.array([max(grades.get(int(document), 0), 0) for document in answer[:10]], dtype=float)
+        gains = np.array(
+            [max(grades.get(int(document), 0), 0) for document in answer[:10]], dtype=float
+        )
         ideal = np.sort([grade for grade in grades.values() if grade > 0])[::-1][:10]
-        gains_found.append((gains * discounts[: len(gains)]).sum() / (ideal * discounts[: len(ideal)]).sum())
+        gains_found.append(
+            (gains * discounts[: len(gains)]).sum() / (ideal * discounts[: len(ideal)]).sum()
+        )
         relevant = {place for place, grade in grades.items() if grade > 0}
         recalls.append(len(relevant & {int(document) for document in answer[:5]}) / len(relevant))
     return {"ndcg": np.array(gains_found), "recall": np.array(recalls)}
@@ -203,7 +226,11 @@ def interval(base: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:
     difference = other - base
     chance = np.random.default_rng(0)
     means = difference[chance.integers(0, len(difference), (RESAMPLES, len(difference)))].mean(1)
-    return float(difference.mean()), float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+    return (
+        float(difference.mean()),
+        float(np.quantile(means, 0.025)),
+        float(np.quantile(means, 0.975)),
+    )
 
 
 def compared(base: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> dict[str, Any]:

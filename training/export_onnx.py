@@ -46,7 +46,9 @@ class First(Pooled):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         segments = torch.zeros_like(input_ids)
-        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=segments)[0]
+        states = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=segments
+        )[0]
         return torch.nn.functional.normalize(states[:, 0], p=2, dim=1)
 
 
@@ -56,32 +58,49 @@ class Scored(torch.nn.Module):
     def __init__(self, encoder: torch.nn.Module, state: State) -> None:
         super().__init__()
         self.encoder = encoder
-        self.hidden, self.score = torch.nn.Linear(DIMENSION, DIMENSION), torch.nn.Linear(DIMENSION, 1)
-        own = {name: value for name, value in state.items() if name.startswith(("hidden.", "score."))}
+        self.hidden, self.score = (
+            torch.nn.Linear(DIMENSION, DIMENSION),
+            torch.nn.Linear(DIMENSION, 1),
+        )
+        own = {
+            name: value for name, value in state.items() if name.startswith(("hidden.", "score."))
+        }
         self.load_state_dict(own, strict=False)
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
     ) -> torch.Tensor:
-        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)[0]
+        states = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+        )[0]
         mask = attention_mask.unsqueeze(-1).to(states.dtype)
         mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
         return self.score(torch.tanh(self.hidden(mean))).squeeze(-1)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=("embedder", "reranker"))
     parser.add_argument("weights", type=Path)
     parser.add_argument("target", type=Path)
-    parser.add_argument("--words", type=Path, help="the embedder whose word table a reranker was kept without")
+    parser.add_argument(
+        "--words", type=Path, help="the embedder whose word table a reranker was kept without"
+    )
     parser.add_argument("--tokenizer", type=Path, help="the base's, if it is not BERT's")
-    parser.add_argument("--prefixed", action="store_true", help="the embedder was trained with E5's prefixes")
-    parser.add_argument("--relu", action="store_true", help="the feed-forward parts were trained with ReLU")
+    parser.add_argument(
+        "--prefixed", action="store_true", help="the embedder was trained with E5's prefixes"
+    )
+    parser.add_argument(
+        "--relu", action="store_true", help="the feed-forward parts were trained with ReLU"
+    )
     arguments = parser.parse_args()
     kind, target = arguments.kind, arguments.target
     target.mkdir(parents=True, exist_ok=True)
-    write_tokenizer(arguments.tokenizer or verified_source() / "tokenizer.json", target / "tokenizer.json")
+    write_tokenizer(
+        arguments.tokenizer or verified_source() / "tokenizer.json", target / "tokenizer.json"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         exported, fused = Path(scratch) / "exported.onnx", Path(scratch) / "fused.onnx"
         state = load_reranker(arguments.weights, arguments.words)
@@ -132,7 +151,11 @@ def export(kind: str, state: State, target: Path, activation: str) -> BertModel:
     sample = torch.tensor([[101, 7592, 102, 2088, 102], [101, 2204, 102, 2851, 102]])
     names = ["input_ids", "attention_mask"] + (["token_type_ids"] if kind == "reranker" else [])
     inputs = (sample, torch.ones_like(sample), torch.tensor([[0, 0, 0, 1, 1]] * 2))[: len(names)]
-    model = Scored(encoder, state) if kind == "reranker" else (First if shape.first else Pooled)(encoder)
+    model = (
+        Scored(encoder, state)
+        if kind == "reranker"
+        else (First if shape.first else Pooled)(encoder)
+    )
     output = "score" if kind == "reranker" else "embedding"
     torch.onnx.export(
         model.eval(),

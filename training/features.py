@@ -47,9 +47,13 @@ QUERY_COLUMNS = (
     "lexical_top", "dense_top", "graph_top", "lexical_count", "graph_count",
 )  # fmt: skip
 QUESTION = re.compile(
-    r"^(who|whom|whose|what|when|where|why|which|how|did|does|do|is|are|was|were|can|has|have)\b", re.I
+    r"^(who|whom|whose|what|when|where|why|which|how|did|does|do|is|are|was|were|can|has|have)\b",
+    re.I,
 )
-PERSON, TIME = re.compile(r"\b(who|whom|whose)\b", re.I), re.compile(r"\b(when|date|year|day|time|how long)\b", re.I)
+PERSON, TIME = (
+    re.compile(r"\b(who|whom|whose)\b", re.I),
+    re.compile(r"\b(when|date|year|day|time|how long)\b", re.I),
+)
 REASON = re.compile(r"\b(why|reason|because)\b", re.I)
 SHORTEST_EXACT = 8
 AGREED_HEAD = 10
@@ -97,14 +101,18 @@ class Words:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("eval", "lists", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--scores", nargs="+", required=True, help="best=FILE and fast=FILE")
     parser.add_argument("--only", nargs="*", help="these corpora alone")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    scores = {name: Path(path) for name, _, path in (one.partition("=") for one in arguments.scores)}
+    scores = {
+        name: Path(path) for name, _, path in (one.partition("=") for one in arguments.scores)
+    }
     for path in sorted(arguments.eval.glob("*.json.xz")):
         data = json.loads(lzma.decompress(path.read_bytes()))
         if arguments.only and data["name"] not in arguments.only:
@@ -112,15 +120,25 @@ def main() -> None:
         arrays: dict[str, Any] = featured(data, arguments.lists, scores)
         target = arguments.output / f"features-{data['name']}.npz"
         np.savez_compressed(target, **arrays)
-        print(data["name"], arrays["candidates"].shape, arrays["queries"].shape, target.stat().st_size, flush=True)
+        print(
+            data["name"],
+            arrays["candidates"].shape,
+            arrays["queries"].shape,
+            target.stat().st_size,
+            flush=True,
+        )
 
 
-def featured(data: Mapping[str, Any], lists: Path, scores: Mapping[str, Path]) -> dict[str, np.ndarray]:
+def featured(
+    data: Mapping[str, Any], lists: Path, scores: Mapping[str, Path]
+) -> dict[str, np.ndarray]:
     words = Words(data)
     queries = data["queries"] + data["unanswerable"]
     legs = {leg: data[leg] + data["unanswerable_rankings"][leg] for leg in LEGS}
     with np.load(lists) as arrays:
-        legs["dense"] = _rankings(arrays[f"{data['name']}.dense_documents"], arrays[f"{data['name']}.dense_scores"])
+        legs["dense"] = _rankings(
+            arrays[f"{data['name']}.dense_documents"], arrays[f"{data['name']}.dense_scores"]
+        )
         heads = arrays[f"{data['name']}.documents"]
     reranked = {name: np.load(path)[data["name"]] for name, path in scores.items()}
     rows: list[np.ndarray] = []
@@ -128,7 +146,8 @@ def featured(data: Mapping[str, Any], lists: Path, scores: Mapping[str, Path]) -
     for at, query in enumerate(queries):
         own = {leg: legs[leg][at] for leg in LEGS}
         scored = {
-            name: dict(zip(heads[at].tolist(), table[at].tolist(), strict=True)) for name, table in reranked.items()
+            name: dict(zip(heads[at].tolist(), table[at].tolist(), strict=True))
+            for name, table in reranked.items()
         }
         question = analyse_query(query["text"])
         names, table = candidates(question, own, words, scored, query.get("grades", {}))
@@ -149,7 +168,11 @@ def featured(data: Mapping[str, Any], lists: Path, scores: Mapping[str, Path]) -
 
 def _rankings(documents: np.ndarray, scores: np.ndarray) -> list[Ranking]:
     return [
-        [(int(document), float(score)) for document, score in zip(*row, strict=True) if document >= 0]
+        [
+            (int(document), float(score))
+            for document, score in zip(*row, strict=True)
+            if document >= 0
+        ]
         for row in zip(documents, scores, strict=True)
     ]
 
@@ -175,13 +198,19 @@ def candidates(
             value = known.get(document)
             row[column[spread[leg]]] = missing if value is None else value[1]
             if value is not None:
-                row[[column[leg], column[f"{leg}_rank"], column[f"{leg}_gap"]]] = value[0], value[2], value[3]
+                row[[column[leg], column[f"{leg}_rank"], column[f"{leg}_gap"]]] = (
+                    value[0],
+                    value[2],
+                    value[3],
+                )
         held = words.of(document)
         covered = [words.rarity(word.terms) for word in question.words if word.is_held(held)]
         row[column["fused"]], row[column["fused_rank"]] = score, place + 1
         row[column["coverage"]] = sum(covered) / total if total else 0.0
         row[column["rarest"]] = max(covered, default=0.0) / math.log(1 + 2 * len(words._sets))
-        row[column["pairs"]] = sum(pair in words.pairs(document) for pair in beside) / len(beside) if beside else 0.0
+        row[column["pairs"]] = (
+            sum(pair in words.pairs(document) for pair in beside) / len(beside) if beside else 0.0
+        )
         row[column["exact"]] = _exactness(question, words, document)
         row[column["length"]] = words.length(document)
         for name, scores in reranked.items():
@@ -205,7 +234,10 @@ def _view(leg: str, ranking: Ranking) -> tuple[dict[int, tuple[float, float, int
 
 def _exactness(question: Question, words: Words, document: int) -> float:
     """As the product's exact-match bonus: a quoted phrase, the whole query, or its identifiers."""
-    wholes = [*question.phrases, *([question.folded] if len(question.folded) >= SHORTEST_EXACT else [])]
+    wholes = [
+        *question.phrases,
+        *([question.folded] if len(question.folded) >= SHORTEST_EXACT else []),
+    ]
     if not wholes and not question.identifiers:
         return 0.0
     text = words.folded(document)

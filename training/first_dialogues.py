@@ -39,12 +39,20 @@ def dialogues(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
 
 
 def _add(
-    texts: list[str], rows: list[Row], turns: Sequence[str], asked: Sequence[tuple[str, int]], chance: random.Random
+    texts: list[str],
+    rows: list[Row],
+    turns: Sequence[str],
+    asked: Sequence[tuple[str, int]],
+    chance: random.Random,
 ) -> None:
     start = len(texts)
     texts.extend(turns)
     for question, at in asked:
-        others = [start + other for other in range(len(turns)) if other != at and turns[other] != turns[at]]
+        others = [
+            start + other
+            for other in range(len(turns))
+            if other != at and turns[other] != turns[at]
+        ]
         # The turns around the answer talk about the same thing: the hardest ones come first.
         others.sort(key=lambda other: (abs(other - start - at) > 2, chance.random()))
         rows.append((question, [start + at], others[:15]))
@@ -61,7 +69,11 @@ def _conversation(chance: random.Random) -> tuple[list[str], list[tuple[str, int
         if chance.random() < 0.4:
             turns.append(f"{other}: {chance.choice(SMALL_TALK).format(o=name)}")
         statement = filled(chance.choice(frame.statements), slots)
-        said = chance.choice(OPENINGS).format(o=other) + statement + chance.choice(CLOSINGS).format(o=other)
+        said = (
+            chance.choice(OPENINGS).format(o=other)
+            + statement
+            + chance.choice(CLOSINGS).format(o=other)
+        )
         question = _question(chance, frame, statement, slots)
         asked.append((question, len(turns)))
         turns.append(f"{name}: {tidy(said)}")
@@ -83,4 +95,9 @@ def _question(chance: random.Random, frame: Frame, statement: str, slots: Mappin
         ]
         if all(value in statement for value in named):
             return filled(question, slots)
-    return filled(f"What did {{n}} say about {slots['hobby']}?" if slots["hobby"] in statement else questions[0], slots)
+    return filled(
+        f"What did {{n}} say about {slots['hobby']}?"
+        if slots["hobby"] in statement
+        else questions[0],
+        slots,
+    )

@@ -66,11 +66,14 @@ class Rows:
 
     def without(self, prefix: str) -> Rows:
         kept = [place for place, name in enumerate(self.names) if not name.startswith(prefix)]
-        return replace(self, names=tuple(self.names[place] for place in kept), values=self.values[:, kept])
+        return replace(
+            self, names=tuple(self.names[place] for place in kept), values=self.values[:, kept]
+        )
 
     def part(self, which: slice) -> Rows:
         columns = {
-            name: getattr(self, name)[which] for name in ("values", "label", "group", "written", "inside", "near")
+            name: getattr(self, name)[which]
+            for name in ("values", "label", "group", "written", "inside", "near")
         }
         return replace(self, **columns)
 
@@ -85,7 +88,9 @@ def nearness(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
     texts = sorted({line[side] for line in lines for side in ("old", "new")})
     vectors = dict(zip(texts, np.asarray(model.embed_documents(texts)), strict=True))
     background = similarity_baseline_of(model)
-    return np.array([background.nearness(float(vectors[line["old"]] @ vectors[line["new"]])) for line in lines])
+    return np.array(
+        [background.nearness(float(vectors[line["old"]] @ vectors[line["new"]])) for line in lines]
+    )
 
 
 def rows_of(
@@ -102,7 +107,9 @@ def rows_of(
     ]
     names = tuple(found[0])
     values = np.array([[features[name] for name in names] for features in found])
-    label, written, store = (np.array([line[name] for line in lines]) for name in ("update", "written", "store"))
+    label, written, store = (
+        np.array([line[name] for line in lines]) for name in ("update", "written", "store")
+    )
     group = np.array([numbers.setdefault(line["group"], len(numbers)) for line in lines])
     return Rows(names, values, label, group, written, written | store, near)
 
@@ -113,7 +120,9 @@ def fit(
     """Newton's method over standardised features, with a ridge on all but the bias."""
     seen = seen & (rows.near | rows.written)
     values, label = rows.values[seen], rows.label[seen].astype(np.float64)
-    weight = np.where(rows.written[seen], 1.0, np.where(rows.inside[seen], store_weight, NEIGHBOUR_WEIGHT))
+    weight = np.where(
+        rows.written[seen], 1.0, np.where(rows.inside[seen], store_weight, NEIGHBOUR_WEIGHT)
+    )
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
     design = np.hstack([(values - mean) / deviation, np.ones((len(values), 1))])
     ridge = np.diag([strength] * values.shape[1] + [0.0])
@@ -177,10 +186,16 @@ def area(scores: Numbers, label: NDArray[np.bool_]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--scores", type=Path, required=True, help="`check`: by the reader that ships")
-    parser.add_argument("--one-matter", type=float, default=MIN_NEARNESS, help="the least nearness that is compared")
+    parser.add_argument(
+        "--scores", type=Path, required=True, help="`check`: by the reader that ships"
+    )
+    parser.add_argument(
+        "--one-matter", type=float, default=MIN_NEARNESS, help="the least nearness that is compared"
+    )
     parser.add_argument("--sight", type=Path, help="a changes.json whose first sight is kept")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -207,7 +222,9 @@ def main() -> None:
             read, told = _weighed(checked, seen, said, figures)
             read_from = _read_from(checked, seen)
     words = "nearness"
-    unread["words"], _ = _fitted(trained.without(words), checked.without(words), figures, "words alone")
+    unread["words"], _ = _fitted(
+        trained.without(words), checked.without(words), figures, "words alone"
+    )
     manifest = {
         "pairs": sum(line["written"] for line in train),
         "updates": sum(line["update"] for line in train),
@@ -217,11 +234,19 @@ def main() -> None:
         "ridge": RIDGE,
         "on pairs not seen": figures,
     }
-    written = {"unread": unread, "read": read, "read_from": read_from, "told": told, "manifest": manifest}
+    written = {
+        "unread": unread,
+        "read": read,
+        "read_from": read_from,
+        "told": told,
+        "manifest": manifest,
+    }
     _write(options.output, written)
 
 
-def _weighed_anew(options: argparse.Namespace, check: Sequence[dict[str, Any]], said: Numbers) -> dict[str, Any]:
+def _weighed_anew(
+    options: argparse.Namespace, check: Sequence[dict[str, Any]], said: Numbers
+) -> dict[str, Any]:
     """The file with the first sight it has, and the three numbers for what this reader says."""
     kept = json.loads(options.sight.read_text(encoding="utf-8"))
     contrasted, alike = contrasts(check), nearness(check, EMBEDDERS[0])
@@ -238,27 +263,40 @@ def _weighed_anew(options: argparse.Namespace, check: Sequence[dict[str, Any]], 
 
 def _write(path: Path, written: dict[str, Any]) -> None:
     path.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({name: value for name, value in written.items() if name != "unread"}, indent=1))
+    print(
+        json.dumps({name: value for name, value in written.items() if name != "unread"}, indent=1)
+    )
 
 
 def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
     """How near they are, to choose from which on two memories are compared: `compare.MIN_NEARNESS`."""
-    parts = {"updates": rows.label, "neighbours in one store": rows.inside & ~rows.written & ~rows.label}
+    parts = {
+        "updates": rows.label,
+        "neighbours in one store": rows.inside & ~rows.written & ~rows.label,
+    }
     return {
-        name: np.quantile(alike[part], (0.02, 0.05, 0.1, 0.5, 0.9)).round(2).tolist() for name, part in parts.items()
+        name: np.quantile(alike[part], (0.02, 0.05, 0.1, 0.5, 0.9)).round(2).tolist()
+        for name, part in parts.items()
     }
 
 
-def _fitted(rows: Rows, check: Rows, figures: dict[str, Any], name: str) -> tuple[dict[str, Any], Numbers]:
+def _fitted(
+    rows: Rows, check: Rows, figures: dict[str, Any], name: str
+) -> tuple[dict[str, Any], Numbers]:
     """The model at first sight, and its logits for the pairs to check."""
     weights, bias = fit(rows, np.ones(len(rows.label), bool))
     found, folds = chances(check, weights, bias), unseen(rows)
     told = meeting(rows, folds)
-    figures[f"at first sight, {name}"] = {"folds": noticed(rows, folds, told), "check": noticed(check, found, told)}
+    figures[f"at first sight, {name}"] = {
+        "folds": noticed(rows, folds, told),
+        "check": noticed(check, found, told),
+    }
     return _named(rows, weights, bias), np.log(found / (1 - found))
 
 
-def _weighed(check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any]) -> tuple[dict[str, Any], float]:
+def _weighed(
+    check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any]
+) -> tuple[dict[str, Any], float]:
     """How the first sight and the reader weigh: three numbers, from pairs that neither was trained on.
 
     And from which probability on an update is told.
@@ -277,7 +315,9 @@ def _weighed(check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any])
 def tenths(rows: Rows, found: Numbers) -> dict[str, str]:
     """In whole stores: of those that were given such a probability, how many are updates."""
     tenth = np.minimum((found * 10).astype(int), 9)
-    parts = ((number, rows.label[rows.inside & rows.near & (tenth == number)]) for number in range(10))
+    parts = (
+        (number, rows.label[rows.inside & rows.near & (tenth == number)]) for number in range(10)
+    )
     return {f"from .{number}": f"{int(part.sum())} of {len(part)}" for number, part in parts}
 
 

@@ -71,7 +71,9 @@ class Dump:
 
     @property
     def unanswerable(self) -> NDArray[np.bool_]:
-        return np.isin(self.kind, ("foreign", "scope", "absent")) | np.char.endswith(self.stratum, "unanswerable")
+        return np.isin(self.kind, ("foreign", "scope", "absent")) | np.char.endswith(
+            self.stratum, "unanswerable"
+        )
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,14 @@ def load(paths: Sequence[Path], scores: Mapping[str, Path], recipe: str = "all")
     parts = [_load(path, scores, recipe) for path in paths]
     offsets = np.cumsum([0, *(len(part.kind) for part in parts)])
     return Dump(
-        values={name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values},
+        values={
+            name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values
+        },
         read={name: np.concatenate([part.read[name] for part in parts]) for name in parts[0].read},
         label=np.concatenate([part.label for part in parts]),
-        query=np.concatenate([part.query + offset for part, offset in zip(parts, offsets, strict=False)]),
+        query=np.concatenate(
+            [part.query + offset for part, offset in zip(parts, offsets, strict=False)]
+        ),
         weight=np.concatenate([part.weight for part in parts]),
         kind=np.concatenate([part.kind for part in parts]),
         stratum=np.concatenate([part.stratum for part in parts]),
@@ -116,7 +122,9 @@ def _load(path: Path, scores: Mapping[str, Path], recipe: str) -> Dump:
                 str(name): arrays["features"][kept, column].astype(np.float64)
                 for column, name in enumerate(arrays["names"])
             },
-            read={name: _read(file, path, query[kept], place[kept]) for name, file in scores.items()},
+            read={
+                name: _read(file, path, query[kept], place[kept]) for name, file in scores.items()
+            },
             label=arrays["label"][kept] > 0,
             query=query[kept],
             weight=np.where(lives, 1.0, PAIRS_WEIGHT)[query[kept]],
@@ -136,7 +144,9 @@ def _read(file: Path, dump: Path, query: NDArray[np.int64], place: NDArray[np.in
         rows = zip(arrays[f"{stem}-query"].tolist(), arrays[f"{stem}-place"].tolist(), strict=True)
         for key, score in zip(rows, arrays[f"{stem}-whole"].tolist(), strict=True):
             best[key] = max(score, best.get(key, score))
-    return np.array([best.get(key, np.nan) for key in zip(query.tolist(), place.tolist(), strict=True)])
+    return np.array(
+        [best.get(key, np.nan) for key in zip(query.tolist(), place.tolist(), strict=True)]
+    )
 
 
 def fit(dump: Dump, names: tuple[str, ...], reader: str | None) -> Fitted:
@@ -149,27 +159,41 @@ def fit(dump: Dump, names: tuple[str, ...], reader: str | None) -> Fitted:
 
     def loss(found: Numbers) -> tuple[float, Numbers]:
         odds = design @ found[:-1] + found[-1]
-        value = (weight * (np.logaddexp(0, odds) - label * odds)).sum() + RIDGE / 2 * (found[:-1] ** 2).sum()
+        value = (weight * (np.logaddexp(0, odds) - label * odds)).sum() + RIDGE / 2 * (
+            found[:-1] ** 2
+        ).sum()
         slope = weight * (1 / (1 + np.exp(-odds)) - label)
         return float(value), np.append(design.T @ slope + RIDGE * found[:-1], slope.sum())
 
     bounds = [(0.0, None)] * design.shape[1]
-    found = minimize(loss, np.zeros(design.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)])
+    found = minimize(
+        loss,
+        np.zeros(design.shape[1] + 1),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[*bounds, (None, None)],
+    )
     weights = found.x[:-1] / deviation
-    return Fitted(_columns(names, reader), weights, float(found.x[-1] - mean @ weights), least, most)
+    return Fitted(
+        _columns(names, reader), weights, float(found.x[-1] - mean @ weights), least, most
+    )
 
 
 def _columns(names: tuple[str, ...], reader: str | None) -> tuple[str, ...]:
     return names if reader is None else (*names, READ)
 
 
-def matrix(dump: Dump, names: tuple[str, ...], reader: str | None) -> tuple[Numbers, NDArray[np.bool_]]:
+def matrix(
+    dump: Dump, names: tuple[str, ...], reader: str | None
+) -> tuple[Numbers, NDArray[np.bool_]]:
     columns = [dump.values[name] for name in names] + ([dump.read[reader]] if reader else [])
     rows = np.isfinite(columns[-1]) if reader else np.ones(len(dump.label), dtype=bool)
     return np.stack(columns, axis=1)[rows], rows
 
 
-def judged(dump: Dump, model: Fitted, names: tuple[str, ...], reader: str | None, threshold: float) -> dict[str, Any]:
+def judged(
+    dump: Dump, model: Fitted, names: tuple[str, ...], reader: str | None, threshold: float
+) -> dict[str, Any]:
     values, rows = matrix(dump, names, reader)
     probabilities, label, query = model.probabilities(values), dump.label[rows], dump.query[rows]
     best = np.zeros(len(dump.kind))
@@ -178,9 +202,12 @@ def judged(dump: Dump, model: Fitted, names: tuple[str, ...], reader: str | None
     kept = dump.answerable & ~dump.unanswerable
     return {
         "calibration_error": round(expected_calibration_error([*probabilities], [*label]), 4),
-        "calibration_error_under_50": round(expected_calibration_error([*probabilities[small]], [*label[small]]), 4),
+        "calibration_error_under_50": round(
+            expected_calibration_error([*probabilities[small]], [*label[small]]), 4
+        ),
         "kept": {
-            str(name): _share(best[kept & (dump.stratum == name)], threshold) for name in _names(dump.stratum[kept])
+            str(name): _share(best[kept & (dump.stratum == name)], threshold)
+            for name in _names(dump.stratum[kept])
         },
         "refused": {
             f"{kind} {stratum}".strip(): 1 - _share(best[chosen], threshold)
@@ -188,7 +215,9 @@ def judged(dump: Dump, model: Fitted, names: tuple[str, ...], reader: str | None
             for stratum in _names(dump.stratum[dump.unanswerable & (dump.kind == kind)])
             for chosen in [dump.unanswerable & (dump.kind == kind) & (dump.stratum == stratum)]
         },
-        "curve": curve(best[kept & (dump.kind == "own")], best[dump.unanswerable & (dump.kind == "own")]),
+        "curve": curve(
+            best[kept & (dump.kind == "own")], best[dump.unanswerable & (dump.kind == "own")]
+        ),
     }
 
 
@@ -197,7 +226,13 @@ def curve(answerable: Numbers, unanswerable: Numbers) -> list[dict[str, float]]:
     rows = []
     for kept in (0.99, 0.98, 0.97, 0.96, 0.95, 0.93, 0.9, 0.85, 0.8):
         threshold = threshold_keeping([*answerable], kept)
-        rows.append({"threshold": round(threshold, 4), "kept": kept, "refused": refused([*unanswerable], threshold)})
+        rows.append(
+            {
+                "threshold": round(threshold, 4),
+                "kept": kept,
+                "refused": refused([*unanswerable], threshold),
+            }
+        )
     return rows
 
 
@@ -212,7 +247,11 @@ def _share(best: Numbers, threshold: float) -> float:
 def described(model: Fitted) -> dict[str, Any]:
     columns = zip(model.names, model.weights, model.least, model.most, strict=True)
     features = {
-        name: {"weight": round(float(weight), 6), "least": round(float(least), 6), "most": round(float(most), 6)}
+        name: {
+            "weight": round(float(weight), 6),
+            "least": round(float(least), 6),
+            "most": round(float(most), 6),
+        }
         for name, weight, least, most in columns
     }
     return {"bias": round(model.bias, 6), "features": features}
@@ -279,7 +318,9 @@ def _threshold(dump: Dump, model: Fitted, names: tuple[str, ...], reader: str | 
     values, rows = matrix(dump, names, reader)
     best = np.zeros(len(dump.kind))
     np.maximum.at(best, dump.query[rows], model.probabilities(values))
-    return threshold_keeping([*best[dump.answerable & (dump.kind == "own") & ~dump.unanswerable]], KEPT)
+    return threshold_keeping(
+        [*best[dump.answerable & (dump.kind == "own") & ~dump.unanswerable]], KEPT
+    )
 
 
 def _write(
@@ -288,7 +329,11 @@ def _write(
     thresholds: dict[str, float],
     report: dict[str, Any],
 ) -> None:
-    chosen = f"{TUNED} {options.reader}" if f"{TUNED} {options.reader}" in thresholds else f"{TUNED} unread"
+    chosen = (
+        f"{TUNED} {options.reader}"
+        if f"{TUNED} {options.reader}" in thresholds
+        else f"{TUNED} unread"
+    )
     files = [*options.fit, *options.stock]
     text = {
         "embedders": {name: shipped[name] for name in (TUNED, STOCK)},
@@ -306,25 +351,39 @@ def _write(
     if options.results:
         options.results.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name, found in report.items():
-        print(name, thresholds[name], {key: value for key, value in found.items() if key != "curve"})
+        print(
+            name, thresholds[name], {key: value for key, value in found.items() if key != "curve"}
+        )
         print("   ", [(row["kept"], round(row["refused"], 2)) for row in found["curve"]])
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--fit", type=Path, nargs="+", default=[], help="files of dump_features.py")
     parser.add_argument(
-        "--stock", type=Path, nargs="+", default=[], help="the same with --embedder folder:tests/models/minilm"
+        "--stock",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="the same with --embedder folder:tests/models/minilm",
     )
-    parser.add_argument("--kept", type=Path, help="a relevance.json of which only what rerankers say is fitted anew")
+    parser.add_argument(
+        "--kept", type=Path, help="a relevance.json of which only what rerankers say is fitted anew"
+    )
     parser.add_argument(
         "--check",
         type=Path,
         required=True,
         help="a file of stores that the rerankers did not see; it chooses the threshold",
     )
-    parser.add_argument("--scores", nargs="*", default=[], metavar="NAME=FILE", help="of score_answers.py")
-    parser.add_argument("--reader", default="trivet-reranker-12", help="the reranker at work where it is unsure")
+    parser.add_argument(
+        "--scores", nargs="*", default=[], metavar="NAME=FILE", help="of score_answers.py"
+    )
+    parser.add_argument(
+        "--reader", default="trivet-reranker-12", help="the reranker at work where it is unsure"
+    )
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--results", type=Path)
     return parser.parse_args()

@@ -22,7 +22,17 @@ import numpy as np
 import torch
 
 from data import LONGEST_PASSAGE, LONGEST_QUERY, tokenised
-from encoder import Encoder, Reranker, Texts, embedded, encoder_alone, load_half, ready, scored, shape_of
+from encoder import (
+    Encoder,
+    Reranker,
+    Texts,
+    embedded,
+    encoder_alone,
+    load_half,
+    ready,
+    scored,
+    shape_of,
+)
 
 DEPTH, HEAD = 50, 20
 SEVEN = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
@@ -86,7 +96,11 @@ class Judge:
 
     def figures(self, vectors: torch.Tensor) -> dict[str, Any]:
         """By vectors of all texts."""
-        found = {store.name: measured(store, *ranked(store, vectors)) for store in self.stores if len(store.queries)}
+        found = {
+            store.name: measured(store, *ranked(store, vectors))
+            for store in self.stores
+            if len(store.queries)
+        }
         seven = [found[name]["ndcg"] for name in SEVEN if name in found]
         return found | ({"mean of seven": round(float(np.mean(seven)), 4)} if seven else {})
 
@@ -102,7 +116,9 @@ def _union(stores: Sequence[Store]) -> Store:
         words.append(store.words)
         for at in chance.permutation(len(store.queries))[:UNION_QUERIES]:
             queries.append(store.queries[at])
-            grades = {str(int(place) + first): grade for place, grade in store.asked[at]["grades"].items()}
+            grades = {
+                str(int(place) + first): grade for place, grade in store.asked[at]["grades"].items()
+            }
             asked.append({"scope": None, "grades": grades})
         first += len(store.words)
     return Store(
@@ -120,10 +136,14 @@ def _union(stores: Sequence[Store]) -> Store:
 def ranked(store: Store, vectors: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """The nearest memories of each query by their best passage, within its scope; -1 fills up."""
     device = vectors.device
-    passages, queries = (vectors[torch.as_tensor(one, device=device)] for one in (store.passages, store.queries))
+    passages, queries = (
+        vectors[torch.as_tensor(one, device=device)] for one in (store.passages, store.queries)
+    )
     owners = torch.as_tensor(store.owner, device=device)
     names: dict[str | None, int] = {}
-    scopes = torch.tensor([names.setdefault(scope, len(names)) for scope in store.scopes], device=device)
+    scopes = torch.tensor(
+        [names.setdefault(scope, len(names)) for scope in store.scopes], device=device
+    )
     asked = torch.tensor([names.get(query["scope"], -1) for query in store.asked], device=device)
     anywhere = torch.tensor([query["scope"] is None for query in store.asked], device=device)
     best = torch.full((len(store.words), len(queries)), -2.0, device=device)
@@ -141,7 +161,9 @@ def measured(store: Store, places: np.ndarray, _: np.ndarray) -> dict[str, float
         grades = {int(place): grade for place, grade in query["grades"].items() if grade > 0}
         gains = np.array([grades.get(int(place), 0) for place in row[:10]], dtype=float)
         ideal = np.sort(list(grades.values()))[::-1][:10]
-        gained.append((gains * discounts[: len(gains)]).sum() / (ideal * discounts[: len(ideal)]).sum())
+        gained.append(
+            (gains * discounts[: len(gains)]).sum() / (ideal * discounts[: len(ideal)]).sum()
+        )
         recalled.append(len(set(grades) & {int(place) for place in row[:5]}) / len(grades))
         hits += [store.words[place] for place in row[:10] if place >= 0]
         answers += [store.words[place] for place in grades]
@@ -176,8 +198,14 @@ def reranked_figures(judge: Judge, vectors: torch.Tensor, reranker: Reranker) ->
         np.maximum.at(best, (rows, columns), values)
         blend = _standard(scores, places) + _standard(best, places)
         found[store.name] = {
-            name: measured(store, np.take_along_axis(places, np.argsort(-own, axis=1, kind="stable"), 1), own)["ndcg"]
-            for name, own in (("before", np.where(places >= 0, scores, -np.inf)), ("after", best), ("blend", blend))
+            name: measured(
+                store, np.take_along_axis(places, np.argsort(-own, axis=1, kind="stable"), 1), own
+            )["ndcg"]
+            for name, own in (
+                ("before", np.where(places >= 0, scores, -np.inf)),
+                ("after", best),
+                ("blend", blend),
+            )
         }
     return found
 
@@ -205,7 +233,10 @@ def line(figures: Mapping[str, Any]) -> str:
         for name in ("locomo_mixed", "mixed", "written", UNION)
         if (own := figures.get(name))
     ]
-    return " ".join(cells) + f" | seven {figures.get('mean of seven', 0):.4f} | words of hits: {', '.join(lengths)}"
+    return (
+        " ".join(cells)
+        + f" | seven {figures.get('mean of seven', 0):.4f} | words of hits: {', '.join(lengths)}"
+    )
 
 
 def keep(judge: Judge, vectors: torch.Tensor, folder: Path, name: str) -> None:
@@ -228,7 +259,9 @@ def keep(judge: Judge, vectors: torch.Tensor, folder: Path, name: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("eval", "tokenizer", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--prefixed", action="store_true")

@@ -50,7 +50,9 @@ def session(path: Path, threads: int = 1) -> onnxruntime.InferenceSession:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("models", "eval", "lists", "scores", "tokenizer", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--tuned", type=Path)
@@ -60,7 +62,9 @@ def main() -> None:
     if arguments.tuned:
         for path in sorted(arguments.tuned.glob("*.json.xz")):
             stock, tuned = read_corpus(arguments.eval / path.name, None), read_corpus(path, None)
-            figures[f"product with the int8 embedder, {stock.name}"] = product(stock, tuned, arguments.lists)
+            figures[f"product with the int8 embedder, {stock.name}"] = product(
+                stock, tuned, arguments.lists
+            )
     for name in CORPORA:
         corpus = read_corpus(arguments.eval / f"{name}.json.xz", arguments.tokenizer)
         for model in ("reranker-12", "reranker-3"):
@@ -80,19 +84,32 @@ def product(stock: Corpus, tuned: Corpus, lists: Path) -> dict[str, Any]:
         "dense": round(float(measured(tuned, order_of(tuned.legs["dense"]))["ndcg"].mean()), 4),
         "fused": compared(base, measured(tuned, own)),
         "fused with the walks of the stock embedder": compared(base, measured(stock, mixed)),
-        "fp16, walks of the stock embedder": compared(base, measured(stock, kept_lists(lists, stock).documents)),
+        "fp16, walks of the stock embedder": compared(
+            base, measured(stock, kept_lists(lists, stock).documents)
+        ),
     }
 
 
 def against(
-    corpus: Corpus, lists: Listed, scores: list[np.ndarray], run: onnxruntime.InferenceSession, queries: int
+    corpus: Corpus,
+    lists: Listed,
+    scores: list[np.ndarray],
+    run: onnxruntime.InferenceSession,
+    queries: int,
 ) -> dict[str, Any]:
     chosen = np.sort(np.random.default_rng(1).permutation(corpus.answerable)[:queries])
     places = corpus.passages_of()
-    some = Listed([lists.documents[at][:HEAD] for at in chosen], [lists.scores[at][:HEAD] for at in chosen])
+    some = Listed(
+        [lists.documents[at][:HEAD] for at in chosen], [lists.scores[at][:HEAD] for at in chosen]
+    )
     before = [scores[at][:HEAD] for at in chosen]
     after = [
-        np.array([best(run, corpus, int(corpus.query_places[at]), places[document]) for document in documents.tolist()])
+        np.array(
+            [
+                best(run, corpus, int(corpus.query_places[at]), places[document])
+                for document in documents.tolist()
+            ]
+        )
         for at, documents in zip(chosen, some.documents, strict=True)
     ]
     part = Corpus(**{name: getattr(corpus, name) for name in corpus.__slots__})
@@ -105,11 +122,15 @@ def against(
             "int8": round(float(other["ndcg"].mean()), 4),
             "difference": [round(value, 4) for value in interval(one["ndcg"], other["ndcg"])],
         }
-    rows["correlation"] = round(float(np.corrcoef(np.concatenate(before), np.concatenate(after))[0, 1]), 4)
+    rows["correlation"] = round(
+        float(np.corrcoef(np.concatenate(before), np.concatenate(after))[0, 1]), 4
+    )
     return rows
 
 
-def best(run: onnxruntime.InferenceSession, corpus: Corpus, query: int, passages: list[int]) -> float:
+def best(
+    run: onnxruntime.InferenceSession, corpus: Corpus, query: int, passages: list[int]
+) -> float:
     asked = tokens(corpus, query)
     return max(score(run, asked, tokens(corpus, passage)) for passage in passages)
 

@@ -47,7 +47,8 @@ def main() -> None:
 def judged(rows: Dump, reader: str) -> dict[str, object]:
     mine = rows.kind == "own"
     answered, unanswered = (
-        np.flatnonzero(mine & one) for one in (rows.answerable & ~rows.unanswerable, rows.unanswerable)
+        np.flatnonzero(mine & one)
+        for one in (rows.answerable & ~rows.unanswerable, rows.unanswerable)
     )
     _, starts, counts = np.unique(rows.query, return_index=True, return_counts=True)
     first = np.arange(len(rows.query)) - np.repeat(starts, counts) < READ
@@ -55,7 +56,9 @@ def judged(rows: Dump, reader: str) -> dict[str, object]:
     scores, query = rows.read[reader][use], rows.query[use]
     best = np.full(len(rows.kind), -np.inf)
     np.maximum.at(best, query, scores)
-    ranks = np.array([_reciprocal(scores[query == one], rows.label[use][query == one]) for one in answered])
+    ranks = np.array(
+        [_reciprocal(scores[query == one], rows.label[use][query == one]) for one in answered]
+    )
     features = (*COSINES, *GRAPH, *WORDS)
     values, inside = matrix(rows, features, reader)
     likely = fit(rows, features, reader).probabilities(values)
@@ -79,13 +82,18 @@ def _refused(none: np.ndarray, some: np.ndarray) -> str:
         return float(refused([*none], threshold_keeping([*some], KEPT)))
 
     chance = np.random.default_rng(0)
-    drawn = [of(chance.choice(none, len(none)), chance.choice(some, len(some))) for _ in range(DRAWS)]
+    drawn = [
+        of(chance.choice(none, len(none)), chance.choice(some, len(some))) for _ in range(DRAWS)
+    ]
     return _told(of(none, some), drawn)
 
 
 def _with_interval(values: np.ndarray) -> str:
     chance = np.random.default_rng(0)
-    return _told(float(values.mean()), [float(chance.choice(values, len(values)).mean()) for _ in range(DRAWS)])
+    return _told(
+        float(values.mean()),
+        [float(chance.choice(values, len(values)).mean()) for _ in range(DRAWS)],
+    )
 
 
 def _told(value: float, drawn: Sequence[float]) -> str:
@@ -94,7 +102,9 @@ def _told(value: float, drawn: Sequence[float]) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--features", type=Path, required=True)
     parser.add_argument("--candidates", type=Path, required=True)
     parser.add_argument("--scores", nargs="+", required=True, metavar="NAME=FILE:COLUMN")

@@ -23,7 +23,9 @@ DIGITS = 1
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("texts", "written", "teacher", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     options = parser.parse_args()
@@ -32,13 +34,18 @@ def main() -> None:
     for name, columns in COLUMNS.items():
         with np.load(options.teacher / f"{name}.npz") as said:
             known = np.isfinite(said["score"])
-            pairs, scores = np.stack([said[column][known] for column in columns], 1), said["score"][known]
+            pairs, scores = (
+                np.stack([said[column][known] for column in columns], 1),
+                said["score"][known],
+            )
         each, rows = np.unique(pairs, return_inverse=True)
         rows = rows.reshape(-1, 2)
         order = np.lexsort(rows.T[::-1])
         told = zip(rows[order].tolist(), scores[order].tolist(), strict=True)
         kept = [[*row, round(score, DIGITS)] for row, score in told]
-        packed = json.dumps({"texts": [texts[place] for place in each], "rows": kept}, ensure_ascii=False)
+        packed = json.dumps(
+            {"texts": [texts[place] for place in each], "rows": kept}, ensure_ascii=False
+        )
         (options.output / f"{name}.json.xz").write_bytes(lzma.compress(packed.encode(), preset=9))
         print(name, len(kept), "rows,", len(each), "texts")
 

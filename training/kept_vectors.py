@@ -32,14 +32,20 @@ def keep_vectors(path: Path) -> Iterator[None]:
     finally:
         OnnxEmbedder.embed_documents = original  # type: ignore[method-assign]
         if len(kept) > known:
-            np.savez(path, names=np.array(list(kept)), vectors=np.stack(list(kept.values())).astype(np.float16))
+            np.savez(
+                path,
+                names=np.array(list(kept)),
+                vectors=np.stack(list(kept.values())).astype(np.float16),
+            )
 
 
 def _read(path: Path) -> dict[str, Vectors]:
     if not path.exists():
         return {}
     with np.load(path) as arrays:
-        return dict(zip(map(str, arrays["names"]), arrays["vectors"].astype(np.float32), strict=True))
+        return dict(
+            zip(map(str, arrays["names"]), arrays["vectors"].astype(np.float32), strict=True)
+        )
 
 
 def _name(identity: str, text: str) -> str:

@@ -39,7 +39,9 @@ class Product(nn.Module):
         self.up = nn.Parameter(torch.zeros(outputs, RANK, device=DEVICE))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        added = functional.linear(functional.linear(inputs, self.down.to(inputs.dtype)), self.up.to(inputs.dtype))
+        added = functional.linear(
+            functional.linear(inputs, self.down.to(inputs.dtype)), self.up.to(inputs.dtype)
+        )
         return functional.linear(inputs, self.weight, self.bias) + STRENGTH * added
 
 
@@ -52,7 +54,9 @@ class Kept:
 
     def with_earlier(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         if self._earlier is not None:
-            key, value = (torch.cat(both, 2) for both in zip(self._earlier, (key, value), strict=True))
+            key, value = (
+                torch.cat(both, 2) for both in zip(self._earlier, (key, value), strict=True)
+            )
         self._earlier = key, value
         return key, value
 
@@ -65,24 +69,39 @@ class Layer(nn.Module):
             return torch.cat([weights.whole(f"blk.{number}.{name}") for name in names])
 
         heads = ("attn_q", "attn_k", "attn_v")
-        self.attend = Product(part(*(f"{one}.weight" for one in heads)), part(*(f"{one}.bias" for one in heads)))
+        self.attend = Product(
+            part(*(f"{one}.weight" for one in heads)), part(*(f"{one}.bias" for one in heads))
+        )
         self.attended = Product(part("attn_output.weight"))
-        self.widen, self.narrow = Product(part("ffn_gate.weight", "ffn_up.weight")), Product(part("ffn_down.weight"))
-        self.attend_norm, self.widen_norm = (part(f"{name}_norm.weight").to(DEVICE, FLOAT) for name in ("attn", "ffn"))
+        self.widen, self.narrow = (
+            Product(part("ffn_gate.weight", "ffn_up.weight")),
+            Product(part("ffn_down.weight")),
+        )
+        self.attend_norm, self.widen_norm = (
+            part(f"{name}_norm.weight").to(DEVICE, FLOAT) for name in ("attn", "ffn")
+        )
 
-    def forward(self, states: Tensor, cosine: Tensor, sine: Tensor, kept: Kept | None = None) -> Tensor:
+    def forward(
+        self, states: Tensor, cosine: Tensor, sine: Tensor, kept: Kept | None = None
+    ) -> Tensor:
         texts, tokens, _ = states.shape
         shared = SHARED_HEADS * HEAD_WIDTH
-        query, key, value = self.attend(normed(states, self.attend_norm)).split((WIDTH, shared, shared), -1)
+        query, key, value = self.attend(normed(states, self.attend_norm)).split(
+            (WIDTH, shared, shared), -1
+        )
         query = _rotated(query.view(texts, tokens, HEADS, HEAD_WIDTH).transpose(1, 2), cosine, sine)
-        key = _rotated(key.view(texts, tokens, SHARED_HEADS, HEAD_WIDTH).transpose(1, 2), cosine, sine)
+        key = _rotated(
+            key.view(texts, tokens, SHARED_HEADS, HEAD_WIDTH).transpose(1, 2), cosine, sine
+        )
         value = value.view(texts, tokens, SHARED_HEADS, HEAD_WIDTH).transpose(1, 2)
         if kept is not None:
             key, value = kept.with_earlier(key, value)
         key, value = (one.repeat_interleave(HEADS // SHARED_HEADS, 1) for one in (key, value))
         # Padding stands behind, where no token of the text looks, unless a mask says where it stands.
         mask = None if kept is None else kept.mask
-        found = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None)
+        found = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=mask is None
+        )
         states = states + self.attended(found.transpose(1, 2).reshape(texts, tokens, WIDTH))
         gate, wide = self.widen(normed(states, self.widen_norm)).chunk(2, -1)
         return states + self.narrow(functional.silu(gate) * wide)
@@ -93,13 +112,19 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.words = weights.words.to(DEVICE, FLOAT)
         with ThreadPoolExecutor() as pool:
-            self.layers = nn.ModuleList(pool.map(lambda number: Layer(weights, number), range(LAYERS)))
+            self.layers = nn.ModuleList(
+                pool.map(lambda number: Layer(weights, number), range(LAYERS))
+            )
         self.norm = weights.whole("output_norm.weight").to(DEVICE)
-        angles = torch.outer(torch.arange(LONGEST), ROTATION_BASE ** -(torch.arange(0, HEAD_WIDTH, 2) / HEAD_WIDTH))
+        angles = torch.outer(
+            torch.arange(LONGEST), ROTATION_BASE ** -(torch.arange(0, HEAD_WIDTH, 2) / HEAD_WIDTH)
+        )
         both = torch.cat((angles, angles), -1).to(DEVICE)
         self.cosine, self.sine = both.cos().to(FLOAT), both.sin().to(FLOAT)
 
-    def states(self, ids: Tensor, places: Tensor | None = None, kept: Sequence[Kept] | None = None) -> Tensor:
+    def states(
+        self, ids: Tensor, places: Tensor | None = None, kept: Sequence[Kept] | None = None
+    ) -> Tensor:
         """`places`: where each token stands in its text, if not from the first column on; `kept`: one of each layer."""
         states = self.words[ids]
         own = slice(ids.shape[1]) if places is None else places
@@ -151,7 +176,9 @@ def tuned(model: LanguageModel, loss_of: Callable[[], Tensor], seconds: float) -
     began, losses = time.monotonic(), []
     while (spent := (time.monotonic() - began) / seconds) < 1:
         for group in adam.param_groups:
-            group["lr"] = RATE * (spent / WARM_UP if spent < WARM_UP else (1 - spent) / (1 - WARM_UP))
+            group["lr"] = RATE * (
+                spent / WARM_UP if spent < WARM_UP else (1 - spent) / (1 - WARM_UP)
+            )
         loss = loss_of()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -64,19 +64,38 @@ def main() -> None:
     after = checked(teacher, material)
     say("tuned", figures(after["changes"], material.arrays))
     options.output.mkdir(parents=True, exist_ok=True)
-    _keep(options.output / "check.npz", {**after, **{f"{name}_before": value for name, value in before.items()}})
+    _keep(
+        options.output / "check.npz",
+        {**after, **{f"{name}_before": value for name, value in before.items()}},
+    )
     answers, changes = unlabelled(material)
     if "changes" in options.tasks:
         scores = scored(teacher, material, CHANGES, changes[:, 1], changes[:, 0], options.scoring)
-        _keep(options.output / "changes.npz", {"new": changes[:, 0], "old": changes[:, 1], "score": scores})
+        _keep(
+            options.output / "changes.npz",
+            {"new": changes[:, 0], "old": changes[:, 1], "score": scores},
+        )
         say("judged", int(np.isfinite(scores).sum()), "of", len(changes), "pairs of memories")
         arrays = material.arrays
-        own = scored(teacher, material, CHANGES, arrays["train_old"], arrays["train_new"], options.scoring)
+        own = scored(
+            teacher, material, CHANGES, arrays["train_old"], arrays["train_new"], options.scoring
+        )
         _keep(options.output / "own.npz", {"changes": own})
     if "answers" in options.tasks:
-        scores = scored(teacher, material, ANSWERS, answers[:, 1], answers[:, 0], options.scoring * 2)
-        _keep(options.output / "answers.npz", {"query": answers[:, 0], "text": answers[:, 1], "score": scores})
-        say("judged", int(np.isfinite(scores).sum()), "of", len(answers), "pairs of a question and a memory")
+        scores = scored(
+            teacher, material, ANSWERS, answers[:, 1], answers[:, 0], options.scoring * 2
+        )
+        _keep(
+            options.output / "answers.npz",
+            {"query": answers[:, 0], "text": answers[:, 1], "score": scores},
+        )
+        say(
+            "judged",
+            int(np.isfinite(scores).sum()),
+            "of",
+            len(answers),
+            "pairs of a question and a memory",
+        )
 
 
 def tune(teacher: Teacher, material: Material, tasks: Sequence[str], seconds: float) -> int:
@@ -92,10 +111,15 @@ def tune(teacher: Teacher, material: Material, tasks: Sequence[str], seconds: fl
 def _answers_loss(teacher: Teacher, material: Material, chance: np.random.Generator) -> Tensor:
     """Of each list what answers, what stands next to it (its siblings), and one by lot."""
     pairs, labels, weights, lists = [], [], [], []
-    chosen = [*chance.choice(material.own, OWN, False), *chance.choice(material.general, GENERAL, False)]
+    chosen = [
+        *chance.choice(material.own, OWN, False),
+        *chance.choice(material.general, GENERAL, False),
+    ]
     for row, number in enumerate(chosen):
         texts, label = material.list_of(number)
-        picked = np.unique([*np.flatnonzero(label)[:2], *range(min(len(texts), 4)), chance.integers(len(texts))])
+        picked = np.unique(
+            [*np.flatnonzero(label)[:2], *range(min(len(texts), 4)), chance.integers(len(texts))]
+        )
         query = int(material.arrays["list_query"][number])
         pairs += [Pair(ANSWERS, int(texts[place]), query) for place in picked]
         labels += label[picked].tolist()
@@ -103,19 +127,30 @@ def _answers_loss(teacher: Teacher, material: Material, chance: np.random.Genera
         weights += [1.0 if one else 1.0 / none for one in label[picked]]
         lists += [row] * len(picked)
     scores, label, weight = _scores(teacher, material, pairs), _tensor(labels), _tensor(weights)
-    pointwise = (weight * functional.binary_cross_entropy_with_logits(scores, label, reduction="none")).sum()
+    pointwise = (
+        weight * functional.binary_cross_entropy_with_logits(scores, label, reduction="none")
+    ).sum()
     rows, top = torch.tensor(lists, device=DEVICE), scores.max().detach()
-    total = torch.zeros(len(chosen), device=DEVICE).index_add(0, rows, (scores - top).exp()).log() + top
+    total = (
+        torch.zeros(len(chosen), device=DEVICE).index_add(0, rows, (scores - top).exp()).log() + top
+    )
     listwise = (label * (total[rows] - scores)).sum() / label.sum().clamp(min=1)
     return pointwise / len(chosen) + LISTWISE * listwise
 
 
 def _changes_loss(teacher: Teacher, material: Material, chance: np.random.Generator) -> Tensor:
     arrays = material.arrays
-    chosen = [*chance.choice(material.pairs, WRITTEN, False), *chance.choice(material.neighbours, NEIGHBOURS, False)]
+    chosen = [
+        *chance.choice(material.pairs, WRITTEN, False),
+        *chance.choice(material.neighbours, NEIGHBOURS, False),
+    ]
     pairs, weights = [], []
     for row in chosen:
-        old, new, kind = int(arrays["train_old"][row]), int(arrays["train_new"][row]), int(arrays["train_kind"][row])
+        old, new, kind = (
+            int(arrays["train_old"][row]),
+            int(arrays["train_new"][row]),
+            int(arrays["train_kind"][row]),
+        )
         swapped = kind == 0 and chance.random() < SWAPPED
         pairs.append(Pair(CHANGES, new, old) if swapped else Pair(CHANGES, old, new))
         weights.append(SWAPPED_WEIGHT if swapped else WEIGHTS[kind])
@@ -129,7 +164,9 @@ def _scores(teacher: Teacher, material: Material, pairs: Sequence[Pair]) -> Tens
     """Short and long ones apart: less padding."""
     order = np.argsort([len(material.tokens(pair)) for pair in pairs])
     parts = np.array_split(order, 2)
-    found = torch.cat([teacher(*material.batch([pairs[place] for place in part])) for part in parts])
+    found = torch.cat(
+        [teacher(*material.batch([pairs[place] for place in part])) for part in parts]
+    )
     return found[torch.as_tensor(np.argsort(order)).to(DEVICE)]
 
 
@@ -139,7 +176,12 @@ def _tensor(values: object) -> Tensor:
 
 @torch.no_grad()
 def scored(
-    teacher: Teacher, material: Material, task: int, firsts: np.ndarray, seconds: np.ndarray, limit: float = np.inf
+    teacher: Teacher,
+    material: Material,
+    task: int,
+    firsts: np.ndarray,
+    seconds: np.ndarray,
+    limit: float = np.inf,
 ) -> np.ndarray:
     """Scores of pairs, the short ones first; after so many seconds the rest has none."""
     lengths = material.lengths[firsts] + material.lengths[seconds] + 32
@@ -166,14 +208,24 @@ def checked(teacher: Teacher, material: Material) -> dict[str, np.ndarray]:
 def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray]:
     """Questions with memories that are near, and later memories with earlier ones, as numbers of texts."""
     arrays = material.arrays
-    lists = {int(arrays["list_query"][number]): material.list_of(int(number))[0] for number in material.own}
+    lists = {
+        int(arrays["list_query"][number]): material.list_of(int(number))[0]
+        for number in material.own
+    }
     before = [arrays[name] for name in ("changes_new", "changes_old") if name in arrays]
-    memories = np.unique(np.concatenate([*lists.values(), material.written("sibling", "update", "other")[1], *before]))
+    memories = np.unique(
+        np.concatenate(
+            [*lists.values(), material.written("sibling", "update", "other")[1], *before]
+        )
+    )
     everything = np.union1d(memories, np.concatenate([arrays["train_new"], arrays["train_old"]]))
     near = Near(arrays, everything)
     own = near.of(np.array([*lists]), memories, NEAR_A_QUESTION, lists)
     notes, asked = material.written("asked", "near")
-    known = {question: np.array([note]) for question, note in zip(asked.tolist(), notes.tolist(), strict=True)}
+    known = {
+        question: np.array([note])
+        for question, note in zip(asked.tolist(), notes.tolist(), strict=True)
+    }
     written = near.of(asked, memories, NEAR_A_WRITTEN, known)
     answers = np.concatenate([own, np.stack([asked, notes], 1), written])
     return answers, _changes(material, near, everything)
@@ -184,7 +236,12 @@ def _changes(material: Material, near: Near, everything: np.ndarray) -> np.ndarr
     notes, later = material.written("update", "other", "sibling")
     new, old = (
         np.concatenate(
-            [arrays[f"{part}_{side}"] for part in ("train", "changes") if f"{part}_new" in arrays for side in sides]
+            [
+                arrays[f"{part}_{side}"]
+                for part in ("train", "changes")
+                if f"{part}_new" in arrays
+                for side in sides
+            ]
         )
         for sides in _BOTH
     )
@@ -192,9 +249,13 @@ def _changes(material: Material, near: Near, everything: np.ndarray) -> np.ndarr
     known = dict(zip(*_grouped(new[order], old[order]), strict=True))
     own = near.of(everything, everything, NEAR_A_MEMORY, known)
     updates = material.written("update")
-    known = {new: np.array([new, old]) for old, new in zip(*map(np.ndarray.tolist, updates), strict=True)}
+    known = {
+        new: np.array([new, old]) for old, new in zip(*map(np.ndarray.tolist, updates), strict=True)
+    }
     beside = near.of(updates[1], everything, 1, known)
-    pairs = np.concatenate([own[np.random.default_rng(1).permutation(len(own))[:MOST_CHANGES]], beside])
+    pairs = np.concatenate(
+        [own[np.random.default_rng(1).permutation(len(own))[:MOST_CHANGES]], beside]
+    )
     pairs = np.concatenate([pairs, np.stack([later, notes], 1)])
     short = arrays["teacher_lengths"] < LONGEST_CHANGE
     return pairs[short[pairs[:, 0]] & short[pairs[:, 1]]]
@@ -214,10 +275,17 @@ class Near:
     def __init__(self, arrays: Arrays, memories: np.ndarray) -> None:
         self._arrays, self._memories = arrays, memories
         table = _counted(arrays, memories)
-        self._rarity = (len(memories) / (1 + table.sum(0, dtype=torch.float32))).log().clamp(min=0).to(table.dtype)
+        self._rarity = (
+            (len(memories) / (1 + table.sum(0, dtype=torch.float32)))
+            .log()
+            .clamp(min=0)
+            .to(table.dtype)
+        )
         self._table = _unit(table * self._rarity)
 
-    def of(self, texts: np.ndarray, memories: np.ndarray, most: int, known: Mapping[int, np.ndarray]) -> np.ndarray:
+    def of(
+        self, texts: np.ndarray, memories: np.ndarray, most: int, known: Mapping[int, np.ndarray]
+    ) -> np.ndarray:
         """Rows of a text and a memory that is near, without those that are known of it, nor itself."""
         table = self._table[torch.as_tensor(np.searchsorted(self._memories, memories)).to(DEVICE)]
         rows: list[tuple[int, int]] = []
@@ -233,12 +301,16 @@ class Near:
 
 def _counted(arrays: Arrays, numbers: np.ndarray) -> Tensor:
     """Which of the reader's words each text has."""
-    lengths, starts = arrays["reader_lengths"][numbers].astype(np.int64), arrays["reader_starts"][numbers]
+    lengths, starts = (
+        arrays["reader_lengths"][numbers].astype(np.int64),
+        arrays["reader_starts"][numbers],
+    )
     rows = np.repeat(np.arange(len(numbers)), lengths)
     places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     table = torch.zeros(len(numbers), READER_WORDS, device=DEVICE, dtype=torch.float16)
     table[
-        torch.as_tensor(rows).to(DEVICE), torch.as_tensor(arrays["reader_ids"][places].astype(np.int64)).to(DEVICE)
+        torch.as_tensor(rows).to(DEVICE),
+        torch.as_tensor(arrays["reader_ids"][places].astype(np.int64)).to(DEVICE),
     ] = 1
     return table
 
@@ -248,16 +320,23 @@ def _unit(table: Tensor) -> Tensor:
 
 
 def _keep(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    small = {name: value.astype(np.float16 if value.dtype.kind == "f" else np.int32) for name, value in arrays.items()}
+    small = {
+        name: value.astype(np.float16 if value.dtype.kind == "f" else np.int32)
+        for name, value in arrays.items()
+    }
     np.savez_compressed(path, **small)  # type: ignore[arg-type]
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("packed", type=Path)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=290.0, help="of tuning")
-    parser.add_argument("--scoring", type=float, default=45.0, help="the most seconds for pairs of changes")
+    parser.add_argument(
+        "--scoring", type=float, default=45.0, help="the most seconds for pairs of changes"
+    )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     return parser.parse_args()
 

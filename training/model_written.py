@@ -69,7 +69,11 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     texts = _spelled(arrays, said)
     with lzma.open(options.output / "texts.json.xz", "wt", encoding="utf-8", preset=1) as file:
-        json.dump({"kinds": kinds.tolist(), "notes": notes.tolist(), "texts": texts}, file, ensure_ascii=False)
+        json.dump(
+            {"kinds": kinds.tolist(), "notes": notes.tolist(), "texts": texts},
+            file,
+            ensure_ascii=False,
+        )
     arrays |= _added(arrays, said, texts, options.tokenizer)
     first = len(arrays["teacher_lengths"]) - len(said)
     arrays |= {
@@ -96,7 +100,10 @@ def tune(model: LanguageModel, frames: Frames, arrays: Arrays, seconds: float) -
 
 def _loss(model: LanguageModel, frames: Frames, arrays: Arrays, rows: np.ndarray) -> Tensor:
     """Of each token of what was written; the note and the words between are given."""
-    begun = [frames.begun(int(arrays["lesson_kind"][row]), int(arrays["lesson_note"][row])) for row in rows]
+    begun = [
+        frames.begun(int(arrays["lesson_kind"][row]), int(arrays["lesson_note"][row]))
+        for row in rows
+    ]
     said = [frames.said(int(arrays["lesson_said"][row])) for row in rows]
     whole = [np.concatenate(both) for both in zip(begun, said, strict=True)]
     ids = np.zeros((len(rows), -(-max(map(len, whole)) // 16) * 16), np.int64)
@@ -120,7 +127,12 @@ def _asked_for(material: Material, often: Mapping[str, int], seed: int) -> np.nd
     memories = [material.list_of(int(number))[0] for number in material.own]
     notes = np.unique(np.concatenate([*memories, arrays["train_old"], arrays["train_new"]]))
     notes = chance.permutation(notes[arrays["teacher_lengths"][notes] < LONGEST_NOTE])[:MOST_NOTES]
-    rows = [(KINDS.index(kind), note) for kind, times in often.items() for _ in range(times) for note in notes]
+    rows = [
+        (KINDS.index(kind), note)
+        for kind, times in often.items()
+        for _ in range(times)
+        for note in notes
+    ]
     return np.array(rows)[chance.permutation(len(rows))]
 
 
@@ -139,16 +151,25 @@ def written(
                 break
             batch = order[start : start + WRITTEN_AT_ONCE]
             texts = continued(model, [begun[row] for row in batch], int(frames.end[0]))
-            done += [(row, text) for row, text in zip(batch, texts, strict=True) if text is not None and len(text) > 1]
+            done += [
+                (row, text)
+                for row, text in zip(batch, texts, strict=True)
+                if text is not None and len(text) > 1
+            ]
     found = np.array([row for row, _ in done])
     return rows[found, 0], rows[found, 1], [text for _, text in done]
 
 
 @torch.no_grad()
-def continued(model: LanguageModel, begun: Sequence[np.ndarray], end: int) -> list[np.ndarray | None]:
+def continued(
+    model: LanguageModel, begun: Sequence[np.ndarray], end: int
+) -> list[np.ndarray | None]:
     """What the model goes on to say up to a line's end; none where it does not come to one."""
     longest = max(map(len, begun))
-    ids, padding = np.zeros((len(begun), longest), np.int64), np.array([longest - len(one) for one in begun])
+    ids, padding = (
+        np.zeros((len(begun), longest), np.int64),
+        np.array([longest - len(one) for one in begun]),
+    )
     for row, one in enumerate(begun):
         ids[row, longest - len(one) :] = one
     tokens, left = torch.as_tensor(ids).to(DEVICE), torch.as_tensor(padding).to(DEVICE)
@@ -166,14 +187,18 @@ def continued(model: LanguageModel, begun: Sequence[np.ndarray], end: int) -> li
             break
     lines = torch.stack(said, 1).cpu().numpy()
     ends = [np.flatnonzero(line == end) for line in lines]
-    return [line[: place[0]] if len(place) else None for line, place in zip(lines, ends, strict=True)]
+    return [
+        line[: place[0]] if len(place) else None for line, place in zip(lines, ends, strict=True)
+    ]
 
 
 def _looking(left: Tensor, longest: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Who looks at whom, and where the new tokens stand: first for all that was given, then for one token each time."""
     columns = torch.arange(longest, device=DEVICE)
     seen = columns[None, None, :] >= left[:, None, None]
-    mask = (seen & (columns[None, None, :] <= columns[None, :, None])) | torch.eye(longest, dtype=torch.bool).to(DEVICE)
+    mask = (seen & (columns[None, None, :] <= columns[None, :, None])) | torch.eye(
+        longest, dtype=torch.bool
+    ).to(DEVICE)
     yield mask[:, None], (columns[None, :] - left[:, None]).clamp(min=0)
     for length in range(longest, longest + MOST_WRITTEN):
         columns = torch.arange(length + 1, device=DEVICE)
@@ -185,33 +210,48 @@ def _spelled(arrays: Arrays, said: Sequence[np.ndarray]) -> list[str]:
     return [decoder.decode([str(words[token]) for token in one]).strip() for one in said]
 
 
-def _added(arrays: Arrays, said: Sequence[np.ndarray], texts: Sequence[str], tokenizer: Path) -> Arrays:
+def _added(
+    arrays: Arrays, said: Sequence[np.ndarray], texts: Sequence[str], tokenizer: Path
+) -> Arrays:
     """The texts behind the others, as the teacher's tokens and as the reader's."""
     reader = Tokenizer.from_file(str(tokenizer))
     reader.no_truncation()
     reader.no_padding()
-    read = [one.ids[:READER_TOKENS] or [0] for one in reader.encode_batch(list(texts), add_special_tokens=False)]
+    read = [
+        one.ids[:READER_TOKENS] or [0]
+        for one in reader.encode_batch(list(texts), add_special_tokens=False)
+    ]
     added: dict[str, np.ndarray] = {}
     for name, ids in (("teacher", said), ("reader", read)):
         lengths = np.array([len(one) for one in ids])
         behind = len(arrays[f"{name}_ids"])
         added |= {
             f"{name}_ids": np.concatenate([arrays[f"{name}_ids"], *ids]).astype(np.int32),
-            f"{name}_starts": np.concatenate([arrays[f"{name}_starts"], behind + np.cumsum(lengths) - lengths]),
-            f"{name}_lengths": np.concatenate([arrays[f"{name}_lengths"], lengths]).astype(np.int16),
+            f"{name}_starts": np.concatenate(
+                [arrays[f"{name}_starts"], behind + np.cumsum(lengths) - lengths]
+            ),
+            f"{name}_lengths": np.concatenate([arrays[f"{name}_lengths"], lengths]).astype(
+                np.int16
+            ),
         }
     return added
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("packed", type=Path)
     parser.add_argument("--tokenizer", type=Path, required=True, help="the readers'")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=80.0, help="of tuning")
     parser.add_argument("--writing", type=float, default=220.0, help="the most seconds")
     parser.add_argument(
-        "--times", type=_times, nargs="+", default=[], help="how often each kind is written of one note"
+        "--times",
+        type=_times,
+        nargs="+",
+        default=[],
+        help="how often each kind is written of one note",
     )
     parser.add_argument("--seed", type=int, default=0, help="another one writes other texts")
     return parser.parse_args()
@@ -220,7 +260,9 @@ def _options() -> argparse.Namespace:
 def _times(text: str) -> tuple[str, int]:
     kind, _, times = text.partition("=")
     if kind not in KINDS or not times.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(KINDS)} with '=' and a number behind it")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not one of {', '.join(KINDS)} with '=' and a number behind it"
+        )
     return kind, int(times)
 
 

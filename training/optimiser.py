@@ -16,22 +16,32 @@ LARGEST_GRADIENT = 1.0
 class ClockedAdamW:
     """Warms up, then falls to zero in a line as the time runs out: a run always ends on time and annealed."""
 
-    def __init__(self, model: nn.Module, rate: float, seconds: float, depth_decay: float = 1.0) -> None:
+    def __init__(
+        self, model: nn.Module, rate: float, seconds: float, depth_decay: float = 1.0
+    ) -> None:
         """`depth_decay`: a layer's rate as a share of the next one's; what lies below the layers counts as one more."""
         self._rate, self._seconds = rate, seconds
         self._started = time.monotonic()
         self._model = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self._names = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+        self._names = [
+            name for name, parameter in model.named_parameters() if parameter.requires_grad
+        ]
         self._masters = [parameter.detach().float().clone() for parameter in self._model]
         top = max(_depth(name, 0) for name in self._names)
         depths = [_depth(name, top) for name in self._names]
         groups = [
             {
-                "params": [one for one, own in zip(self._masters, depths, strict=True) if (one.ndim > 1, own) == key],
+                "params": [
+                    one
+                    for one, own in zip(self._masters, depths, strict=True)
+                    if (one.ndim > 1, own) == key
+                ],
                 "weight_decay": DECAY if key[0] else 0.0,
                 "share": depth_decay ** (top - key[1]),
             }
-            for key in sorted({(one.ndim > 1, own) for one, own in zip(self._masters, depths, strict=True)})
+            for key in sorted(
+                {(one.ndim > 1, own) for one, own in zip(self._masters, depths, strict=True)}
+            )
         ]
         self._adam = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-8)
 
@@ -48,7 +58,9 @@ class ClockedAdamW:
         for master, parameter in zip(self._masters, self._model, strict=True):
             master.grad = parameter.grad.float() if parameter.grad is not None else None
             parameter.grad = None
-        norm = torch.nn.utils.clip_grad_norm_([one for one in self._masters if one.grad is not None], LARGEST_GRADIENT)
+        norm = torch.nn.utils.clip_grad_norm_(
+            [one for one in self._masters if one.grad is not None], LARGEST_GRADIENT
+        )
         self._adam.step()
         with torch.no_grad():
             torch._foreach_copy_(self._model, self._masters)
@@ -56,10 +68,19 @@ class ClockedAdamW:
 
     def state(self) -> dict[str, Tensor]:
         """The float32 weights by name."""
-        return {name: master.detach().cpu() for name, master in zip(self._names, self._masters, strict=True)}
+        return {
+            name: master.detach().cpu()
+            for name, master in zip(self._names, self._masters, strict=True)
+        }
 
 
 def _depth(name: str, top: int) -> int:
     """0 for embeddings, n + 1 for layer n, and the head with the last layer."""
     found = re.search(r"layers\.(\d+)\.", name)
-    return int(found[1]) + 1 if found else 0 if re.search(r"words|positions|segments|norm", name) else top
+    return (
+        int(found[1]) + 1
+        if found
+        else 0
+        if re.search(r"words|positions|segments|norm", name)
+        else top
+    )

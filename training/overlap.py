@@ -38,7 +38,12 @@ def read_evaluation(folder: Path) -> EvaluationTexts:
     texts = EvaluationTexts({}, {}, {})
     for data in _corpora(folder):
         name = data["name"]
-        gold = {int(place) for query in data["queries"] for place, grade in query["grades"].items() if grade > 0}
+        gold = {
+            int(place)
+            for query in data["queries"]
+            for place, grade in query["grades"].items()
+            if grade > 0
+        }
         for query in data["queries"]:
             texts.queries.setdefault(normalised(query["text"]), set()).add(name)
         for place, passage in zip(data["document_of"], data["passages"], strict=True):

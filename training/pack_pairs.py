@@ -86,11 +86,15 @@ def main() -> None:
     reader = GGUFReader(options.gguf)
     tokenizer = _tokenizer(reader)
     theirs = _tokens("teacher", tokenizer, texts, TEACHER_TOKENS)
-    prompts = {f"prompt_{name}": np.array(tokenizer.encode(text).ids) for name, text in PROMPTS.items()}
+    prompts = {
+        f"prompt_{name}": np.array(tokenizer.encode(text).ids) for name, text in PROMPTS.items()
+    }
     # Only words that occur travel, under new numbers.
     used = np.unique(np.concatenate([theirs["teacher_ids"], *prompts.values()]))
     theirs["teacher_ids"] = np.searchsorted(used, theirs["teacher_ids"]).astype(np.int32)
-    renumber_placeholders = {name: np.searchsorted(used, ids).astype(np.int32) for name, ids in prompts.items()}
+    renumber_placeholders = {
+        name: np.searchsorted(used, ids).astype(np.int32) for name, ids in prompts.items()
+    }
     spelled = np.array([tokenizer.id_to_token(int(word)) or "" for word in used])
     packed = {**arrays, **theirs, **renumber_placeholders, "teacher_words": spelled}
     np.savez_compressed(options.output / "pairs.npz", **packed)  # type: ignore[arg-type]
@@ -100,9 +104,16 @@ def main() -> None:
 
 def _tokenizer(reader: GGUFReader) -> Tokenizer:
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
-    merges = [tuple(line.split(" ", 1)) for line in reader.fields["tokenizer.ggml.merges"].contents()]
-    tokenizer = Tokenizer(models.BPE(vocab={token: place for place, token in enumerate(tokens)}, merges=merges))
-    parts = [pre_tokenizers.Split(Regex(CUT), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
+    merges = [
+        tuple(line.split(" ", 1)) for line in reader.fields["tokenizer.ggml.merges"].contents()
+    ]
+    tokenizer = Tokenizer(
+        models.BPE(vocab={token: place for place, token in enumerate(tokens)}, merges=merges)
+    )
+    parts = [
+        pre_tokenizers.Split(Regex(CUT), "isolated"),
+        pre_tokenizers.ByteLevel(False, use_regex=False),
+    ]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     return tokenizer
 
@@ -114,7 +125,9 @@ def _lists(texts: Numbered, gathered: dict[str, Any]) -> dict[str, np.ndarray]:
     return {
         "list_query": np.array([texts.of(one["query"]) for one in lists]),
         "list_length": np.array([len(one["texts"]) for one in lists]),
-        "list_text": np.array([texts.of(gathered["texts"][place]) for one in lists for place in one["texts"]]),
+        "list_text": np.array(
+            [texts.of(gathered["texts"][place]) for one in lists for place in one["texts"]]
+        ),
         "list_label": np.array([label for one in lists for label in one["labels"]], dtype=np.int8),
         "list_general": np.array([one["group"] == "general" for one in lists]),
     }
@@ -144,7 +157,9 @@ def _lessons(texts: Numbered, paths: Sequence[Path]) -> dict[str, np.ndarray]:
         if "\n" not in said and note != said:
             rows.append((KINDS.index(kind), texts.of(note), texts.of(said)))
 
-    for one in (json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()):
+    for one in (
+        json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()
+    ):
         if "old" in one:
             add("update" if one["update"] else "other", one["old"], one["new"])
             if one["question"]:
@@ -180,7 +195,9 @@ def _candidates(texts: Numbered, path: Path) -> np.ndarray:
     return np.array(rows)
 
 
-def _tokens(name: str, tokenizer: Tokenizer, texts: Sequence[str] | Numbered, longest: int) -> dict[str, np.ndarray]:
+def _tokens(
+    name: str, tokenizer: Tokenizer, texts: Sequence[str] | Numbered, longest: int
+) -> dict[str, np.ndarray]:
     encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
     ids = [one.ids[:longest] or [0] for one in encoded]
     lengths = np.array([len(one) for one in ids])
@@ -192,13 +209,22 @@ def _tokens(name: str, tokenizer: Tokenizer, texts: Sequence[str] | Numbered, lo
     }
 
 
-def _weights(reader: GGUFReader, used: np.ndarray, prompts: dict[str, np.ndarray], output: Path) -> None:
+def _weights(
+    reader: GGUFReader, used: np.ndarray, prompts: dict[str, np.ndarray], output: Path
+) -> None:
     tensors = {one.name: one for one in reader.tensors}
     words, spoken = (tensors[name] for name in WORD_TABLES)
     yes, no = (
-        dequantize(np.asarray(spoken.data)[prompts[f"prompt_{name}"][:1]], spoken.tensor_type) for name in ("yes", "no")
+        dequantize(np.asarray(spoken.data)[prompts[f"prompt_{name}"][:1]], spoken.tensor_type)
+        for name in ("yes", "no")
     )
-    np.savez(output / "words.npz", words=np.asarray(words.data)[used], type=words.tensor_type.name, yes=yes, no=no)
+    np.savez(
+        output / "words.npz",
+        words=np.asarray(words.data)[used],
+        type=words.tensor_type.name,
+        yes=yes,
+        no=no,
+    )
     piece: dict[str, np.ndarray] = {}
     number = 0
     for one in reader.tensors:
@@ -221,12 +247,20 @@ def _load(path: Path) -> Any:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gguf", type=Path, help="the teacher; without it only readers can be taught, with --judged")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--gguf",
+        type=Path,
+        help="the teacher; without it only readers can be taught, with --judged",
+    )
     parser.add_argument("--judged", type=Path, help="training/judged: what a teacher said before")
     for name in ("tokenizer", "answers", "changes", "candidates", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--lessons", type=Path, nargs="+", required=True, help="files of pairs and of changes")
+    parser.add_argument(
+        "--lessons", type=Path, nargs="+", required=True, help="files of pairs and of changes"
+    )
     return parser.parse_args()
 
 

@@ -36,7 +36,9 @@ class Material:
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self.starts = np.concatenate([[0], np.cumsum(arrays["list_length"])[:-1]])
-        self.own, self.general = (np.flatnonzero(arrays["list_general"] == kind) for kind in (False, True))
+        self.own, self.general = (
+            np.flatnonzero(arrays["list_general"] == kind) for kind in (False, True)
+        )
         kinds = arrays["train_kind"]
         self.pairs, self.neighbours = np.flatnonzero(kinds == 0), np.flatnonzero(kinds > 0)
 
@@ -52,7 +54,9 @@ class Material:
 
     def tokens(self, pair: Pair) -> np.ndarray:
         before, between, behind = self._frames[pair.task]
-        return np.concatenate([before, self.text(pair.first), between, self.text(pair.second), behind])
+        return np.concatenate(
+            [before, self.text(pair.first), between, self.text(pair.second), behind]
+        )
 
     def text(self, number: int) -> np.ndarray:
         start = self.arrays["teacher_starts"][number]
@@ -75,14 +79,19 @@ class Material:
         return self.arrays["written_note"][inside], self.arrays["written_text"][inside]
 
     def list_of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        inside = slice(self.starts[number], self.starts[number] + self.arrays["list_length"][number])
+        inside = slice(
+            self.starts[number], self.starts[number] + self.arrays["list_length"][number]
+        )
         return self.arrays["list_text"][inside], self.arrays["list_label"][inside]
 
 
 def figures(scores: np.ndarray, arrays: Arrays) -> dict[str, float]:
     """Of written pairs, and of these in their stores: area under the curve, and where recall and precision meet."""
     truth, found = arrays["check_update"] > 0, {}
-    for name, inside in (("written", arrays["check_kind"] == 0), ("in stores", arrays["check_kind"] < 2)):
+    for name, inside in (
+        ("written", arrays["check_kind"] == 0),
+        ("in stores", arrays["check_kind"] < 2),
+    ):
         found[f"area {name}"] = area(scores[inside], truth[inside])
         found[f"meet {name}"] = meet(scores[inside], truth[inside])
     return found

@@ -52,10 +52,19 @@ def main() -> None:
         for start in range(0, MEMORIES, size):
             part = slice(start, start + size)
             mask = np.ones_like(pairs[part])
-            run.run(None, {"input_ids": pairs[part], "attention_mask": mask, "token_type_ids": segments[part]})
+            run.run(
+                None,
+                {
+                    "input_ids": pairs[part],
+                    "attention_mask": mask,
+                    "token_type_ids": segments[part],
+                },
+            )
 
     units: list[float] = []
-    took: dict[str, list[float]] = {f"{name}, batches of {size}": [] for name in runs for size in BATCHES}
+    took: dict[str, list[float]] = {
+        f"{name}, batches of {size}": [] for name in runs for size in BATCHES
+    }
     for number in range(ROUNDS + 1):
         unit = statistics.median(milliseconds(embed) for _ in range(EMBEDDINGS_A_ROUND))
         own = {
@@ -67,7 +76,10 @@ def main() -> None:
             units.append(unit)
             for name, value in own.items():
                 took[name].append(value)
-    figures: dict[str, Any] = {"load": os.getloadavg()[0], "query embedding ms": spread(units, 1.0, 1.0)}
+    figures: dict[str, Any] = {
+        "load": os.getloadavg()[0],
+        "query embedding ms": spread(units, 1.0, 1.0),
+    }
     for name, values in took.items():
         figures[name] = spread(values, statistics.median(units), min(units))
     output.write_text(json.dumps(figures, indent=1) + "\n")

@@ -19,7 +19,9 @@ def cut(folder: Path, files: list[Path]) -> None:
 def join(files: list[Path]) -> None:
     """Each file named is made of its pieces beside it."""
     for file in files:
-        pieces = sorted(file.parent.glob(f"{file.name}.[0-9]*"), key=lambda piece: int(piece.suffix[1:]))
+        pieces = sorted(
+            file.parent.glob(f"{file.name}.[0-9]*"), key=lambda piece: int(piece.suffix[1:])
+        )
         file.write_bytes(b"".join(piece.read_bytes() for piece in pieces))
 
 

@@ -19,9 +19,7 @@ PEOPLE = (
     "Anna Ben Chidi Dina Emre Farida Goran Hana Ivan Jonas Keiko Liam Mara Nadia Omar Priya Quentin Rosa Sven Tariq "
     "Uma Viktor Wen Ximena Yusuf Zoe"
 ).split()
-SURNAMES = (
-    "Okafor Lindqvist Moreau Tanaka Haddad Novak Silva Keller Petrov Mensah Rossi Nguyen Costa Weber Kowalska".split()
-)
+SURNAMES = "Okafor Lindqvist Moreau Tanaka Haddad Novak Silva Keller Petrov Mensah Rossi Nguyen Costa Weber Kowalska".split()
 PLACES = (
     "the town hall;the blue room;room 3.12;the old mill;the library;the cellar;the back office;the garden shed;hall B;"
     "the second floor;the north entrance;the kitchen drawer;the red folder;the garage;Lisbon;Graz;Leeds;Osaka"
@@ -105,7 +103,9 @@ def pairs(chance: random.Random) -> Iterator[dict[str, object]]:
         first = chance.choice(ways)
         second = first if chance.random() < 0.5 else chance.choice(ways)
         said = _said(first, subject, old)
-        kind = chance.choice(("update", "update", "update", "another", "another", "same", "attribute"))
+        kind = chance.choice(
+            ("update", "update", "update", "another", "another", "same", "attribute")
+        )
         if kind == "update":
             yield _pair(said, _anew(chance, second, subject, old, new), True, "plain value")
         elif kind == "another":
@@ -119,7 +119,9 @@ def pairs(chance: random.Random) -> Iterator[dict[str, object]]:
         else:
             others = [one for one in KINDS if one[1] != subjects]
             ways, _, value = chance.choice(others)
-            yield _pair(said, _said(chance.choice(ways), subject, value(chance)), False, "another attribute")
+            yield _pair(
+                said, _said(chance.choice(ways), subject, value(chance)), False, "another attribute"
+            )
 
 
 def _said(way: str, subject: str, value: str) -> str:
@@ -138,11 +140,20 @@ def _anew(chance: random.Random, way: str, subject: str, old: str, new: str) -> 
 
 
 def _pair(old: str, new: str, update: bool, kind: str) -> dict[str, object]:
-    return {"old": old, "new": new, "update": update, "kind": kind, "question": None, "past_question": None}
+    return {
+        "old": old,
+        "new": new,
+        "update": update,
+        "kind": kind,
+        "question": None,
+        "past_question": None,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     lines = [json.dumps(pair, ensure_ascii=False) for pair in pairs(random.Random(7))]

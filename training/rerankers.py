@@ -67,7 +67,9 @@ class Work:
         self.output: Path = arguments.output
         self.output.mkdir(parents=True, exist_ok=True)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.kinds, self.texts = read_kinds(arguments.data, arguments.tokenizer, self.device, arguments.most)
+        self.kinds, self.texts = read_kinds(
+            arguments.data, arguments.tokenizer, self.device, arguments.most
+        )
         rows = sum(len(kind.queries) for kind in self.kinds)
         self.tell(f"{len(self.kinds)} kinds, {rows} rows, {self.texts.lengths.sum()} tokens")
         self.mine()
@@ -100,10 +102,15 @@ class Work:
 
     def figures(self, name: str, state: State, shape: Shape) -> None:
         """Accuracy on rows that were held out, and the embedder's first hits reranked; written at once."""
-        found: dict[str, Any] = {"model": name, "held out": held_out_accuracy(self.kinds, self.texts, state, shape)}
+        found: dict[str, Any] = {
+            "model": name,
+            "held out": held_out_accuracy(self.kinds, self.texts, state, shape),
+        }
         self.tell(f"{name} held out {found['held out']}")
         if self.arguments.eval:
-            judge = Judge(self.arguments.eval, self.arguments.tokenizer, self.device, JUDGED_QUERIES)
+            judge = Judge(
+                self.arguments.eval, self.arguments.tokenizer, self.device, JUDGED_QUERIES
+            )
             vectors = judge.vectors(self.embedder())
             found |= reranked_figures(judge, vectors, ready(Reranker(shape), state, self.device))
             self.tell(f"{name}: {rerank_line(found)}")
@@ -112,7 +119,9 @@ class Work:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("teacher", "student"))
     for name in ("embedder", "tokenizer", "data", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
@@ -121,11 +130,17 @@ def main() -> None:
     parser.add_argument("--eval", type=Path)
     parser.add_argument("--base", type=Path, help="a teacher's encoder to begin with")
     parser.add_argument("--teachers", nargs="*", default=[])
-    parser.add_argument("--kept", type=int, nargs="*", default=[], help="layers of the first teacher")
+    parser.add_argument(
+        "--kept", type=int, nargs="*", default=[], help="layers of the first teacher"
+    )
     parser.add_argument("--inner", type=int, default=INNER)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--start", type=Path, help="weights of a reranker to begin with instead")
-    parser.add_argument("--teach", action="store_true", help="score the lists at the end, for students that come after")
+    parser.add_argument(
+        "--teach",
+        action="store_true",
+        help="score the lists at the end, for students that come after",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--most", type=int, help="rows a kind, for a trial run")
@@ -171,7 +186,9 @@ def taught(work: Work, teachers: Sequence[State]) -> list[torch.Tensor]:
     path = work.output / "taught.npz"
     if not path.exists():
         soft = teach(work.kinds, work.texts, teachers)
-        kept: dict[str, Any] = {kind.name: own.numpy() for kind, own in zip(work.kinds, soft, strict=True)}
+        kept: dict[str, Any] = {
+            kind.name: own.numpy() for kind, own in zip(work.kinds, soft, strict=True)
+        }
         np.savez(work.output / "taught.new.npz", **kept)
         (work.output / "taught.new.npz").rename(path)
     with np.load(path) as arrays:
@@ -193,9 +210,13 @@ def worth_of(kinds: Sequence[Kind], texts: Texts, teacher: State) -> list[torch.
     for kind in kinds:
         for row in chance.integers(0, len(kind.queries), WORTH_PAIRS // len(kinds)):
             queries.append(kind.queries[row])
-            passages.append(kind.answers[row][0] if chance.random() < 0.5 else chance.choice(kind.passages))
+            passages.append(
+                kind.answers[row][0] if chance.random() < 0.5 else chance.choice(kind.passages)
+            )
     model = ready(Reranker(shape_of(teacher)), teacher, texts.device)
-    return neuron_worth(model.encoder, lambda: scored(model, texts, np.array(queries), np.array(passages)))
+    return neuron_worth(
+        model.encoder, lambda: scored(model, texts, np.array(queries), np.array(passages))
+    )
 
 
 def started(encoder: State) -> State:

@@ -23,7 +23,9 @@ from evaluate import DEPTH, Corpus, Listed, listed, padded, read_corpus, rerank_
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in ("tokenizer", "eval", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--words", type=Path)
@@ -42,7 +44,9 @@ def main() -> None:
         state = load_reranker(file, arguments.words)
         model = ready(Reranker(shape_of(state, name.endswith("!"))), state, device)
         arrays: dict[str, Any] = {
-            corpus.name: padded(rerank_scores(corpus, own, model, DEPTH, len(corpus.queries)), np.nan, np.float32)
+            corpus.name: padded(
+                rerank_scores(corpus, own, model, DEPTH, len(corpus.queries)), np.nan, np.float32
+            )
             for corpus, own in zip(corpora, lists, strict=True)
         }
         np.savez_compressed(arguments.output / f"scores-{file.stem}.npz", **arrays)
@@ -53,8 +57,12 @@ def kept(corpora: Sequence[Corpus], lists: Sequence[Listed]) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for corpus, own in zip(corpora, lists, strict=True):
         dense = corpus.legs["dense"]
-        arrays[f"{corpus.name}.dense_documents"] = padded([[at for at, _ in one] for one in dense], -1, np.int32)
-        arrays[f"{corpus.name}.dense_scores"] = padded([[s for _, s in one] for one in dense], np.nan, np.float32)
+        arrays[f"{corpus.name}.dense_documents"] = padded(
+            [[at for at, _ in one] for one in dense], -1, np.int32
+        )
+        arrays[f"{corpus.name}.dense_scores"] = padded(
+            [[s for _, s in one] for one in dense], np.nan, np.float32
+        )
         arrays[f"{corpus.name}.documents"] = padded(own.documents, -1, np.int32)
         arrays[f"{corpus.name}.fused"] = padded(own.scores, np.nan, np.float32)
     return arrays

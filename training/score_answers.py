@@ -22,8 +22,12 @@ RERANKERS = {"3": fast, "12": best}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("candidates", type=Path, nargs="+", help="files that dump_features.py wrote")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "candidates", type=Path, nargs="+", help="files that dump_features.py wrote"
+    )
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     for name, opened in RERANKERS.items():
@@ -37,7 +41,11 @@ def main() -> None:
             with lzma.open(path) as file:
                 readings = json.load(file)
             for reading in readings:
-                scores = reranker.score(reading["text"], reading["texts"], math.inf) if reading["texts"] else []
+                scores = (
+                    reranker.score(reading["text"], reading["texts"], math.inf)
+                    if reading["texts"]
+                    else []
+                )
                 query += [reading["query"]] * len(scores)
                 place += reading["places"]
                 score += scores

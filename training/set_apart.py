@@ -31,7 +31,9 @@ def large_channels(encoder: BertModel, tokenizer: Path) -> Places:
     for number, layer in enumerate(encoder.encoder.layer):
         for name, product in (("widen", layer.intermediate.dense), ("narrow", layer.output.dense)):
 
-            def look(_: object, inputs: tuple[torch.Tensor], key: tuple[str, int] = (name, number)) -> None:
+            def look(
+                _: object, inputs: tuple[torch.Tensor], key: tuple[str, int] = (name, number)
+            ) -> None:
                 own = inputs[0].abs().amax((0, 1))
                 largest[key] = torch.maximum(largest.get(key, own), own)
 
@@ -42,7 +44,8 @@ def large_channels(encoder: BertModel, tokenizer: Path) -> Places:
     for handle in handles:
         handle.remove()
     found = {
-        key: torch.nonzero(own > TIMES * own.topk(PLACE).values[-1])[:, 0].tolist() for key, own in largest.items()
+        key: torch.nonzero(own > TIMES * own.topk(PLACE).values[-1])[:, 0].tolist()
+        for key, own in largest.items()
     }
     return {key: channels for key, channels in found.items() if channels}
 
@@ -72,7 +75,11 @@ def set_apart(source: Path, target: Path, places: Places, width: int) -> None:
 
 
 def _apart(
-    graph: onnx.GraphProto, product: onnx.NodeProto, weights: np.ndarray, channels: list[int], name: str
+    graph: onnx.GraphProto,
+    product: onnx.NodeProto,
+    weights: np.ndarray,
+    channels: list[int],
+    name: str,
 ) -> list[onnx.NodeProto]:
     inputs, output = product.input[0], product.output[0]
     rest = np.ones(weights.shape[0], dtype=np.float32)
@@ -88,7 +95,9 @@ def _apart(
         _constant(graph, f"{own}.weights", weights[channel].astype(np.float32))
         last = output if number == len(channels) - 1 else f"{name}.sum.{number + 1}"
         nodes += [
-            helper.make_node("Slice", [inputs, f"{own}.start", f"{own}.end", f"{name}.axes"], [f"{own}.input"]),
+            helper.make_node(
+                "Slice", [inputs, f"{own}.start", f"{own}.end", f"{name}.axes"], [f"{own}.input"]
+            ),
             helper.make_node("Mul", [f"{own}.input", f"{own}.weights"], [f"{own}.part"]),
             helper.make_node("Add", [f"{name}.sum.{number}", f"{own}.part"], [last]),
         ]

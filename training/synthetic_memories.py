@@ -382,7 +382,9 @@ def chats(seed: int, conversations: int, apart: float = 0.0) -> tuple[list[str],
         while start < len(turns):
             stop = start + chance.randint(4, 11)
             window = list(range(start, min(stop, len(turns))))
-            windows.extend([[at] for at in window] if apart and chance.random() < apart else [window])
+            windows.extend(
+                [[at] for at in window] if apart and chance.random() < apart else [window]
+            )
             start = stop
         day, header = chance.randint(1, 20), chance.choice(CHAT_HEADERS)
         month, year = chance.randint(1, 12), chance.randint(2019, 2026)
@@ -395,7 +397,9 @@ def chats(seed: int, conversations: int, apart: float = 0.0) -> tuple[list[str],
             said = [turns[at].text for at in window]
             written.append(said[0] if len(said) == 1 and apart else "\n".join([date, *said]))
         owner = {at: place for place, window in enumerate(windows) for at in window}
-        by_window = [(question, sorted({owner[at] for at in answers})) for question, answers in asked]
+        by_window = [
+            (question, sorted({owner[at] for at in answers})) for question, answers in asked
+        ]
         _add(texts, rows, written, by_window, chance)
     return texts, rows
 
@@ -430,7 +434,9 @@ def _add(
         known = {turns[at] for at in answers}
         others = [start + other for other in range(len(turns)) if turns[other] not in known]
         # The turns around the answer talk about the same thing: the hardest ones come first.
-        others.sort(key=lambda other: (min(abs(other - start - at) for at in answers) > 2, chance.random()))
+        others.sort(
+            key=lambda other: (min(abs(other - start - at) for at in answers) > 2, chance.random())
+        )
         rows.append((question, [start + at for at in answers], others[:15]))
 
 
@@ -497,7 +503,11 @@ def _exchange(
     if before < 0.3:
         turns.append(Turn(f"{other}: {chance.choice(SMALL_TALK).format(o=name)}"))
     elif before < 0.6 and question is not None:
-        turns.append(Turn(f"{other}: {tidy(chance.choice(OPENINGS).format(o=name) + _to_the_face(question, name))}"))
+        turns.append(
+            Turn(
+                f"{other}: {tidy(chance.choice(OPENINGS).format(o=name) + _to_the_face(question, name))}"
+            )
+        )
     said = " ".join(statement for _, _, statement in told)
     said = chance.choice(OPENINGS).format(o=other) + said + chance.choice(CLOSINGS).format(o=other)
     turns.append(Turn(f"{name}: {tidy(said)}", tuple(told)))
@@ -524,7 +534,9 @@ def _question(
     questions = list(frame.questions)
     chance.shuffle(questions)
     # Questions with particulars first, mostly: they can be told apart from the like.
-    questions.sort(key=lambda question: len(_particulars(question)) == 0, reverse=chance.random() < 0.4)
+    questions.sort(
+        key=lambda question: len(_particulars(question)) == 0, reverse=chance.random() < 0.4
+    )
     for question in questions:
         named = [slots[slot] for slot in _particulars(question)]
         if all(value in statement for value in named) and _tells(statement, question, slots):
@@ -540,7 +552,11 @@ def _tells(statement: str, question: str, slots: Mapping[str, str]) -> bool:
 
 
 def _particulars(question: str) -> list[str]:
-    return [slot for slot in re.findall(r"\{(\w+)\}", question) if slot not in ("n", "pos", "object_third")]
+    return [
+        slot
+        for slot in re.findall(r"\{(\w+)\}", question)
+        if slot not in ("n", "pos", "object_third")
+    ]
 
 
 def slots_of(chance: random.Random, name: str, other: str) -> dict[str, str]:
@@ -550,7 +566,13 @@ def slots_of(chance: random.Random, name: str, other: str) -> dict[str, str]:
     possessive = chance.choice(("his", "her"))
     third = re.sub(r"^my ", f"{possessive} ", slots["object"])
     friend = chance.choice([one for one in FIRST_NAMES if one not in (name, other)])
-    return slots | {"n": name, "o": other, "pos": possessive, "object_third": third, "other_name": friend}
+    return slots | {
+        "n": name,
+        "o": other,
+        "pos": possessive,
+        "object_third": third,
+        "other_name": friend,
+    }
 
 
 def filled(template: str, slots: Mapping[str, str]) -> str:
@@ -565,11 +587,15 @@ def _notes_of_a_store(chance: random.Random) -> Iterator[tuple[str, str]]:
     systems = chance.sample(SYSTEMS, 4)
     for _ in range(16):
         statements, questions = chance.choice(NOTES)
-        slots = {slot: chance.choice(values) for slot, values in NOTE_SLOTS.items()} | _identifiers(chance)
+        slots = {slot: chance.choice(values) for slot, values in NOTE_SLOTS.items()} | _identifiers(
+            chance
+        )
         slots["system"] = chance.choice(systems)
         statement = chance.choice(statements)
         fitting = [
-            one for one in questions if set(re.findall(r"\{(\w+)\}", one)) <= set(re.findall(r"\{(\w+)\}", statement))
+            one
+            for one in questions
+            if set(re.findall(r"\{(\w+)\}", one)) <= set(re.findall(r"\{(\w+)\}", statement))
         ]
         if fitting:
             yield filled(statement, slots), filled(chance.choice(fitting), slots)
@@ -582,10 +608,17 @@ def _identifiers(chance: random.Random) -> dict[str, str]:
         "port": str(chance.randint(1024, 65535)),
         "variable": f"{word.upper()}_{end}",
         "path": chance.choice(
-            (f"/etc/{word}/config.yaml", f"deploy/{word}.toml", f"src/{word}/settings.py", f"~/.{word}rc")
+            (
+                f"/etc/{word}/config.yaml",
+                f"deploy/{word}.toml",
+                f"src/{word}/settings.py",
+                f"~/.{word}rc",
+            )
         ),
         "version": f"{chance.randint(0, 9)}.{chance.randint(0, 30)}.{chance.randint(0, 9)}",
-        "command": chance.choice(("build", "test", "sync", "lint", "up", "release", "check --all", "run migrate")),
+        "command": chance.choice(
+            ("build", "test", "sync", "lint", "up", "release", "check --all", "run migrate")
+        ),
         "ticket": f"{chance.choice(('OPS', 'BUG', 'INFRA', 'WEB'))}-{chance.randint(100, 9999)}",
         "number": str(chance.choice((7, 14, 15, 30, 45, 60, 90, 100, 120, 250, 365, 500))),
         "date": f"{chance.randint(2023, 2027)}-{chance.randint(1, 12):02d}-{chance.randint(1, 28):02d}",

@@ -58,17 +58,29 @@ class Lessons:
             mixed = (1 - TAUGHT) * self._label + TAUGHT * _likely(taught)
             self._label = np.where(np.isfinite(taught), mixed, self._label)
 
-    def answers(self, chance: np.random.Generator) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    def answers(
+        self, chance: np.random.Generator
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
         """Lists: the question, memories, how likely each answers, and what each weighs."""
         material = self.material
-        for number in (*chance.choice(material.own, OWN), *chance.choice(material.general, GENERAL)):
+        for number in (
+            *chance.choice(material.own, OWN),
+            *chance.choice(material.general, GENERAL),
+        ):
             texts, labels = material.list_of(number)
             query = int(self.arrays["list_query"][number])
             near, said = self._near(query)
             none = max(1, int((labels == 0).sum()) + len(said))
-            weights = np.concatenate([np.where(labels > 0, 1.0, 1 / none), np.full(len(said), NEAR_WEIGHT / none)])
+            weights = np.concatenate(
+                [np.where(labels > 0, 1.0, 1 / none), np.full(len(said), NEAR_WEIGHT / none)]
+            )
             share = GENERAL_WEIGHT if self.arrays["list_general"][number] else 1.0
-            yield query, np.concatenate([texts, near]), np.concatenate([labels, said]), share * weights
+            yield (
+                query,
+                np.concatenate([texts, near]),
+                np.concatenate([labels, said]),
+                share * weights,
+            )
         for query in chance.choice(self._asked, ASKED) if len(self._asked) else ():
             near, said = self._near(int(query))
             yield int(query), near, said, np.full(len(said), ASKED_WEIGHT)
@@ -77,10 +89,15 @@ class Lessons:
         inside = slice(*np.searchsorted(self._said["query"], (query, query + 1)))
         return self._said["text"][inside], _likely(self._said["score"][inside])
 
-    def changes(self, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def changes(
+        self, chance: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Pairs: the later ones, the earlier ones, how likely each is an update, and what each weighs."""
         own = np.concatenate(
-            [chance.choice(self.material.pairs, WRITTEN), chance.choice(self.material.neighbours, NEIGHBOURS)]
+            [
+                chance.choice(self.material.pairs, WRITTEN),
+                chance.choice(self.material.neighbours, NEIGHBOURS),
+            ]
         )
         others = chance.integers(0, len(self._changes["new"]), UNLABELLED)
         kinds = np.array([1.0, STORE_WEIGHT, OTHERS_WEIGHT])[self.arrays["train_kind"][own]]
@@ -94,13 +111,19 @@ class Lessons:
 
 def _said(packed: Arrays, teacher: Path | None, name: str) -> Arrays:
     """What teachers said of pairs: packed with the rest, and out of the folder of one."""
-    before = {key.removeprefix(f"{name}_"): value for key, value in packed.items() if key.startswith(f"{name}_")}
+    before = {
+        key.removeprefix(f"{name}_"): value
+        for key, value in packed.items()
+        if key.startswith(f"{name}_")
+    }
     if teacher is None or not (teacher / f"{name}.npz").exists():
         return before
     with np.load(teacher / f"{name}.npz") as file:
         inside = np.isfinite(file["score"])
         now = {key: file[key][inside] for key in file.files}
-    return {key: np.concatenate([before[key], value]) if before else value for key, value in now.items()}
+    return {
+        key: np.concatenate([before[key], value]) if before else value for key, value in now.items()
+    }
 
 
 def _likely(scores: np.ndarray) -> np.ndarray:
@@ -131,7 +154,9 @@ def main() -> None:
     save_half(without, options.output / f"{options.task}.npz")
 
 
-def trained(start: State, texts: Texts, lessons: Lessons, options: argparse.Namespace, seed: int) -> State:
+def trained(
+    start: State, texts: Texts, lessons: Lessons, options: argparse.Namespace, seed: int
+) -> State:
     reader = ready(Reranker(shape_of(start)), start, DEVICE, training=True)
     reader.encoder.words.weight.requires_grad_(False)
     optimiser = ClockedAdamW(reader, options.rate or RATE[options.task], options.seconds)
@@ -146,25 +171,38 @@ def trained(start: State, texts: Texts, lessons: Lessons, options: argparse.Name
         if steps % 500 == 0:
             print(f"step {steps} loss {torch.stack(losses[-500:]).mean().item():.4f}", flush=True)
     print(f"seed {seed}: {steps} steps", flush=True)
-    return {**start, **{name: value.detach().float().cpu() for name, value in optimiser.state().items()}}
+    return {
+        **start,
+        **{name: value.detach().float().cpu() for name, value in optimiser.state().items()},
+    }
 
 
-def _answers_loss(reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator) -> Tensor:
+def _answers_loss(
+    reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator
+) -> Tensor:
     """Each memory by itself, and the order of each list, as far as anything in it answers."""
     lists = list(lessons.answers(chance))
-    rows = torch.as_tensor(np.repeat(np.arange(len(lists)), [len(one[1]) for one in lists])).to(DEVICE)
+    rows = torch.as_tensor(np.repeat(np.arange(len(lists)), [len(one[1]) for one in lists])).to(
+        DEVICE
+    )
     queries = np.repeat([one[0] for one in lists], [len(one[1]) for one in lists])
     read, likely, weights = (np.concatenate([one[place] for one in lists]) for place in (1, 2, 3))
     scores, label = scored(reader, texts, queries, read).float(), _tensor(likely)
-    pointwise = _tensor(weights) * functional.binary_cross_entropy_with_logits(scores, label, reduction="none")
+    pointwise = _tensor(weights) * functional.binary_cross_entropy_with_logits(
+        scores, label, reduction="none"
+    )
     top = scores.max().detach()
-    total = torch.zeros(len(lists), device=DEVICE).index_add(0, rows, (scores - top).exp()).log() + top
+    total = (
+        torch.zeros(len(lists), device=DEVICE).index_add(0, rows, (scores - top).exp()).log() + top
+    )
     answered = torch.zeros(len(lists), device=DEVICE).index_add(0, rows, label)
     listwise = label / answered[rows].clamp(min=1) * (total[rows] - scores)
     return (pointwise.sum() + listwise.sum()) / len(lists)
 
 
-def _changes_loss(reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator) -> Tensor:
+def _changes_loss(
+    reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator
+) -> Tensor:
     new, old, likely, weights = lessons.changes(chance)
     scores = scored(reader, texts, new, old).float()
     losses = functional.binary_cross_entropy_with_logits(scores, _tensor(likely), reduction="none")
@@ -180,7 +218,11 @@ def checked(state: State, texts: Texts, arrays: Arrays, task: str) -> np.ndarray
     """Scores of pairs that neither reader nor teacher learnt from."""
     reader = ready(Reranker(shape_of(state)), state, DEVICE)
     rows = arrays["candidates"]
-    pair = (rows[:, 2], rows[:, 3]) if task == "answers" else (arrays["check_new"], arrays["check_old"])
+    pair = (
+        (rows[:, 2], rows[:, 3])
+        if task == "answers"
+        else (arrays["check_new"], arrays["check_old"])
+    )
     return np.asarray(scored(reader, texts, *pair).float().cpu().numpy())
 
 
@@ -189,16 +231,26 @@ def _seeds(options: argparse.Namespace) -> range:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("task", choices=("answers", "changes"))
     parser.add_argument("packed", type=Path)
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--words", type=Path, help="a reranker with the word table that the model's file lacks")
-    parser.add_argument("--teacher", type=Path, help="the folder of large_teacher.py, beside what pack_pairs.py packed")
+    parser.add_argument(
+        "--words", type=Path, help="a reranker with the word table that the model's file lacks"
+    )
+    parser.add_argument(
+        "--teacher",
+        type=Path,
+        help="the folder of large_teacher.py, beside what pack_pairs.py packed",
+    )
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=500.0, help="of each seed")
     parser.add_argument("--seeds", type=int, default=1, help="so many models, averaged")
-    parser.add_argument("--first-seed", type=int, default=0, help="several runs side by side take others")
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="several runs side by side take others"
+    )
     parser.add_argument("--rate", type=float)
     return parser.parse_args()
 

@@ -14,7 +14,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from data import Kind, Rows, weights_of
-from encoder import STOCK_SHAPE, Encoder, Reranker, Shape, State, Texts, embedded, ready, scored, shape_of
+from encoder import (
+    STOCK_SHAPE,
+    Encoder,
+    Reranker,
+    Shape,
+    State,
+    Texts,
+    embedded,
+    ready,
+    scored,
+    shape_of,
+)
 from optimiser import ClockedAdamW
 
 # The scale all-MiniLM was trained with: keeping it keeps the range of cosines that the fusion was chosen for.
@@ -81,7 +92,11 @@ def drawn_ahead(draw: Callable[[], Batch], optimiser: ClockedAdamW) -> Iterator[
 
 
 def train_reranker(
-    kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, soft: Sequence[Tensor] | None = None
+    kinds: Sequence[Kind],
+    texts: Texts,
+    start: State,
+    plan: Plan,
+    soft: Sequence[Tensor] | None = None,
 ) -> State:
     """A softmax over one answer and its negatives; with soft labels also the divergence from the teachers."""
     device = texts.device
@@ -98,7 +113,10 @@ def train_reranker(
         loss = _listwise(scores, batch, plan, device)
         loss.backward()
         optimiser.step()
-        steps, seen = steps + 1, seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum())
+        steps, seen = (
+            steps + 1,
+            seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum()),
+        )
         if steps % SPOKEN_EVERY == 0 or steps == 3:
             _tell("reranker", steps, loss, seen, began, optimiser.spent)
     return {**start, **optimiser.state()}
@@ -132,7 +150,11 @@ class Sampler:
 
     def embedder_batch(self) -> EmbedderBatch:
         batch = EmbedderBatch(
-            np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, self._plan.hard), np.int64), [], []
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            np.empty((0, self._plan.hard), np.int64),
+            [],
+            [],
         )
         queries, answers, negatives = [], [], []
         for at in self._chance.choice(len(self._kinds), self._plan.groups, p=self._weights):
@@ -144,7 +166,11 @@ class Sampler:
                 negatives.append([self._number(kind, row, column) for column in columns])
                 batch.known.append(set(kind.positives[row]))
                 batch.places.append((int(at), row, columns))
-        batch.queries, batch.answers, batch.negatives = np.array(queries), np.array(answers), np.array(negatives)
+        batch.queries, batch.answers, batch.negatives = (
+            np.array(queries),
+            np.array(answers),
+            np.array(negatives),
+        )
         return batch
 
     def reranker_batch(self, soft: Sequence[Tensor] | None) -> RerankerBatch:
@@ -156,9 +182,13 @@ class Sampler:
             answer = 0 if soft is not None else self._chance.integers(len(kind.answers[row]))
             easy = [self._other(kind, row) for _ in range(self._plan.easy)]
             queries.append(kind.queries[row])
-            answered.append(self._plan.unanswered == 0 or self._chance.random() >= self._plan.unanswered)
+            answered.append(
+                self._plan.unanswered == 0 or self._chance.random() >= self._plan.unanswered
+            )
             first = kind.answers[row][answer] if answered[-1] else self._other(kind, row)
-            passages.append([first, *(self._number(kind, row, column) for column in columns), *easy])
+            passages.append(
+                [first, *(self._number(kind, row, column) for column in columns), *easy]
+            )
             if soft is not None:
                 # Easy negatives were never shown to the teachers: they are worth what the worst candidate is.
                 own = soft[at][row].numpy()
@@ -181,7 +211,9 @@ class Sampler:
         available = int((kind.candidates[row] >= 0).sum())
         wanted = self._plan.hard
         if available <= wanted:
-            return np.concatenate([np.arange(available), np.full(wanted - available, -1)]).astype(int)
+            return np.concatenate([np.arange(available), np.full(wanted - available, -1)]).astype(
+                int
+            )
         return self._chance.choice(available, wanted, replace=False)
 
     def _number(self, kind: Kind, row: int, column: int) -> int:
@@ -218,7 +250,9 @@ def contrast(queries: Tensor, passages: Tensor, batch: EmbedderBatch, temperatur
 def _listwise(scores: Tensor, batch: RerankerBatch, plan: Plan, device: str) -> Tensor:
     targets = torch.zeros(len(scores), dtype=torch.int64, device=device)
     answered = torch.as_tensor(batch.answered, device=device)
-    hard = (functional.cross_entropy(scores, targets, reduction="none") * answered).sum() / answered.sum().clamp(min=1)
+    hard = (
+        functional.cross_entropy(scores, targets, reduction="none") * answered
+    ).sum() / answered.sum().clamp(min=1)
     if batch.taught is None:
         wanted = torch.zeros_like(scores)
         wanted[:, 0] = answered
@@ -235,7 +269,9 @@ def teach(kinds: Sequence[Kind], texts: Texts, teachers: Sequence[State]) -> lis
     models = [ready(Reranker(shape_of(state)), state, texts.device) for state in teachers]
     taught = []
     for kind in kinds:
-        passages = np.concatenate([np.array([row[0] for row in kind.answers])[:, None], kind.candidates], axis=1)
+        passages = np.concatenate(
+            [np.array([row[0] for row in kind.answers])[:, None], kind.candidates], axis=1
+        )
         rows, columns = np.nonzero(passages >= 0)
         scores = torch.full(passages.shape, float("nan"))
         for start in range(0, len(rows), 400_000):
@@ -258,9 +294,16 @@ def held_out_accuracy(
         rows = np.flatnonzero(kind.held_out)
         if not len(rows):
             continue
-        lists = [np.array([kind.answers[row][0], *kind.candidates[row][kind.candidates[row] >= 0]]) for row in rows]
+        lists = [
+            np.array([kind.answers[row][0], *kind.candidates[row][kind.candidates[row] >= 0]])
+            for row in rows
+        ]
         sizes = [len(one) for one in lists]
-        scores = scored(model, texts, np.repeat(kind.queries[rows], sizes), np.concatenate(lists)).cpu().numpy()
+        scores = (
+            scored(model, texts, np.repeat(kind.queries[rows], sizes), np.concatenate(lists))
+            .cpu()
+            .numpy()
+        )
         parts = np.split(scores, np.cumsum(sizes)[:-1])
         shares[kind.name] = round(float(np.mean([part[0] >= part.max() for part in parts])), 4)
     return shares
@@ -268,4 +311,7 @@ def held_out_accuracy(
 
 def _tell(what: str, steps: int, loss: Tensor, seen: int, began: float, spent: float) -> None:
     took = time.monotonic() - began
-    print(f"{what} step {steps} loss {loss.item():.4f} {seen / took / 1e3:.0f}k tokens/s {spent:.0%}", flush=True)
+    print(
+        f"{what} step {steps} loss {loss.item():.4f} {seen / took / 1e3:.0f}k tokens/s {spent:.0%}",
+        flush=True,
+    )

@@ -28,7 +28,8 @@ def main() -> None:
         graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
         shared = folder.parent / "words" / "words.npy"  # see scripts/share_words.py
         arrays = {
-            one.name: np.load(shared) if one.external_data else numpy_helper.to_array(one) for one in graph.initializer
+            one.name: np.load(shared) if one.external_data else numpy_helper.to_array(one)
+            for one in graph.initializer
         }
     state = {name: value.astype(np.float16) for name, value in unpacked(arrays).items()}
     np.savez(target, **state)  # type: ignore[arg-type]
@@ -37,7 +38,11 @@ def main() -> None:
 
 def unpacked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Our names (encoder.py) for BertModel's and the exporter's."""
-    whole = {name.removesuffix("_quantized"): _whole(name, arrays) for name in arrays if name.endswith("_quantized")}
+    whole = {
+        name.removesuffix("_quantized"): _whole(name, arrays)
+        for name in arrays
+        if name.endswith("_quantized")
+    }
     state = {
         "encoder.words.weight": whole["encoder.embeddings.word_embeddings.weight"],
         "encoder.positions.weight": whole["encoder.embeddings.position_embeddings.weight"],
@@ -46,9 +51,15 @@ def unpacked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         "encoder.norm.bias": arrays["encoder.embeddings.LayerNorm.bias"],
     }
     for head in ("hidden", "score") if "hidden.bias" in arrays else ():
-        state[f"{head}.weight"], state[f"{head}.bias"] = whole[f"{head}.weight"].T, arrays[f"{head}.bias"]
+        state[f"{head}.weight"], state[f"{head}.bias"] = (
+            whole[f"{head}.weight"].T,
+            arrays[f"{head}.bias"],
+        )
     layers = sum(name.startswith("Attention_") and name.endswith("_qkv_bias") for name in arrays)
-    products = sorted((name for name in whole if name.startswith("onnx::MatMul_")), key=lambda name: int(name[13:]))
+    products = sorted(
+        (name for name in whole if name.startswith("onnx::MatMul_")),
+        key=lambda name: int(name[13:]),
+    )
     for number in range(layers):
         theirs, ours = f"encoder.encoder.layer.{number}", f"encoder.layers.{number}"
         state[f"{ours}.attend.weight"] = whole[f"Attention_{number}_qkv_weight"].T
@@ -74,7 +85,10 @@ _BIASES = {
 def _whole(name: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """One scale for all of it, or one a column."""
     stem = name.removesuffix("_quantized")
-    quantised, zero = arrays[name].astype(np.float32), arrays[f"{stem}_zero_point"].astype(np.float32)
+    quantised, zero = (
+        arrays[name].astype(np.float32),
+        arrays[f"{stem}_zero_point"].astype(np.float32),
+    )
     whole: np.ndarray = (quantised - zero) * arrays[f"{stem}_scale"]
     return whole
 

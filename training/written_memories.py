@@ -53,7 +53,9 @@ def held_out(text: str) -> bool:
 
 
 def lines(path: Path) -> Iterator[Any]:
-    return (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return (
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    )
 
 
 def written_rows(folder: Path) -> tuple[list[str], list[Row]]:
@@ -69,7 +71,9 @@ def written_rows(folder: Path) -> tuple[list[str], list[Row]]:
         start = len(texts)
         texts += passages(one.text, embedder)
         places = list(range(start, len(texts)))
-        rows += [(question, places, []) for questions in one.asked.values() for question in questions]
+        rows += [
+            (question, places, []) for questions in one.asked.values() for question in questions
+        ]
     return texts, rows
 
 
@@ -103,7 +107,9 @@ def life_rows(folder: Path) -> tuple[list[str], list[Row]]:
             wanting = [places[one] for one, grade in judged.items() if grade == 0]
             others = [place for one, place in places.items() if one not in judged]
             if answers:
-                rows.append((query["text"], answers, (wanting + _spread(others, len(rows)))[:OTHERS]))
+                rows.append(
+                    (query["text"], answers, (wanting + _spread(others, len(rows)))[:OTHERS])
+                )
     return texts, rows
 
 
@@ -111,7 +117,10 @@ def passages(text: str, embedder: Embedder) -> list[str]:
     """As the product's worker cuts it."""
     from trivet.memory.passages import cut
 
-    return [text[one.start : one.stop].strip() for one in cut(text, embedder.count_tokens, embedder.window)]
+    return [
+        text[one.start : one.stop].strip()
+        for one in cut(text, embedder.count_tokens, embedder.window)
+    ]
 
 
 def _spread(places: Sequence[int], seed: int) -> list[int]:

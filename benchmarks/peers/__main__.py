@@ -48,7 +48,11 @@ def main() -> None:
     result["left_out"] = dict(LEFT_OUT)
     for part, measure in _parts(given, arms, benches).items():
         result[part] = {**result.get(part, {}), **measure()}
-        made = {**manifest(), "command": f"{COMMAND} --{part}", "load": round(os.getloadavg()[1], 1)}
+        made = {
+            **manifest(),
+            "command": f"{COMMAND} --{part}",
+            "load": round(os.getloadavg()[1], 1),
+        }
         result.setdefault("manifests", {})[part] = made
         file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (given.out / "peers.md").write_text(as_markdown(page(result), ""), encoding="utf-8")
@@ -61,24 +65,42 @@ def _parts(
     turns = read(LOADED, given.data)
 
     def quality() -> Result:
-        return {name: _quality(read(name, given.data), given.work, benches) for name in given.corpora}
+        return {
+            name: _quality(read(name, given.data), given.work, benches) for name in given.corpora
+        }
 
     def kills() -> Result:
         given_vectors = [arm for arm in arms if arm.given]  # a store is as safe with any model
-        return _by_arm("kills", given_vectors, lambda arm: killed(benches[arm.product.name], arm, turns.documents))
+        return _by_arm(
+            "kills",
+            given_vectors,
+            lambda arm: killed(benches[arm.product.name], arm, turns.documents),
+        )
 
     def load() -> Result:
-        return _by_arm("load", arms, lambda arm: _without_times(loaded(benches[arm.product.name], arm, turns)))
+        return _by_arm(
+            "load", arms, lambda arm: _without_times(loaded(benches[arm.product.name], arm, turns))
+        )
 
     def times() -> Result:
-        return _by_arm("times", arms, lambda arm: loaded(benches[arm.product.name], arm, turns)["times"])
+        return _by_arm(
+            "times", arms, lambda arm: loaded(benches[arm.product.name], arm, turns)["times"]
+        )
 
-    return {part.__name__: part for part in (quality, kills, load, times) if getattr(given, part.__name__)}
+    return {
+        part.__name__: part
+        for part in (quality, kills, load, times)
+        if getattr(given, part.__name__)
+    }
 
 
 def _described(benches: Mapping[str, Bench]) -> Result:
     return {
-        one.name: {"title": one.title, "setting": one.setting, "versions": versions(one, benches[one.name].python)}
+        one.name: {
+            "title": one.title,
+            "setting": one.setting,
+            "versions": versions(one, benches[one.name].python),
+        }
         for one in PRODUCTS
         if one.name in benches
     }
@@ -104,14 +126,18 @@ def _quality(dataset: Dataset, work: Path, benches: Mapping[str, Bench]) -> Resu
         name = arm.product.name
         try:
             found = (
-                answers(benches[name], arm, dataset) if name in benches else earlier_answers(work / name, arm, dataset)
+                answers(benches[name], arm, dataset)
+                if name in benches
+                else earlier_answers(work / name, arm, dataset)
             )
         except DriverFailed:
             traceback.print_exc()
         else:
             asked.update({arm.name: found} if found else {})
     if OURS not in asked:
-        raise SystemExit(f"Nothing can be compared with {OURS}, which was never asked. Name it among --products.")
+        raise SystemExit(
+            f"Nothing can be compared with {OURS}, which was never asked. Name it among --products."
+        )
     return {
         "documents": len(dataset.documents),
         "queries": len(dataset.queries) - len(dataset.unanswerable),
@@ -128,23 +154,35 @@ def _benches(arms: Sequence[Arm], work: Path) -> dict[str, Bench]:
     vectors = KeptVectors(work / "vectors")
     return {
         arm.product.name: Bench(
-            python=python_of(arm.product, work / "venvs"), work=work / arm.product.name, vectors=vectors
+            python=python_of(arm.product, work / "venvs"),
+            work=work / arm.product.name,
+            vectors=vectors,
         )
         for arm in arms
     }
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the public collections")
-    parser.add_argument("--work", type=Path, required=True, help="where environments, vectors and answers are kept")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="the folder of the public collections"
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="where environments, vectors and answers are kept"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--products", nargs="+", choices=[one.name for one in PRODUCTS], help="these alone")
+    parser.add_argument(
+        "--products", nargs="+", choices=[one.name for one in PRODUCTS], help="these alone"
+    )
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--quality", action="store_true", help="ask every question of the corpora")
     parser.add_argument("--kills", action="store_true", help="kill -9 in the middle of writes")
     parser.add_argument("--load", action="store_true", help="disk and memory of one large store")
-    parser.add_argument("--times", action="store_true", help="the same store's times; on a quiet machine")
+    parser.add_argument(
+        "--times", action="store_true", help="the same store's times; on a quiet machine"
+    )
     return parser.parse_args()
 
 

@@ -17,4 +17,8 @@ def read(name: str, data: Path) -> Dataset:
 def text_of(document: Document) -> str:
     """The text as every product gets it: the title before it, where it does not begin with it already."""
     title = (document.title or "").strip()
-    return document.text if not title or document.text.startswith(title) else f"{title}\n{document.text}"
+    return (
+        document.text
+        if not title or document.text.startswith(title)
+        else f"{title}\n{document.text}"
+    )

@@ -22,7 +22,9 @@ SEED = 19
 def killed(bench: Bench, arm: Arm, documents: Sequence[Document]) -> dict[str, Any]:
     """The sums over all rounds. Every round begins with an empty store."""
     drawn = random.Random(SEED)
-    rounds = [_round(bench, arm, documents, drawn.randint(*WRITES), drawn.random()) for _ in range(ROUNDS)]
+    rounds = [
+        _round(bench, arm, documents, drawn.randint(*WRITES), drawn.random()) for _ in range(ROUNDS)
+    ]
     counts = ("acknowledged", "lost", "not_found")
     return {
         "rounds": ROUNDS,
@@ -31,7 +33,9 @@ def killed(bench: Bench, arm: Arm, documents: Sequence[Document]) -> dict[str, A
     }
 
 
-def _round(bench: Bench, arm: Arm, documents: Sequence[Document], writes: int, moment: float) -> dict[str, Any]:
+def _round(
+    bench: Bench, arm: Arm, documents: Sequence[Document], writes: int, moment: float
+) -> dict[str, Any]:
     store = bench.work / "stores" / arm.name / "killed"
     shutil.rmtree(store, ignore_errors=True)
     rows = messages(bench.vectors, documents[: writes + 1])
@@ -46,7 +50,9 @@ def _round(bench: Bench, arm: Arm, documents: Sequence[Document], writes: int, m
     return {"acknowledged": len(acknowledged), **_opened_again(bench, arm, store, acknowledged)}
 
 
-def _opened_again(bench: Bench, arm: Arm, store: Any, rows: Sequence[dict[str, str]]) -> dict[str, Any]:
+def _opened_again(
+    bench: Bench, arm: Arm, store: Any, rows: Sequence[dict[str, str]]
+) -> dict[str, Any]:
     """Asked at once, whatever it still does in the background. What does not open what it left has lost all of it."""
     try:
         with bench.driver(arm, store) as driver:
@@ -54,10 +60,20 @@ def _opened_again(bench: Bench, arm: Arm, store: Any, rows: Sequence[dict[str, s
             missed = [row for row in rows if row["id"] not in _found(driver, row)]
             driver.ask("close")
     except DriverFailed as failed:
-        return {"lost": len(rows), "not_found": len(rows), "error": str(failed).replace(str(store), "STORE")[:300]}
-    return {"lost": sum(row["id"] not in held for row in rows), "not_found": len(missed), "error": ""}
+        return {
+            "lost": len(rows),
+            "not_found": len(rows),
+            "error": str(failed).replace(str(store), "STORE")[:300],
+        }
+    return {
+        "lost": sum(row["id"] not in held for row in rows),
+        "not_found": len(missed),
+        "error": "",
+    }
 
 
 def _found(driver: Any, row: dict[str, str]) -> list[str]:
-    ids: list[str] = driver.ask("search", text=row["text"], vector=row["vector"], count=COUNT)["ids"]
+    ids: list[str] = driver.ask("search", text=row["text"], vector=row["vector"], count=COUNT)[
+        "ids"
+    ]
     return ids

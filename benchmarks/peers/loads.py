@@ -29,7 +29,9 @@ def loaded(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, Any]:
         writes = [driver.ask("add", documents=[row])["seconds"] for row in rows]
         driver.ask("finish")
         driver.ask("settle")
-        asked = [query.text for query in dataset.queries[:: len(dataset.queries) // (QUERIES + WARM)]]
+        asked = [
+            query.text for query in dataset.queries[:: len(dataset.queries) // (QUERIES + WARM)]
+        ]
         vectors = bench.vectors.packed(asked)
         searches = [
             driver.ask("search", text=text, vector=vector, count=COUNT)["seconds"]

@@ -26,23 +26,23 @@ same vectors?
 **Answer.** By significant differences in nDCG@10:
 {verdicts}
 
-**Method.** `benchmarks/peers` runs all products on the same texts; [peers.json](peers.json) has all
-figures. Every product gets the vectors of all-MiniLM-L6-v2 (the 8-bit one of
-`tests/models/minilm`) and the best setting its manual documents. *As installed* is a plain install
-with its own model."""
-FAIRNESS = """Each scope of a collection has its own store (ten conversations in LoCoMo) and gets only texts: no
-times, titles or tags. Each question asks for ten hits. Differences are to Trivet with the same vectors,
-paired by question, with 95 % bootstrap intervals. LoCoMo counts the turns named as evidence.
-Trivet's defaults were chosen on LoCoMo and Cranfield, among others ([evidence](evidence.md)); the
-others' were not, as far as we know."""
+**Method.** `benchmarks/peers` runs all products on one shared machine with two cores;
+[peers.json](peers.json) has all figures. Every product gets the vectors of all-MiniLM-L6-v2 (the
+8-bit one of `tests/models/minilm`) and its best documented setting. *As installed* is a plain
+install with its own model."""
+FAIRNESS = """Each LoCoMo conversation has its own store. Stores get only texts: no times, titles or tags. Each
+question asks for ten hits. Differences are to Trivet with the same vectors, paired by question, with
+95 % bootstrap intervals. LoCoMo counts the turns named as evidence. Trivet's defaults were chosen on
+LoCoMo and Cranfield, among others ([evidence](evidence.md)); the others' were not, as far as we
+know."""
 KILLED = """A driver writes one document at a time and acknowledges it when the product's call returns. SIGKILL
-strikes during the next write; then the store is opened and searched. *Lost*: acknowledged and gone.
-*Not found*: not among ten hits for its own text. This does not test power cuts. Disk and memory are
-for one store with all turns of LoCoMo; memory is of the whole process after some hundred searches."""
+strikes during the next write. *Lost*: acknowledged and gone. *Not found*: not among ten hits for its
+own text. This does not test power cuts. Disk and memory of the whole process are for one store with
+all turns of LoCoMo."""
 TIMED = """One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time
 for the same question (as installed, the recall includes it). Writes come with their vectors, except as
-installed, and count until all can be found. Recalls start when no background work runs (Trivet as
-installed compares memories for minutes after an import)."""
+installed, and count until all can be found. Recalls start after background work (Trivet as installed
+compares memories for minutes after an import)."""
 NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--times`)."
 
 
@@ -53,7 +53,9 @@ def page(result: Figures) -> Page:
         sections=[
             Section("Quality", [Paragraph(FAIRNESS), *_quality(result)]),
             Section("Kills, disk and memory", [Paragraph(KILLED), _robustness(result)]),
-            Section("Times", [Paragraph(TIMED if result.get("times") else NOT_TIMED), *_times(result)]),
+            Section(
+                "Times", [Paragraph(TIMED if result.get("times") else NOT_TIMED), *_times(result)]
+            ),
             Section("Versions and settings", [_settings(result)]),
             Section("Left out", [_pairs(("what", "why"), result.get("left_out", {}))]),
             Section("How to repeat it", [Paragraph(REPEATED), _made(result)]),
@@ -66,7 +68,10 @@ def _verdicts(result: Figures) -> Iterator[str]:
     for corpus, figures in result.get("quality", {}).items():
         others = [one for name, one in figures["arms"].items() if not name.startswith(OURS)]
         against = [one["against"][MEASURES[-1]] for one in others]
-        worse, better = sum(one["high"] < 0 for one in against), sum(one["low"] > 0 for one in against)
+        worse, better = (
+            sum(one["high"] < 0 for one in against),
+            sum(one["low"] > 0 for one in against),
+        )
         yield f"on {corpus}, Trivet is better than {worse} and worse than {better} of {len(others)} products."
 
 
@@ -74,28 +79,45 @@ def _quality(result: Figures) -> Iterator[Table]:
     for corpus, figures in result.get("quality", {}).items():
         head = f"{corpus}: {figures['documents']:,} documents, {figures['queries']:,} questions"
         columns = [column for name in MEASURES for column in (name, "against Trivet")]
-        names = sorted(figures["arms"], key=lambda name: -figures["arms"][name]["means"][MEASURES[-1]])
-        yield Table((head, *columns), [quality_row(title(result, name), figures["arms"][name]) for name in names])
+        names = sorted(
+            figures["arms"], key=lambda name: -figures["arms"][name]["means"][MEASURES[-1]]
+        )
+        yield Table(
+            (head, *columns),
+            [quality_row(title(result, name), figures["arms"][name]) for name in names],
+        )
 
 
 def quality_row(name: str, figures: Figures) -> tuple[str, ...]:
-    cells = ((f"{figures['means'][one]:.3f}", difference(figures["against"].get(one))) for one in MEASURES)
+    cells = (
+        (f"{figures['means'][one]:.3f}", difference(figures["against"].get(one)))
+        for one in MEASURES
+    )
     return (name, *(cell for pair in cells for cell in pair))
 
 
 def difference(found: Figures | None) -> str:
-    return f"{found['difference']:+.3f} ({found['low']:+.3f} to {found['high']:+.3f})" if found else MISSING
+    return (
+        f"{found['difference']:+.3f} ({found['low']:+.3f} to {found['high']:+.3f})"
+        if found
+        else MISSING
+    )
 
 
 def _robustness(result: Figures) -> Table:
     header = ("", "kills", "acknowledged", "lost", "not found", "disk, MB", "memory, MB")
     kills, loads = result.get("kills", {}), result.get("load", {})
     names = [name for name in result["arms"] if name in kills or name in loads]
-    return Table(header, [robust_row(title(result, one), kills.get(one, {}), loads.get(one, {})) for one in names])
+    return Table(
+        header,
+        [robust_row(title(result, one), kills.get(one, {}), loads.get(one, {})) for one in names],
+    )
 
 
 def robust_row(name: str, killed: Figures, loaded: Figures) -> tuple[str, ...]:
-    counts = (str(killed.get(one, MISSING)) for one in ("rounds", "acknowledged", "lost", "not_found"))
+    counts = (
+        str(killed.get(one, MISSING)) for one in ("rounds", "acknowledged", "lost", "not_found")
+    )
     sizes = (_megabytes(loaded.get(one)) for one in ("disk_bytes", "memory_bytes"))
     return (name, *counts, *sizes)
 
@@ -107,21 +129,42 @@ def _megabytes(value: int | None) -> str:
 def _times(result: Figures) -> Iterator[Table]:
     times = result.get("times", {})
     if times:
-        header = ("ms", "recall p50", "p95", "with embedding p50", "p95", "a write p50", "writes a second, in batches")
-        names = [name for name in result["arms"] if "recall_with_embedding_ms" in times.get(name, {})]
+        header = (
+            "ms",
+            "recall p50",
+            "p95",
+            "with embedding p50",
+            "p95",
+            "a write p50",
+            "writes a second, in batches",
+        )
+        names = [
+            name for name in result["arms"] if "recall_with_embedding_ms" in times.get(name, {})
+        ]
         yield Table(header, [times_row(title(result, name), times[name]) for name in names])
 
 
 def times_row(name: str, figures: Figures) -> tuple[str, ...]:
     bare, whole = figures["recall_ms"] or {}, figures["recall_with_embedding_ms"]
-    spread = [f"{found[part]:.1f}" if found else MISSING for found in (bare, whole) for part in ("p50", "p95")]
-    writes = (f"{figures['single_write_ms']['p50']:.1f}", f"{figures['writes_per_second_in_batches']:,.0f}")
+    spread = [
+        f"{found[part]:.1f}" if found else MISSING
+        for found in (bare, whole)
+        for part in ("p50", "p95")
+    ]
+    writes = (
+        f"{figures['single_write_ms']['p50']:.1f}",
+        f"{figures['writes_per_second_in_batches']:,.0f}",
+    )
     return (name, *spread, *writes)
 
 
 def _settings(result: Figures) -> Table:
     rows = [
-        (one["title"], ", ".join(f"{name} {version}" for name, version in one["versions"].items()), one["setting"])
+        (
+            one["title"],
+            ", ".join(f"{name} {version}" for name, version in one["versions"].items()),
+            one["setting"],
+        )
         for one in result["products"].values()
     ]
     return Table(("product", "versions", "setting"), rows)
@@ -133,12 +176,12 @@ def _made(result: Figures) -> Table:
             part,
             made["commit"][:10],
             made["date"][:10],
-            f"{made['machine']}; load {made['load']}",
+            str(made["load"]),
             made.get("note", ""),
         )
         for part, made in result.get("manifests", {}).items()
     ]
-    return Table(("part", "commit", "date", "machine", "note"), rows)
+    return Table(("part", "commit", "date", "load", "note"), rows)
 
 
 def _pairs(header: tuple[str, str], pairs: Mapping[str, str]) -> Table:

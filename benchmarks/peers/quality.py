@@ -46,7 +46,11 @@ class Bench:
 def answers(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, list[str]]:
     """The ids that each question found. Kept in the work folder, so that a run that was broken off goes on."""
     if not (found := earlier_answers(bench.work, arm, dataset)):
-        found = {query: ids for scope in scopes(dataset) for query, ids in _ask(bench, arm, dataset, scope)}
+        found = {
+            query: ids
+            for scope in scopes(dataset)
+            for query, ids in _ask(bench, arm, dataset, scope)
+        }
         kept = _kept(bench.work, arm, dataset)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(found), encoding="utf-8")
@@ -56,7 +60,9 @@ def answers(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, list[str]]:
 def earlier_answers(work: Path, arm: Arm, dataset: Dataset) -> dict[str, list[str]]:
     """Those of an earlier run; none where it was not asked."""
     kept = _kept(work, arm, dataset)
-    found: dict[str, list[str]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    found: dict[str, list[str]] = (
+        json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    )
     return found
 
 
@@ -68,7 +74,9 @@ def scopes(dataset: Dataset) -> list[str | None]:
     return list(dict.fromkeys(document.scope for document in dataset.documents))
 
 
-def _ask(bench: Bench, arm: Arm, dataset: Dataset, scope: str | None) -> Iterator[tuple[str, list[str]]]:
+def _ask(
+    bench: Bench, arm: Arm, dataset: Dataset, scope: str | None
+) -> Iterator[tuple[str, list[str]]]:
     store = bench.work / "stores" / arm.name / f"{dataset.name}-{scope}"
     shutil.rmtree(store, ignore_errors=True)
     queries = [query for query in dataset.queries if query.scope == scope]
@@ -85,7 +93,9 @@ def add(driver: Driver, vectors: KeptVectors, documents: Sequence[Document]) -> 
     """Stores them in batches and returns the product's own seconds."""
     seconds = 0.0
     for start in range(0, len(documents), AT_ONCE):
-        seconds += driver.ask("add", documents=messages(vectors, documents[start : start + AT_ONCE]))["seconds"]
+        seconds += driver.ask(
+            "add", documents=messages(vectors, documents[start : start + AT_ONCE])
+        )["seconds"]
     return seconds + float(driver.ask("finish")["seconds"])
 
 
@@ -100,7 +110,8 @@ def messages(vectors: KeptVectors, documents: Sequence[Document]) -> list[dict[s
 def measured(dataset: Dataset, asked: Mapping[str, Sequence[str]]) -> Measured:
     """By the lab's measures. A document that came twice, as two parts of it, counts where it came first."""
     run: Run = {
-        query: [(id, -float(rank)) for rank, id in enumerate(dict.fromkeys(ids))] for query, ids in asked.items()
+        query: [(id, -float(rank)) for rank, id in enumerate(dict.fromkeys(ids))]
+        for query, ids in asked.items()
     }
     return measure(dataset, run, MEASURES)
 
@@ -108,10 +119,15 @@ def measured(dataset: Dataset, asked: Mapping[str, Sequence[str]]) -> Measured:
 def compared(base: Measured, other: Measured) -> dict[str, dict[str, float]]:
     """What the other has more than the base, with the bounds of the paired bootstrap."""
     found = paired(base.per_query, other.per_query)
-    return {one.measure: {"difference": one.difference, "low": one.low, "high": one.high} for one in found}
+    return {
+        one.measure: {"difference": one.difference, "low": one.low, "high": one.high}
+        for one in found
+    }
 
 
-def figures(dataset: Dataset, asked: Mapping[str, Mapping[str, Sequence[str]]], base: str) -> dict[str, Any]:
+def figures(
+    dataset: Dataset, asked: Mapping[str, Mapping[str, Sequence[str]]], base: str
+) -> dict[str, Any]:
     """By arm: the means, the differences from the base, and how many questions found fewer than asked for."""
     by_arm = {name: measured(dataset, found) for name, found in asked.items()}
     return {

@@ -28,7 +28,9 @@ class KeptVectors:
         self.dimension = embedder.dimension
         folder.mkdir(parents=True, exist_ok=True)
         self._file = sqlite3.connect(folder / f"{embedder.identity.replace('/', '-')}.db")
-        self._file.execute("CREATE TABLE IF NOT EXISTS vectors (text_hash BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+        self._file.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (text_hash BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+        )
 
     def of(self, texts: Sequence[str]) -> Vectors:
         unknown = [text for text in dict.fromkeys(texts) if self._kept(text) is None]
@@ -42,14 +44,17 @@ class KeptVectors:
         return [packed(vector) for vector in self.of(texts)]
 
     def _kept(self, text: str) -> bytes | None:
-        row = self._file.execute("SELECT vector FROM vectors WHERE text_hash = ?", (_hash(text),)).fetchone()
+        row = self._file.execute(
+            "SELECT vector FROM vectors WHERE text_hash = ?", (_hash(text),)
+        ).fetchone()
         return row[0] if row else None
 
     def _embed(self, texts: Sequence[str]) -> None:
         rows = zip(map(_hash, texts), self.embedder.embed_documents(texts), strict=True)
         with self._file:
             self._file.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?)", [(key, vector.tobytes()) for key, vector in rows]
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                [(key, vector.tobytes()) for key, vector in rows],
             )
 
 

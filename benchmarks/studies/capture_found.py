@@ -42,7 +42,9 @@ def measure(half: str) -> dict[str, Any]:
         "recall": rate(len(right), len(worth)),
         "kept_of_the_rest": rate(len(found) - len(right), len(messages) - len(worth)),
         "recall_per_kind": {
-            kind: rate(sum(case.kind == kind for case in right), sum(case.kind == kind for case in worth))
+            kind: rate(
+                sum(case.kind == kind for case in right), sum(case.kind == kind for case in worth)
+            )
             for kind in kinds
         },
         "precision_per_kind": _precision_per_kind(found),
@@ -56,7 +58,10 @@ def _precision_per_kind(found: Sequence[Case]) -> dict[str, Any]:
     taken = [(statements(case.text)[0].kind, case) for case in found]
     kinds = sorted({kind for kind, _ in taken})
     return {
-        kind: rate(sum(k == kind and bool(case.kind) for k, case in taken), sum(k == kind for k, _ in taken))
+        kind: rate(
+            sum(k == kind and bool(case.kind) for k, case in taken),
+            sum(k == kind for k, _ in taken),
+        )
         for kind in kinds
     }
 
@@ -73,12 +78,19 @@ def on_chats(folder: Path) -> dict[str, Any]:
         if turn.get("text")
     ]
     chats = {"locomo (looked at while tuning)": turns, "lihua": lihua(folder)}
-    return {name: rate(sum(bool(statements(text)) for text in texts), len(texts)) for name, texts in chats.items()}
+    return {
+        name: rate(sum(bool(statements(text)) for text in texts), len(texts))
+        for name, texts in chats.items()
+    }
 
 
 def lihua(folder: Path) -> list[str]:
     with zipfile.ZipFile(folder / "lihua" / "LiHuaWorld.zip") as archive:
-        files = [archive.read(name).decode(errors="replace") for name in archive.namelist() if name.endswith(".txt")]
+        files = [
+            archive.read(name).decode(errors="replace")
+            for name in archive.namelist()
+            if name.endswith(".txt")
+        ]
     rows = (re.match(r"[A-Z]\w+: (.*)", row) for text in files for row in text.splitlines())
     return [row[1] for row in rows if row]
 
@@ -91,12 +103,16 @@ def main(arguments: Sequence[str]) -> None:
         "messages": {half: len(cases(half)) for half in ("held", "tune")},
         **measure("held"),
         "tuned_on": {name: tuned[name] for name in ("precision", "recall")},
-        "microseconds": {"message_of_50_words": microseconds(lambda: statements(MESSAGE), rounds=50)},
+        "microseconds": {
+            "message_of_50_words": microseconds(lambda: statements(MESSAGE), rounds=50)
+        },
     }
     if arguments:
         result["chats"] = on_chats(Path(arguments[0]))
     OUT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps({name: result[name] for name in ("precision", "recall", "tuned_on")}, indent=1))
+    print(
+        json.dumps({name: result[name] for name in ("precision", "recall", "tuned_on")}, indent=1)
+    )
 
 
 if __name__ == "__main__":

@@ -81,7 +81,9 @@ def before(first: int | None, second: int | None) -> bool:
 def summary(outcomes: Sequence[Outcome]) -> dict[str, str]:
     updates = [one for one in outcomes if one.update]
     others = [one for one in outcomes if not one.update]
-    told = [one.update for one in outcomes if one.named] + [False] * sum(one.false_alarms for one in outcomes)
+    told = [one.update for one in outcomes if one.named] + [False] * sum(
+        one.false_alarms for one in outcomes
+    )
     past = [one for one in updates if one.asked_past]
     return {
         "updates noticed on save": share([one.named for one in updates]),
@@ -93,25 +95,38 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, str]:
             [before(one.past_old_rank, one.past_new_rank) for one in past]
         ),
         "look-alikes both in the first five": share(
-            [max(one.new_rank or SHOWN + 1, one.old_rank or SHOWN + 1) <= DELIVERED for one in others]
+            [
+                max(one.new_rank or SHOWN + 1, one.old_rank or SHOWN + 1) <= DELIVERED
+                for one in others
+            ]
         ),
         "look-alikes said to be older": share([one.said_older for one in others]),
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pairs", type=Path)
-    parser.add_argument("--others", nargs="+", type=Path, required=True, help="corpus.jsonl to take neighbours from")
+    parser.add_argument(
+        "--others", nargs="+", type=Path, required=True, help="corpus.jsonl to take neighbours from"
+    )
     parser.add_argument("--output", type=Path)
     parser.add_argument("--misses", action="store_true", help="show each pair that went wrong")
     add_embedder(parser)
     options = parser.parse_args()
     pairs = [json.loads(line) for line in options.pairs.read_text(encoding="utf-8").splitlines()]
-    lines = [line for path in sorted(options.others) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line
+        for path in sorted(options.others)
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     others = random.Random(1).sample([json.loads(line) for line in lines], min(OTHERS, len(lines)))
     with tempfile.TemporaryDirectory() as folder, _opened(folder, options.embedder) as memory:
-        memory.remember_many({"content": one["text"], "created_at": one.get("created_at")} for one in others)
+        memory.remember_many(
+            {"content": one["text"], "created_at": one.get("created_at")} for one in others
+        )
         memory.drain()
         outcomes = [outcome_of(memory, pair) for pair in pairs]
     found = summary(outcomes)
@@ -120,12 +135,23 @@ def main() -> None:
     if options.misses:
         for pair, one in zip(pairs, outcomes, strict=True):
             if one.update and not before(one.new_rank, one.old_rank):
-                print("ORDER", one.new_rank, one.old_rank, pair["old"], "|", pair["new"], "|", pair["question"])
+                print(
+                    "ORDER",
+                    one.new_rank,
+                    one.old_rank,
+                    pair["old"],
+                    "|",
+                    pair["new"],
+                    "|",
+                    pair["question"],
+                )
             if one.named != one.update:
                 print("NAMED" if one.named else "MISSED", pair["old"], "|", pair["new"])
     if options.output:
         about = environment() | {"embedder": identity(options.embedder)}
-        options.output.write_text(json.dumps(found | {"manifest": about}, indent=1) + "\n", encoding="utf-8")
+        options.output.write_text(
+            json.dumps(found | {"manifest": about}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def _opened(folder: str, embedder: str) -> Trivet:

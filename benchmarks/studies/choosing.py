@@ -54,7 +54,9 @@ class Measured:
         return column
 
     def save(self, file: Path) -> None:
-        np.savez_compressed(file, labels=np.array(self.labels), values=self.values.astype(np.float32))
+        np.savez_compressed(
+            file, labels=np.array(self.labels), values=self.values.astype(np.float32)
+        )
 
     @staticmethod
     def load(file: Path) -> Measured:
@@ -67,7 +69,9 @@ Corpora = Mapping[str, Measured]
 
 def mean_of(corpora: Corpora, label: str, but: str | None = None) -> float:
     """Over the collections that choose, each counting alike; without those of one group."""
-    return float(np.mean([corpora[name].of(label).mean() for name, group in GROUPS.items() if group != but]))
+    return float(
+        np.mean([corpora[name].of(label).mean() for name, group in GROUPS.items() if group != but])
+    )
 
 
 def row(corpora: Corpora, label: str, base: str) -> dict[str, Any]:
@@ -77,7 +81,10 @@ def row(corpora: Corpora, label: str, base: str) -> dict[str, Any]:
         "mean": round(mean_of(corpora, label), 4),
         "difference": _over({name: changes[name] for name in GROUPS}),
         "corpora": {
-            name: {"nDCG@10": round(float(one.of(label).mean()), 4), "difference": _interval(changes[name])}
+            name: {
+                "nDCG@10": round(float(one.of(label).mean()), 4),
+                "difference": _interval(changes[name]),
+            }
             for name, one in corpora.items()
         },
     }
@@ -85,14 +92,25 @@ def row(corpora: Corpora, label: str, base: str) -> dict[str, Any]:
 
 def left_out(corpora: Corpora, labels: Sequence[str], base: str) -> dict[str, Any]:
     """What the other groups choose for each, and what that does to it against the base."""
-    chosen = {group: max(labels, key=lambda one: mean_of(corpora, one, but=group)) for group in _groups()}
-    changes = {name: corpora[name].of(chosen[group]) - corpora[name].of(base) for name, group in GROUPS.items()}
+    chosen = {
+        group: max(labels, key=lambda one: mean_of(corpora, one, but=group)) for group in _groups()
+    }
+    changes = {
+        name: corpora[name].of(chosen[group]) - corpora[name].of(base)
+        for name, group in GROUPS.items()
+    }
     return {
         "on all": max(labels, key=lambda one: mean_of(corpora, one)),
-        "mean": round(float(np.mean([corpora[name].of(chosen[group]).mean() for name, group in GROUPS.items()])), 4),
+        "mean": round(
+            float(
+                np.mean([corpora[name].of(chosen[group]).mean() for name, group in GROUPS.items()])
+            ),
+            4,
+        ),
         "difference": _over(changes),
         "corpora": {
-            name: {"chosen": chosen[group], "difference": _interval(changes[name])} for name, group in GROUPS.items()
+            name: {"chosen": chosen[group], "difference": _interval(changes[name])}
+            for name, group in GROUPS.items()
         },
     }
 
@@ -108,9 +126,12 @@ def by_question(corpora: Corpora, labels: Sequence[str], base: str) -> dict[str,
             thirds = np.searchsorted(cuts, corpora[name].of(feature))
             changes[name] = here[thirds, np.arange(len(thirds))] - corpora[name].of(base)
         cuts, rule = _rule(corpora, labels, feature, None)
-        found[feature] = _changes(changes) | {"on all": {"cuts": np.round(cuts, 3).tolist(), "chosen": rule}}
+        found[feature] = _changes(changes) | {
+            "on all": {"cuts": np.round(cuts, 3).tolist(), "chosen": rule}
+        }
     best = {
-        name: np.max([corpora[name].of(label) for label in labels], axis=0) - corpora[name].of(base) for name in GROUPS
+        name: np.max([corpora[name].of(label) for label in labels], axis=0) - corpora[name].of(base)
+        for name in GROUPS
     }
     return found | {"the best for each, known afterwards": _changes(best)}
 
@@ -122,7 +143,9 @@ def _changes(changes: Mapping[str, Values]) -> dict[str, Any]:
     }
 
 
-def _rule(corpora: Corpora, labels: Sequence[str], feature: str, but: str | None) -> tuple[Values, list[str]]:
+def _rule(
+    corpora: Corpora, labels: Sequence[str], feature: str, but: str | None
+) -> tuple[Values, list[str]]:
     """The cuts between thirds of a feature, and the setting with the best mean in each, every collection alike."""
     names = [name for name, group in GROUPS.items() if group != but]
     everything = np.concatenate([corpora[name].of(feature) for name in names])
@@ -145,7 +168,10 @@ def _interval(changes: Values) -> list[float]:
 
 def _over(changes: Mapping[str, Values]) -> list[float]:
     """Of the mean over collections, the questions of each drawn anew."""
-    drawn = [bootstrap_means(one[:, None], RESAMPLES, place)[:, 0] for place, one in enumerate(changes.values())]
+    drawn = [
+        bootstrap_means(one[:, None], RESAMPLES, place)[:, 0]
+        for place, one in enumerate(changes.values())
+    ]
     return _bounds(float(np.mean([one.mean() for one in changes.values()])), np.mean(drawn, axis=0))
 
 

@@ -40,8 +40,7 @@ from trivet.code.search.query import read_query
 from trivet.code.search.rank import rank, vector_of
 from trivet.code.tree import Root, read_file
 from trivet.lab.code import figures
-from trivet.lab.code.search_runs import strictly_decreasing
-from trivet.lab.code.sets import CodeSet, read_sets
+from trivet.lab.code.search_runs import CodeSet, read_sets, strictly_decreasing
 from trivet.models import WEIGHTS
 from trivet.models.onnx import SharedEmbeddings, input_types, open_session, open_tokenizer
 
@@ -68,7 +67,9 @@ class Found:
     texts: dict[int, str] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     chunks: dict[str, list[int]] = field(default_factory=dict)
-    files: dict[str, list[tuple[int, float, int]]] = field(default_factory=dict)  # file, sum, best chunk
+    files: dict[str, list[tuple[int, float, int]]] = field(
+        default_factory=dict
+    )  # file, sum, best chunk
 
 
 def prepare(sets: Sequence[CodeSet], kept: Path) -> None:
@@ -103,7 +104,9 @@ def _found(index: CodeIndex, root: Root, one: CodeSet) -> Found:
     read |= {chunk for files in found.files.values() for _, _, chunk in files[:FILES]}
     for chunk in sorted(read):
         path = paths[int(segment.file[chunk])]
-        lines = lines_of(decode(read_file(root, path)))[int(segment.start[chunk]) - 1 : int(segment.end[chunk])]
+        lines = lines_of(decode(read_file(root, path)))[
+            int(segment.start[chunk]) - 1 : int(segment.end[chunk])
+        ]
         found.texts[chunk] = "\n".join(lines)
     return found
 
@@ -150,8 +153,14 @@ def _open(model: str) -> None:
 def _read(job: tuple[list[int], list[int]]) -> Floats:
     tokens, segments = (np.array([part]) for part in job)
     session, types, _ = _session
-    values = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": segments}
-    said = np.asarray(session.run(None, {name: values[name].astype(kind) for name, kind in types.items()})[0])
+    values = {
+        "input_ids": tokens,
+        "attention_mask": np.ones_like(tokens),
+        "token_type_ids": segments,
+    }
+    said = np.asarray(
+        session.run(None, {name: values[name].astype(kind) for name, kind in types.items()})[0]
+    )
     return (said[0].mean(axis=0) if said.ndim == 3 else said.ravel()).astype(np.float32)
 
 
@@ -185,7 +194,9 @@ def _texts(founds: dict[str, Found]) -> list[tuple[list[int], list[int]]]:
     read = [_shown(found, chunk, 1400) for found in founds.values() for chunk in _embedded(found)]
     read += [text[:3000] for found in founds.values() for text in found.asked.values()]
     encoded = [one.ids for one in tokenizer.encode_batch(read)]
-    cut = [ids if len(ids) <= TEXT_TOKENS else [*ids[: TEXT_TOKENS - 1], ids[-1]] for ids in encoded]
+    cut = [
+        ids if len(ids) <= TEXT_TOKENS else [*ids[: TEXT_TOKENS - 1], ids[-1]] for ids in encoded
+    ]
     return [(ids, [0] * len(ids)) for ids in cut]
 
 
@@ -212,7 +223,9 @@ def by_calls(way: str, found: Found, query: str, files: Sequence[int]) -> Floats
     return said
 
 
-def by_reader(scores: dict[tuple[str, int], float], found: Found, query: str, files: Sequence[int]) -> Floats:
+def by_reader(
+    scores: dict[tuple[str, int], float], found: Found, query: str, files: Sequence[int]
+) -> Floats:
     return np.array([scores[query, number] for number in files], np.float32)
 
 
@@ -224,12 +237,15 @@ def by_vectors(vectors: dict[tuple[str, int], Floats], asked: dict[str, Floats],
         cosine = float(vectors[found.name, chunk] @ asked[query])
         near.setdefault(int(found.file_of[chunk]), []).append(cosine)
     return np.array(
-        [np.mean(sorted(near.get(number, [0.0]), reverse=True)[:best]) for number in files], dtype=np.float32
+        [np.mean(sorted(near.get(number, [0.0]), reverse=True)[:best]) for number in files],
+        dtype=np.float32,
     )
 
 
 def arms(founds: dict[str, Found], kept: Path) -> dict[str, Says]:
-    ways: dict[str, Says] = {f"calls, {way}": partial(by_calls, way) for way in ("called", "calling")}
+    ways: dict[str, Says] = {
+        f"calls, {way}": partial(by_calls, way) for way in ("called", "calling")
+    }
     for reader in READERS:
         said, scores, place = np.load(kept / f"{reader}.npy").ravel(), {}, 0
         for found in founds.values():
@@ -242,16 +258,24 @@ def arms(founds: dict[str, Found], kept: Path) -> dict[str, Says]:
     whole = np.load(kept / "embedder.npy").astype(np.float32)
     whole /= np.linalg.norm(whole, axis=1, keepdims=True)
     rows = iter(whole)
-    vectors = {(found.name, chunk): next(rows) for found in founds.values() for chunk in _embedded(found)}
+    vectors = {
+        (found.name, chunk): next(rows) for found in founds.values() for chunk in _embedded(found)
+    }
     asked = {query: next(rows) for found in founds.values() for query in found.asked}
-    ways |= {f"embedder, {best} chunks a file": partial(by_vectors, vectors, asked, best) for best in (1, 3)}
+    ways |= {
+        f"embedder, {best} chunks a file": partial(by_vectors, vectors, asked, best)
+        for best in (1, 3)
+    }
     return ways
 
 
-def run_of(founds: dict[str, Found], says: Says | None, weight: float) -> dict[str, list[tuple[str, float]]]:
+def run_of(
+    founds: dict[str, Found], says: Says | None, weight: float
+) -> dict[str, list[tuple[str, float]]]:
     return {
         query: strictly_decreasing(
-            (found.paths[number], -place) for place, number in enumerate(_order(found, query, says, weight))
+            (found.paths[number], -place)
+            for place, number in enumerate(_order(found, query, says, weight))
         )
         for found in founds.values()
         for query in found.files
@@ -282,7 +306,8 @@ def report(sets: Sequence[CodeSet], kept: Path) -> dict[str, Any]:
             tried = figures.measured(sets, run_of(founds, says, weight))
             against = figures.differences(base, tried, of)
             value[f"{name}, {weight}"] = {
-                group: {**_means(tried, group), "difference": _versus(against[group]["nDCG@10"])} for group in GROUPS
+                group: {**_means(tried, group), "difference": _versus(against[group]["nDCG@10"])}
+                for group in GROUPS
             }
     return value
 
@@ -296,7 +321,9 @@ def _versus(one: figures.Difference) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", type=Path)
     parser.add_argument("--kept", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=RESULT)
@@ -316,9 +343,13 @@ def _headline(sets: Sequence[CodeSet]) -> list[CodeSet]:
     """Without the look-ups that a program made."""
     kept = []
     for one in sets:
-        queries = tuple(query for query in one.queries if query.stratum not in figures.GENERATED_STRATA)
+        queries = tuple(
+            query for query in one.queries if query.stratum not in figures.GENERATED_STRATA
+        )
         grades = {query.id: one.grades[query.id] for query in queries}
-        kept.append(CodeSet(name=one.name, tree=one.tree, root=one.root, queries=queries, grades=grades))
+        kept.append(
+            CodeSet(name=one.name, tree=one.tree, root=one.root, queries=queries, grades=grades)
+        )
     return [one for one in kept if one.queries]
 
 

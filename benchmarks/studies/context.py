@@ -35,7 +35,9 @@ Write = Callable[[Document, Document | None], str]
 def main() -> None:
     options = _options()
     turns = import_original("locomo")
-    measured = {name: _measured(_stored(turns, name, write), options) for name, write in WAYS.items()}
+    measured = {
+        name: _measured(_stored(turns, name, write), options) for name, write in WAYS.items()
+    }
     base = measured["speaker: text"]
     rows = {name: _row(base, one) for name, one in measured.items()}
     about = {"embedder": identity(options.embedder), "dataset": turns.fingerprint}
@@ -76,8 +78,12 @@ WAYS: dict[str, Write] = {
 
 
 def _stored(turns: Dataset, name: str, write: Write) -> Dataset:
-    documents = tuple(msgspec.structs.replace(turn, text=write(turn, before)) for turn, before in _in_order(turns))
-    return replace(turns, name="locomo-" + name.replace(" ", "-").replace(":", ""), documents=documents)
+    documents = tuple(
+        msgspec.structs.replace(turn, text=write(turn, before)) for turn, before in _in_order(turns)
+    )
+    return replace(
+        turns, name="locomo-" + name.replace(" ", "-").replace(":", ""), documents=documents
+    )
 
 
 def _in_order(turns: Dataset) -> Iterator[tuple[Document, Document | None]]:
@@ -94,15 +100,23 @@ def _measured(dataset: Dataset, options: argparse.Namespace) -> Measured:
 
 
 def _row(base: Measured, one: Measured) -> dict[str, Any]:
-    (compared,) = paired({"nDCG@10": base.per_query["nDCG@10"]}, {"nDCG@10": one.per_query["nDCG@10"]})
+    (compared,) = paired(
+        {"nDCG@10": base.per_query["nDCG@10"]}, {"nDCG@10": one.per_query["nDCG@10"]}
+    )
     strata = {stratum: round(values["nDCG@10"], 4) for stratum, values in one.by_stratum.items()}
     difference = {"difference": compared.difference, "low": compared.low, "high": compared.high}
     means = {name: round(value, 4) for name, value in one.overall.items()}
-    return means | {name: round(value, 4) for name, value in difference.items()} | {"nDCG@10 by stratum": strata}
+    return (
+        means
+        | {name: round(value, 4) for name, value in difference.items()}
+        | {"nDCG@10 by stratum": strata}
+    )
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--output", type=Path, default=Path("docs/results/context.json"))
     add_embedder(parser)

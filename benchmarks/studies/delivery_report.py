@@ -27,7 +27,10 @@ SHOWN = {
     "start": ("", "delivered", "", "", ""),
 }
 # By surface, what the strata differ in.
-STRATA = {"recall": ("delivered@1", "delivered@3", "refused", "current"), "prompt": ("delivered@3", "kept")}
+STRATA = {
+    "recall": ("delivered@1", "delivered@3", "refused", "current"),
+    "prompt": ("delivered@3", "kept"),
+}
 ALL = "(all)"
 HEAD = """# What reaches an agent
 
@@ -86,7 +89,10 @@ def overall(halves: Mapping[str, Results]) -> str:
 def strata(rows: Mapping[tuple[str, str], Results]) -> str:
     names = [stratum for surface, stratum in rows if surface == "recall" and stratum != ALL]
     columns = [(surface, name) for surface, shown in STRATA.items() for name in shown]
-    body = [[stratum, *(_mean(rows[surface, stratum], name) for surface, name in columns)] for stratum in names]
+    body = [
+        [stratum, *(_mean(rows[surface, stratum], name) for surface, name in columns)]
+        for stratum in names
+    ]
     return table(["stratum", *(f"{surface}: {name}" for surface, name in columns)], body)
 
 
@@ -105,7 +111,8 @@ def _interval(values: Results, name: str) -> str:
 
 def calibration(test: Results, dev: Results) -> str:
     own, small = (
-        f"{test[name]:.3f} (`dev` {dev[name]:.3f})" for name in ("calibration_error", "calibration_error_small")
+        f"{test[name]:.3f} (`dev` {dev[name]:.3f})"
+        for name in ("calibration_error", "calibration_error_small")
     )
     return f"Stated probabilities are off by {own} on average; in stores of under 50 memories\nby {small}."
 

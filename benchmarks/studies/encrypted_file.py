@@ -66,12 +66,16 @@ def _measured(path: Path) -> dict[str, Any]:
             for number in range(SINGLE)
         )
         trivet.drain()
-    figures["open, ms"] = statistics.median(_milliseconds(lambda: opened().close()) for _ in range(OPENED))
+    figures["open, ms"] = statistics.median(
+        _milliseconds(lambda: opened().close()) for _ in range(OPENED)
+    )
     with opened() as trivet:
         asked = queries(QUERIES)
         figures["first recall, ms"] = _milliseconds(lambda: trivet.recall(asked[0]))
         for name in ("recall, new words, ms", "recall, warm, ms"):
-            figures[name] = statistics.median(_milliseconds(lambda: trivet.recall(query)) for query in asked)  # noqa: B023
+            figures[name] = statistics.median(
+                _milliseconds(lambda: trivet.recall(query)) for query in asked
+            )  # noqa: B023
         figures["export, s"] = _milliseconds(lambda: list(trivet.export())) / 1000
     figures["file, MB"] = path.stat().st_size / 2**20
     figures["text can be read"] = b"quick fox" in path.read_bytes()

@@ -44,7 +44,9 @@ SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
 def _shared(method: str, shares: Sequence[float], graph: Sequence[float]) -> list[str]:
-    return [f"{method} {1 - share:g}/{share:g}/{weight:g}" for share, weight in product(shares, graph)]
+    return [
+        f"{method} {1 - share:g}/{share:g}/{weight:g}" for share, weight in product(shares, graph)
+    ]
 
 
 # The graph's weight depends on how large a norm's values are; each range holds its best.
@@ -69,7 +71,10 @@ WAYS: Mapping[str, Sequence[str]] = {
 }
 SEARCHES = ("vectors exact", "vectors of one byte a dimension", "vectors by the product's search")
 PRIOR_WEIGHTS = (0.1, 0.3, 0.5)
-PRIORS = [f"{kind} prior({weight})" for kind, weight in product(("honest", "random", "adversarial"), PRIOR_WEIGHTS)]
+PRIORS = [
+    f"{kind} prior({weight})"
+    for kind, weight in product(("honest", "random", "adversarial"), PRIOR_WEIGHTS)
+]
 # 0.05 ships.
 BONUSES = ("bonus(0)", "bonus(0.2)")
 OF_WORDS = "lexical weight and chance left out"
@@ -82,8 +87,13 @@ def main() -> None:
     results: dict[str, Any] = {"manifest": manifest(options, corpora), **conclusions(corpora)}
     # What the fusion alone would choose is asked once more through whole recalls, and the bonus is measured there.
     chosen = [results["methods"]["spread"]["setting"], results[OF_WORDS]["on all"]]
-    asked = {one: effective_recipe(one) for one in (SHIPPED, WITHOUT_GRAPH, *chosen)} | {one: one for one in BONUSES}
-    whole = {name: _kept(name, options, _hash(asked), lambda bench: recalled(bench, asked)) for name in CORPORA}
+    asked = {one: effective_recipe(one) for one in (SHIPPED, WITHOUT_GRAPH, *chosen)} | {
+        one: one for one in BONUSES
+    }
+    whole = {
+        name: _kept(name, options, _hash(asked), lambda bench: recalled(bench, asked))
+        for name in CORPORA
+    }
     results["whole recalls"] = {one: row(whole, one, SHIPPED) for one in asked}
     options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
@@ -116,7 +126,10 @@ def fused(bench: Bench) -> Measured:
 
 def recalled(bench: Bench, recipes: Mapping[str, str]) -> Measured:
     """Through the whole read path, with bonus, prior, folding, links and what is later first."""
-    arms = [run_arm(bench, one, ("nDCG@10",), DEEP).measured.per_query["nDCG@10"] for one in recipes.values()]
+    arms = [
+        run_arm(bench, one, ("nDCG@10",), DEEP).measured.per_query["nDCG@10"]
+        for one in recipes.values()
+    ]
     rows = [[arm[query.id] for arm in arms] for query in bench.dataset.queries]
     return Measured(list(recipes), np.array(rows))
 
@@ -127,7 +140,11 @@ def searched_otherwise(bench: Bench) -> dict[str, Values]:
     small = as_int8(own.vectors)
     found: dict[str, list[float]] = {name: [] for name in SEARCHES}
     for pool in pools(bench, "legs(dense) | chance(0)"):
-        lists = (own.ranking(pool.query, DEEP), own.ranking(pool.query, DEEP, vectors=small), *pool.rankings)
+        lists = (
+            own.ranking(pool.query, DEEP),
+            own.ranking(pool.query, DEEP, vectors=small),
+            *pool.rankings,
+        )
         for name, ranking in zip(SEARCHES, lists, strict=True):
             found[name].append(pool.worth_of([one.id for one in ranking.candidates[:DEEP]]))
     return {name: np.array(values) for name, values in found.items()}
@@ -140,11 +157,15 @@ def prior(bench: Bench, found: Sequence[Pool]) -> dict[str, Values]:
     draws: Mapping[str, Callable[[str], float]] = {
         "honest": lambda id: chance.betavariate(4, 2) if id in wanted else chance.betavariate(2, 4),
         "random": lambda id: chance.random(),
-        "adversarial": lambda id: chance.betavariate(2, 4) if id in wanted else chance.betavariate(4, 2),
+        "adversarial": lambda id: (
+            chance.betavariate(2, 4) if id in wanted else chance.betavariate(4, 2)
+        ),
     }
     columns = {}
     for kind, draw in draws.items():
-        importances = {memory_id(one.id): draw(memory_id(one.id)) for one in bench.dataset.documents}
+        importances = {
+            memory_id(one.id): draw(memory_id(one.id)) for one in bench.dataset.documents
+        }
         for weight in PRIOR_WEIGHTS:
             columns[f"{kind} prior({weight})"] = with_prior(found, importances, weight)
     return columns
@@ -163,21 +184,33 @@ def with_prior(found: Sequence[Pool], importances: Mapping[str, float], weight: 
 
 def words_of_hits(found: Sequence[Pool]) -> Values:
     """The median length of the first ten of each question, by the shipped weights."""
-    return np.array([np.median(pool.lengths[np.argsort(-pool.shipped_scores())[:DEEP]]) for pool in found])
+    return np.array(
+        [np.median(pool.lengths[np.argsort(-pool.shipped_scores())[:DEEP]]) for pool in found]
+    )
 
 
 def conclusions(corpora: Mapping[str, Measured]) -> dict[str, Any]:
     """For each question the settings with their intervals, and what the others would choose for each left out."""
     of_words = [f"spread {lexical:g}/12/12" for lexical in LEXICAL]
-    some_way = {name: [_setting(label, way) for way in ways for label in SPREAD] for name, ways in WAYS.items()}
+    some_way = {
+        name: [_setting(label, way) for way in ways for label in SPREAD]
+        for name, ways in WAYS.items()
+    }
     return {
         "methods": {name: _best(corpora, labels) for name, labels in METHODS.items()},
-        "methods left out": {name: left_out(corpora, labels, SHIPPED) for name, labels in METHODS.items()},
+        "methods left out": {
+            name: left_out(corpora, labels, SHIPPED) for name, labels in METHODS.items()
+        },
         "weights": {label: row(corpora, label, SHIPPED) for label in (*SPREAD, *ALONE)},
         **{question: {way: _by(corpora, way) for way in ways} for question, ways in WAYS.items()},
-        **{f"weights and {name} left out": left_out(corpora, some_way[name], SHIPPED) for name in WAYS},
+        **{
+            f"weights and {name} left out": left_out(corpora, some_way[name], SHIPPED)
+            for name in WAYS
+        },
         # The graph's weight as it ships: without Wikipedia nothing is left that speaks for any.
-        OF_WORDS: left_out(corpora, [_setting(one, way) for way in WAYS["chance"] for one in of_words], SHIPPED),
+        OF_WORDS: left_out(
+            corpora, [_setting(one, way) for way in WAYS["chance"] for one in of_words], SHIPPED
+        ),
         "prior": {label: row(corpora, label, SHIPPED) for label in PRIORS},
         "vectors": {label: row(corpora, label, SEARCHES[0]) for label in SEARCHES},
         "by question": by_question(corpora, of_words, SHIPPED),
@@ -202,7 +235,11 @@ def effective_recipe(setting: str) -> str:
     lexical, dense, graph = weights.split("/")
     legs = f"lexical={lexical}, dense={dense}, graph={graph}"
     by_rank = method.startswith("rrf")
-    fusion = f"rrf(k={method[3:]}, {legs})" if by_rank else f"convex(norm={method}, norm.graph=raw, {legs})"
+    fusion = (
+        f"rrf(k={method[3:]}, {legs})"
+        if by_rank
+        else f"convex(norm={method}, norm.graph=raw, {legs})"
+    )
     return f"{fusion} | {way}" if way else fusion
 
 
@@ -210,7 +247,9 @@ def _setting(label: str, way: str = AS_SHIPPED) -> str:
     return label if way == AS_SHIPPED else f"{label} | {way}"
 
 
-def _kept(name: str, options: argparse.Namespace, what: str, ask: Callable[[Bench], Measured]) -> Measured:
+def _kept(
+    name: str, options: argparse.Namespace, what: str, ask: Callable[[Bench], Measured]
+) -> Measured:
     model = identity(options.embedder).replace("/", "-")
     file = options.kept / f"{name.replace('/', '-')}-{options.queries}-{what}-{model}.npz"
     if not file.exists():
@@ -230,10 +269,21 @@ def _say(text: str) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queries", type=int, default=250, help="so many of each, drawn by a hash of their ids (250)")
-    parser.add_argument("--kept", type=Path, required=True, help="where what was measured of a collection is kept")
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--queries",
+        type=int,
+        default=250,
+        help="so many of each, drawn by a hash of their ids (250)",
+    )
+    parser.add_argument(
+        "--kept", type=Path, required=True, help="where what was measured of a collection is kept"
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/results/evidence.json"))
     add_embedder(parser)
     return parser.parse_args()

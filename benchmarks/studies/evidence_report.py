@@ -87,7 +87,9 @@ def main() -> None:
         f"## 8. A weight for each question\n\n{by_question(results['by question'])}",
         section("9. Whole recalls, and the exact-match bonus", WHOLE, results["whole recalls"]),
     ]
-    source.with_suffix(".md").write_text("\n\n".join(one.strip() for one in sections) + "\n", encoding="utf-8")
+    source.with_suffix(".md").write_text(
+        "\n\n".join(one.strip() for one in sections) + "\n", encoding="utf-8"
+    )
     plot_weights(results, source.parent / "weights.svg")
 
 
@@ -99,7 +101,11 @@ def introduction(results: Results) -> str:
     told = {name: about[name] for name in ("command", "embedder", "date")}
     most = max(about["queries"].values())
     return INTRODUCTION.format(
-        shipped=SHIPPED, gain=_difference(max(tried)), most=most, commit=about["commit"][:12], **told
+        shipped=SHIPPED,
+        gain=_difference(max(tried)),
+        most=most,
+        commit=about["commit"][:12],
+        **told,
     )
 
 
@@ -109,7 +115,9 @@ def fusions(results: Results) -> str:
         left_out = results["methods left out"][name]
         better, worse = _counts(left_out)
         weights = best["setting"].partition(" ")[2]
-        body.append([f"`{name}`", weights, _marked(best["difference"]), _difference(left_out["difference"])])
+        body.append(
+            [f"`{name}`", weights, _marked(best["difference"]), _difference(left_out["difference"])]
+        )
         body[-1] += [better, worse]
     return table(["", "best weights", "in hindsight", "left out", "better on", "worse on"], body)
 
@@ -121,7 +129,13 @@ def weights(results: Results) -> str:
     shown = {"words alone": found["spread 1/0/0"], "vectors alone": found["spread 0/1/0"]}
     shown |= {one: found[one] for one in (without_graph, best)}
     corpora = found[SHIPPED]["corpora"]
-    body = [[f"`{SHIPPED}`", share(found[SHIPPED]["mean"]), *(share(one["nDCG@10"]) for one in corpora.values())]]
+    body = [
+        [
+            f"`{SHIPPED}`",
+            share(found[SHIPPED]["mean"]),
+            *(share(one["nDCG@10"]) for one in corpora.values()),
+        ]
+    ]
     for label, one in shown.items():
         cells = (_marked(one["corpora"][name]["difference"]) for name in corpora)
         body.append([f"`{label}`", _marked(one["difference"]), *cells])

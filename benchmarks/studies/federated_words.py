@@ -52,10 +52,24 @@ def measured(name: str, config: str, work: Path, embedder: str) -> Any:
         save(dataset, imported_folder(name))
         as_files(dataset, folder)
     federation = json.dumps(settings_of(folder, folder.with_suffix(".tsv")))
-    command = [sys.executable, "-m", "trivet.cli", "lab", "federation", name, "--member", "grep", "--config", config]
+    command = [
+        sys.executable,
+        "-m",
+        "trivet.cli",
+        "lab",
+        "federation",
+        name,
+        "--member",
+        "grep",
+        "--config",
+        config,
+    ]
     command += ["--embedder", embedder]
     done = subprocess.run(
-        [*command, "--json"], env={**os.environ, "TRIVET_FEDERATION": federation}, capture_output=True, check=False
+        [*command, "--json"],
+        env={**os.environ, "TRIVET_FEDERATION": federation},
+        capture_output=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(done.stderr.decode())
@@ -68,7 +82,9 @@ def without_places(result: Any, work: Path) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("names", nargs="+")
     add_embedder(parser)
@@ -77,7 +93,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names:
             results[name] = {
-                label: measured(name, config, Path(folder), options.embedder) for label, config in CONFIGS.items()
+                label: measured(name, config, Path(folder), options.embedder)
+                for label, config in CONFIGS.items()
             }
     options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 

@@ -29,7 +29,9 @@ DEEPEST = 50
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--out", type=Path)
     add_embedder(parser)
@@ -56,7 +58,12 @@ def _cases(dataset: Dataset, most: int) -> list[tuple[Query, str]]:
     """Questions of all strata in turn, each with a memory that answers it fully."""
     by_stratum = [list(ids) for name, ids in dataset.strata.items() if name != "superseded"]
     queries = {query.id: query for query in dataset.queries}
-    order = [ids[place] for place in range(max(map(len, by_stratum))) for ids in by_stratum if place < len(ids)]
+    order = [
+        ids[place]
+        for place in range(max(map(len, by_stratum)))
+        for ids in by_stratum
+        if place < len(ids)
+    ]
     found = []
     for id in order:
         best = [document for document, grade in dataset.grades[id].items() if grade >= BEST]
@@ -66,11 +73,18 @@ def _cases(dataset: Dataset, most: int) -> list[tuple[Query, str]]:
 
 
 def _fields(document: Any) -> dict[str, Any]:
-    return {"id": memory_id(document.id), "content": document.text, "title": document.title, "scope": document.scope}
+    return {
+        "id": memory_id(document.id),
+        "content": document.text,
+        "title": document.title,
+        "scope": document.scope,
+    }
 
 
 def _rank(memory: Trivet, query: Query, id: str) -> int:
-    answer = memory.recall(query.text, scope=query.scope, limit=DEEPEST, relevance_at_least=0.0, collapse=False)
+    answer = memory.recall(
+        query.text, scope=query.scope, limit=DEEPEST, relevance_at_least=0.0, collapse=False
+    )
     return next((hit.rank for hit in answer.hits if hit.id == id), DEEPEST + 1)
 
 

@@ -89,7 +89,9 @@ class Arms:
         """All that the two legs returned for each query."""
         return {
             asked.query.id: {
-                self.bench.name_of(one.id) for ranking in asked.found.rankings for one in ranking.candidates
+                self.bench.name_of(one.id)
+                for ranking in asked.found.rankings
+                for one in ranking.candidates
             }
             for asked in self._asked
         }
@@ -99,7 +101,10 @@ class Arms:
         question = ask(self.bench.trivet.engine.store, query.text, filter, DEFAULT.bm25)
         recipe = parse_recipe(f"{TWO_LEGS} | legs(lexical, dense) | {STEPS}")
         return Asked(
-            query, question, filter, self.bench.legs.retrieve(self.bench.trivet.engine, question, filter, recipe)
+            query,
+            question,
+            filter,
+            self.bench.legs.retrieve(self.bench.trivet.engine, question, filter, recipe),
         )
 
     def _walk(self, asked: Asked, recipe: Recipe) -> Ranking:
@@ -113,11 +118,16 @@ class Arms:
     def _measured(self, fusion: str, graphs: Sequence[Ranking]) -> Measured:
         return measure(self.bench.dataset, dict(self._run(fusion, graphs)), MEASURES)
 
-    def _run(self, fusion: str, graphs: Sequence[Ranking]) -> Iterable[tuple[str, list[tuple[str, float]]]]:
+    def _run(
+        self, fusion: str, graphs: Sequence[Ranking]
+    ) -> Iterable[tuple[str, list[tuple[str, float]]]]:
         recipe = parse_recipe(f"{fusion} | {STEPS}")
         for asked, graph in zip(self._asked, graphs, strict=True):
             fused = fuse(recipe.fusion, [*asked.found.rankings, graph])[:DEEP]
-            yield asked.query.id, [(self.bench.name_of(one.id), -float(rank)) for rank, one in enumerate(fused)]
+            yield (
+                asked.query.id,
+                [(self.bench.name_of(one.id), -float(rank)) for rank, one in enumerate(fused)],
+            )
 
 
 def three(weight: float, norm: str = "raw") -> str:
@@ -131,7 +141,9 @@ def rows(arms: Mapping[str, Measured], bases: Mapping[str, Measured]) -> dict[st
     All are compared in one go: the resamples are the same for every arm, and made once.
     """
     before = {f"{arm}\t{name}": bases[arm].per_query[name] for arm in arms for name in COMPARED}
-    after = {f"{arm}\t{name}": one.per_query[name] for arm, one in arms.items() for name in COMPARED}
+    after = {
+        f"{arm}\t{name}": one.per_query[name] for arm, one in arms.items() for name in COMPARED
+    }
     compared = {one.measure: one for one in paired(before, after)}
     return {
         arm: {
@@ -144,7 +156,10 @@ def rows(arms: Mapping[str, Measured], bases: Mapping[str, Measured]) -> dict[st
 
 def difference(one: Comparison) -> Row:
     figures = {"difference": one.difference, "low": one.low, "high": one.high, "p": one.p}
-    return {name: round(value, 5) for name, value in figures.items()} | {"wins": one.wins, "losses": one.losses}
+    return {name: round(value, 5) for name, value in figures.items()} | {
+        "wins": one.wins,
+        "losses": one.losses,
+    }
 
 
 def open_without_links(dataset: Dataset, cache: Path, folder: Path, embedder: str) -> Trivet:
@@ -194,8 +209,14 @@ def farthest_hops(bench: Bench) -> dict[str, Farthest]:
         if query.id not in wanted:
             continue
         cosines = np.full(len(ids), -1.0)
-        np.maximum.at(cosines, place, vectors.vectors @ bench.trivet.engine.embedding.query_vector(model, query.text))
-        document = min(wanted[query.id], key=lambda one: (float(cosines[row_of[memory_id(one)]]), one))
+        np.maximum.at(
+            cosines,
+            place,
+            vectors.vectors @ bench.trivet.engine.embedding.query_vector(model, query.text),
+        )
+        document = min(
+            wanted[query.id], key=lambda one: (float(cosines[row_of[memory_id(one)]]), one)
+        )
         cosine = float(cosines[row_of[memory_id(document)]])
         found[query.id] = Farthest(document, cosine, int(np.count_nonzero(cosines > cosine)) + 1)
     return found
@@ -210,9 +231,15 @@ def by_nearness(hops: Mapping[str, Farthest]) -> dict[str, tuple[str, ...]]:
         for part, name in enumerate(("nearest third", "middle third", "farthest third"))
     }
     ranked = {
-        f"farthest hop in the dense top {TOP}": tuple(query for query in hops if hops[query].rank <= TOP),
-        f"farthest hop at dense rank {TOP + 1} to {POOL}": tuple(q for q in hops if TOP < hops[q].rank <= POOL),
-        f"farthest hop below dense rank {POOL}": tuple(query for query in hops if hops[query].rank > POOL),
+        f"farthest hop in the dense top {TOP}": tuple(
+            query for query in hops if hops[query].rank <= TOP
+        ),
+        f"farthest hop at dense rank {TOP + 1} to {POOL}": tuple(
+            q for q in hops if TOP < hops[q].rank <= POOL
+        ),
+        f"farthest hop below dense rank {POOL}": tuple(
+            query for query in hops if hops[query].rank > POOL
+        ),
     }
     return {name: queries for name, queries in (thirds | ranked).items() if queries}
 
@@ -245,19 +272,30 @@ def moved(
     return counts
 
 
-def compared(base: Measured, candidate: Measured, strata: Mapping[str, Sequence[str]]) -> dict[str, Row]:
+def compared(
+    base: Measured, candidate: Measured, strata: Mapping[str, Sequence[str]]
+) -> dict[str, Row]:
     """The differences in each stratum, p corrected over all strata and both measures together."""
     family = [
         one
         for name, queries in strata.items()
         for one in paired(
-            {measure: {query: base.per_query[measure][query] for query in queries} for measure in COMPARED},
-            {measure: {query: candidate.per_query[measure][query] for query in queries} for measure in COMPARED},
+            {
+                measure: {query: base.per_query[measure][query] for query in queries}
+                for measure in COMPARED
+            },
+            {
+                measure: {query: candidate.per_query[measure][query] for query in queries}
+                for measure in COMPARED
+            },
             stratum=name,
         )
     ]
     table: dict[str, Row] = {name: {"queries": len(queries)} for name, queries in strata.items()}
     for one in correct(family):
-        figures = difference(one) | {"base": round(one.base, 4), "candidate": round(one.candidate, 4)}
+        figures = difference(one) | {
+            "base": round(one.base, 4),
+            "candidate": round(one.candidate, 4),
+        }
         table[str(one.stratum)][one.measure] = figures | {"corrected_p": round(one.corrected_p, 5)}
     return table

@@ -69,10 +69,16 @@ Sweep = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def main() -> None:
     options = _options()
-    results = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {"corpora": {}}
+    results = (
+        json.loads(options.output.read_text(encoding="utf-8"))
+        if options.output.exists()
+        else {"corpora": {}}
+    )
     if options.only:
         check_same(results, options.embedder, options.output)
-        results["manifest"] = manifest(options) | {"measured": results.get("manifest", {}).get("measured", {})}
+        results["manifest"] = manifest(options) | {
+            "measured": results.get("manifest", {}).get("measured", {})
+        }
     for name in options.only:
         started = time.monotonic()
         results["corpora"][name] = measure_corpus(name, options)
@@ -84,7 +90,9 @@ def main() -> None:
             "seconds": round(time.monotonic() - started),
         }
         _write(options.output, results)
-    results["corpora"] = {name: results["corpora"][name] for name in CORPORA if name in results["corpora"]}
+    results["corpora"] = {
+        name: results["corpora"][name] for name in CORPORA if name in results["corpora"]
+    }
     sweeps = {name: one["sweep"] for name, one in results["corpora"].items()}
     results["holm"] = over_corpora(sweeps, arm_name(WEIGHT), COMPARED)
     _write(options.output, results)
@@ -118,8 +126,13 @@ def sweep(arms: Arms) -> dict[str, Row]:
     found = {"two legs": two, "graph only": arms.three_legs(GRAPH_ONLY)}
     found |= {arm_name(weight): arms.three_legs(three(weight)) for weight in WEIGHTS}
     for norm, weights in NORMS.items():
-        found |= {f"norm.graph={norm} graph={w:g}": arms.three_legs(three(w, norm)) for w in weights}
-    found |= {f"named={named:g}": arms.three_legs(three(WEIGHT), f"walk(named={named:g})") for named in NAMED}
+        found |= {
+            f"norm.graph={norm} graph={w:g}": arms.three_legs(three(w, norm)) for w in weights
+        }
+    found |= {
+        f"named={named:g}": arms.three_legs(three(WEIGHT), f"walk(named={named:g})")
+        for named in NAMED
+    }
     return rows(found, dict.fromkeys(found, two))
 
 
@@ -133,7 +146,9 @@ def strata(arms: Arms) -> dict[str, Row]:
     wanted, pools = relevant(bench.dataset), arms.pools()
     before, after = arms.answers(TWO_LEGS, None), arms.answers(three(WEIGHT))
     table = compared(two, three_legs, groups)
-    return {name: row | moved(wanted, groups[name], before, after, pools) for name, row in table.items()}
+    return {
+        name: row | moved(wanted, groups[name], before, after, pools) for name, row in table.items()
+    }
 
 
 QUESTIONS: Mapping[str, Callable[[Arms], dict[str, Any]]] = {"sweep": sweep, "strata": strata}
@@ -151,7 +166,10 @@ def is_safe(row: Mapping[str, Any]) -> bool:
 
 def over_corpora(sweep: Sweep, arm: str, measures: Sequence[str]) -> dict[str, dict[str, float]]:
     """p of one arm on every corpus, corrected by Holm over the corpora."""
-    corrected = {measure: holm([sweep[corpus][arm][measure]["p"] for corpus in sweep]) for measure in measures}
+    corrected = {
+        measure: holm([sweep[corpus][arm][measure]["p"] for corpus in sweep])
+        for measure in measures
+    }
     return {
         corpus: {measure: round(corrected[measure][place], 5) for measure in measures}
         for place, corpus in enumerate(sweep)
@@ -189,12 +207,25 @@ def _write(path: Path, results: Mapping[str, Any]) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--only", nargs="*", default=list(CORPORA), choices=CORPORA, help="corpora to measure anew; none: conclude"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--queries", type=int, default=250, help="so many of each, drawn by a hash of their ids (250)")
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=list(CORPORA),
+        choices=CORPORA,
+        help="corpora to measure anew; none: conclude",
+    )
+    parser.add_argument(
+        "--queries",
+        type=int,
+        default=250,
+        help="so many of each, drawn by a hash of their ids (250)",
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/results/graph.json"))
     add_embedder(parser)
     return parser.parse_args()

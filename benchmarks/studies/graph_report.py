@@ -83,13 +83,30 @@ def introduction(results: Results) -> str:
         row, two = corpus["sweep"][arm_name(WEIGHT)], corpus["sweep"]["two legs"]["means"]
         verdicts[name] = verdict(row, results["holm"][name]["nDCG@10"])
         levels = f"{share(two['nDCG@10'])} → {share(row['means']['nDCG@10'])}"
-        body.append([name, share(corpus["spoke"]), levels, interval(row["nDCG@10"]), interval(row["recall@10"])])
-    gains = {name: corpus["sweep"][arm_name(WEIGHT)]["nDCG@10"] for name, corpus in results["corpora"].items()}
+        body.append(
+            [
+                name,
+                share(corpus["spoke"]),
+                levels,
+                interval(row["nDCG@10"]),
+                interval(row["recall@10"]),
+            ]
+        )
+    gains = {
+        name: corpus["sweep"][arm_name(WEIGHT)]["nDCG@10"]
+        for name, corpus in results["corpora"].items()
+    }
     losses = [name for name, one in gains.items() if one["high"] < 0]
     head = ["collection", "queries with graph hits", "nDCG@10", "difference", "recall@10"]
     text = INTRODUCTION.format(
-        wins=", ".join(f"{name} {signed(gains[name]['difference'])}" for name in gains if verdicts[name] == "wins"),
-        losses=f"Significant losses: {', '.join(losses)}." if losses else "No collection loses significantly.",
+        wins=", ".join(
+            f"{name} {signed(gains[name]['difference'])}"
+            for name in gains
+            if verdicts[name] == "wins"
+        ),
+        losses=f"Significant losses: {', '.join(losses)}."
+        if losses
+        else "No collection loses significantly.",
         unsure=", ".join(name for name, one in verdicts.items() if "not ruled out" in one),
         tolerated=TOLERATED,
         weight=WEIGHT,
@@ -110,15 +127,21 @@ def settings(results: Results) -> str:
     arms += [f"named={named:g}" for named in NAMED]
     body = []
     for arm in arms:
-        found = {name: corpus["sweep"][arm]["nDCG@10"] for name, corpus in results["corpora"].items()}
+        found = {
+            name: corpus["sweep"][arm]["nDCG@10"] for name, corpus in results["corpora"].items()
+        }
         worse = [name for name, one in found.items() if one["high"] < 0]
-        body.append([f"`{arm}`", signed(_mean(results, arm)), *(marked(found[name]) for name in DECIDING)])
+        body.append(
+            [f"`{arm}`", signed(_mean(results, arm)), *(marked(found[name]) for name in DECIDING)]
+        )
         body[-1].append(str(len(worse)))
     return f"## 1. Weight and scale\n\n{SETTINGS.strip()}\n\n{table(['', 'mean', *DECIDING, 'worse on'], body)}"
 
 
 def _mean(results: Results, arm: str) -> float:
-    return fmean(corpus["sweep"][arm]["nDCG@10"]["difference"] for corpus in results["corpora"].values())
+    return fmean(
+        corpus["sweep"][arm]["nDCG@10"]["difference"] for corpus in results["corpora"].values()
+    )
 
 
 def strata(results: Results) -> str:
@@ -141,7 +164,9 @@ def strata(results: Results) -> str:
     for name, corpus in results["corpora"].items():
         if "links" in corpus:
             gains = " and ".join(interval(row["nDCG@10"]) for row in corpus["links"].values())
-            parts.append(f"With and without the links between memories, {name} gains\n{gains} nDCG@10.")
+            parts.append(
+                f"With and without the links between memories, {name} gains\n{gains} nDCG@10."
+            )
     return "\n\n".join(parts)
 
 

@@ -98,8 +98,15 @@ def measured(server: Server, tenant: str, questions: Questions, depth: int) -> F
     built = time.perf_counter() - start
     # Opened anew: what a filter lets through was tagged behind the store's back.
     store = PostgresStore(server, tenant)
-    figures: Figures = {"memories": store.memories.visible_count(Filter()), "questions": len(questions)}
-    return {**figures, "built in s": round(built, 1), "curve": curve(store, model, questions, depth)}
+    figures: Figures = {
+        "memories": store.memories.visible_count(Filter()),
+        "questions": len(questions),
+    }
+    return {
+        **figures,
+        "built in s": round(built, 1),
+        "curve": curve(store, model, questions, depth),
+    }
 
 
 def beside_stored(server: Server, tenant: str, count: int) -> Questions:
@@ -109,25 +116,37 @@ def beside_stored(server: Server, tenant: str, count: int) -> Questions:
     keys = generator.choice(store.memories.visible_count(Filter()), count, replace=False) + 1
     (rows,) = store.vectors._read(model, keys.tolist())
     stored = rows.vectors.reshape(count, -1).astype(np.float32)
-    moved = stored + MOVED / np.sqrt(stored.shape[1]) * generator.standard_normal(stored.shape, np.float32)
+    moved = stored + MOVED / np.sqrt(stored.shape[1]) * generator.standard_normal(
+        stored.shape, np.float32
+    )
     return list(moved / np.linalg.norm(moved, axis=1, keepdims=True))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--url", required=True)
     parser.add_argument("--administrator", help="who may copy made-up rows in")
-    parser.add_argument("--made-up", type=int, default=0, help="how many made-up memories; none if not given")
+    parser.add_argument(
+        "--made-up", type=int, default=0, help="how many made-up memories; none if not given"
+    )
     parser.add_argument("--queries", type=int, default=200, help="of each set")
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
-    parser.add_argument("--note", default="", help="what a reader must know of this server, for the manifest")
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
+    parser.add_argument(
+        "--note", default="", help="what a reader must know of this server, for the manifest"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/results/hnsw.json"))
     parser.add_argument("sets", nargs="*")
     add_embedder(parser)
     given = parser.parse_args()
     server = Server(given.url)
     with psycopg.connect(given.url) as connection:
-        row = connection.execute("SELECT version(), extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+        row = connection.execute(
+            "SELECT version(), extversion FROM pg_extension WHERE extname = 'vector'"
+        ).fetchone()
     assert row is not None
     about = {"postgresql": row[0].partition(" on ")[0], "pgvector": row[1], "note": given.note}
     shape = {"ef_construction": postgres_vectors.EF_CONSTRUCTION, "depth": DEFAULT.depth}
@@ -139,11 +158,15 @@ def main() -> None:
     if given.made_up:
         PostgresStore(server, "default")  # makes the schema
         fill(given.administrator, {MADE_UP: given.made_up}, given.embedder)
-        sets[MADE_UP] = measured(server, MADE_UP, beside_stored(server, MADE_UP, given.queries), DEFAULT.depth)
+        sets[MADE_UP] = measured(
+            server, MADE_UP, beside_stored(server, MADE_UP, given.queries), DEFAULT.depth
+        )
     server.close()
     command = f"studies/hnsw.py --queries {given.queries} --made-up {given.made_up} {' '.join(given.sets)}".strip()
     told = manifest(command, embedder=identity(given.embedder), **about, **shape)
-    given.output.write_text(json.dumps({"manifest": told, "sets": sets}, indent=1) + "\n", encoding="utf-8")
+    given.output.write_text(
+        json.dumps({"manifest": told, "sets": sets}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -35,19 +35,29 @@ def main() -> None:
     about = results["manifest"]
     about["postgresql"] = about["postgresql"].removeprefix("PostgreSQL ")
     text = INTRODUCTION.format(rows=2 * about["depth"], **about).strip()
-    source.with_suffix(".md").write_text(f"{text}\n\n{curves(results['sets'], about['depth'])}\n", encoding="utf-8")
+    source.with_suffix(".md").write_text(
+        f"{text}\n\n{curves(results['sets'], about['depth'])}\n", encoding="utf-8"
+    )
 
 
 def curves(sets: Any, depth: int) -> str:
     """A row for each ef_search, without a filter."""
-    columns = {"recall@10": ".3f", f"recall@{depth}": ".3f", "worst question": ".2f", "median ms": ".0f"}
+    columns = {
+        "recall@10": ".3f",
+        f"recall@{depth}": ".3f",
+        "worst question": ".2f",
+        "median ms": ".0f",
+    }
     rows: dict[int, list[str]] = {}
     for one in sets.values():
         for row in one["curve"]:
             if row["filter"] == "everything":
                 cells = " / ".join(f"{row[name]:{form}}" for name, form in columns.items())
                 rows.setdefault(row["ef_search"], []).append(cells)
-    head = [f"{name}, {one['memories']:,} memories, exact {_exact(one):.0f} ms" for name, one in sets.items()]
+    head = [
+        f"{name}, {one['memories']:,} memories, exact {_exact(one):.0f} ms"
+        for name, one in sets.items()
+    ]
     told = f"Cells: {' / '.join(columns)}."
     return f"{told}\n\n{table(['ef_search', *head], [[str(ef), *cells] for ef, cells in rows.items()])}"
 

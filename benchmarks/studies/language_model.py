@@ -42,10 +42,13 @@ from trivet.agents.capture.proposals import (  # noqa: E402
 from trivet.agents.capture.rules import statements  # noqa: E402
 from trivet.errors import LegFailed  # noqa: E402
 from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query  # noqa: E402
-from trivet.lab.datasets.judgements import Record  # noqa: E402
+from trivet.lab.datasets.judgements import (  # noqa: E402
+    Entry,
+    Pool,
+    Record,  # noqa: E402
+)
 from trivet.lab.datasets.judges import judge_by_endpoint  # noqa: E402
 from trivet.lab.datasets.plain_layout import house, load  # noqa: E402
-from trivet.lab.datasets.pool import Entry, Pool  # noqa: E402
 from trivet.lab.measure.bench import Bench, open_bench  # noqa: E402
 from trivet.lab.measure.comparison import (
     bootstrap_means,  # noqa: E402
@@ -98,7 +101,11 @@ class Watched:
         self._answers = answers
 
     def post(self, url: str, body: Mapping[str, Any], key: str, limits: Limits, *more: Any) -> Any:
-        sent = body if self._with_format else {name: part for name, part in body.items() if name != "response_format"}
+        sent = (
+            body
+            if self._with_format
+            else {name: part for name, part in body.items() if name != "response_format"}
+        )
         began = time.perf_counter()
         answer = post_json(url, sent, key, LONG_LIMITS, *more)
         usage, choice = answer.get("usage", {}), answer["choices"][0]
@@ -122,7 +129,9 @@ class Watched:
         return {
             "requests": len(took),
             "median seconds": round(statistics.median(took), 1) if took else None,
-            "within the product's limit": sum(one.seconds <= min(one.allowed, most) for one in self.requests),
+            "within the product's limit": sum(
+                one.seconds <= min(one.allowed, most) for one in self.requests
+            ),
             "prompt tokens": sum(one.prompt_tokens for one in self.requests),
             "answer tokens": sum(one.answer_tokens for one in self.requests),
         }
@@ -130,7 +139,9 @@ class Watched:
 
 def main() -> None:
     options = _options()
-    results: Figures = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
+    results: Figures = (
+        json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
+    )
     for part in options.parts:
         watched = Watched(not options.without_format, options.answers)
         used = _processor_seconds(options.server)
@@ -140,10 +151,14 @@ def main() -> None:
         spent = _processor_seconds(options.server) - used
         results[name] = {
             **figures,
-            "server": watched.summary(LIMITS.get(part, math.inf)) | {"processor seconds": round(spent, 1)},
-            "manifest": environment() | {"model": options.model, "embedder": identity(options.embedder)},
+            "server": watched.summary(LIMITS.get(part, math.inf))
+            | {"processor seconds": round(spent, 1)},
+            "manifest": environment()
+            | {"model": options.model, "embedder": identity(options.embedder)},
         }
-        options.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        options.output.write_text(
+            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         print(name, json.dumps(results[name], indent=1, ensure_ascii=False), flush=True)
 
 
@@ -166,10 +181,15 @@ def expand(options: argparse.Namespace) -> Figures:
                     continue
                 try:
                     again = bench.ask(query, "default", 10, expand=True)
-                except LegFailed as failed:  # the product then answers as it does without; here it counts so
+                except (
+                    LegFailed
+                ) as failed:  # the product then answers as it does without; here it counts so
                     problems[str(failed)] += 1
                     again = first
-                before[query.id], after[query.id] = _ndcg(bench, query, first), _ndcg(bench, query, again)
+                before[query.id], after[query.id] = (
+                    _ndcg(bench, query, first),
+                    _ndcg(bench, query, again),
+                )
                 asked.append({"question": query.text, "rewrites": list(again.pool.asked)})
     (one,) = paired({"nDCG@10": before}, {"nDCG@10": after}, resamples=RESAMPLES)
     return {
@@ -191,7 +211,11 @@ def _answerable(dataset: Dataset) -> list[Query]:
 
 
 def _ndcg(bench: Bench, query: Query, decision: Any) -> float:
-    run = {query.id: [(bench.name_of(hit.memory.id), -float(place)) for place, hit in enumerate(decision.hits)]}
+    run = {
+        query.id: [
+            (bench.name_of(hit.memory.id), -float(place)) for place, hit in enumerate(decision.hits)
+        ]
+    }
     alone = Dataset(
         name="one",
         documents=bench.dataset.documents,
@@ -206,11 +230,22 @@ def judge(options: argparse.Namespace) -> Figures:
     dataset = house()
     pairs = _pairs(dataset, options.most)
     entries = tuple(Entry(query=query, document=document) for query, document, _ in pairs)
-    pool = Pool(dataset="house", dataset_sha256=dataset.fingerprint, arms=1, depth=1, seed=0, entries=entries)
+    pool = Pool(
+        dataset="house",
+        dataset_sha256=dataset.fingerprint,
+        arms=1,
+        depth=1,
+        seed=0,
+        entries=entries,
+    )
     with tempfile.TemporaryDirectory() as folder:
         record = Record(Path(folder) / "judgements.jsonl", pool, options.model)
         left = judge_by_endpoint(Chat(options.llm), pool, dataset, record)
-        graded = [(pairs[place][2], grade) for place, grade in sorted(record.grades.items()) if grade is not None]
+        graded = [
+            (pairs[place][2], grade)
+            for place, grade in sorted(record.grades.items())
+            if grade is not None
+        ]
     relevant = [(right >= RELEVANT, given >= RELEVANT) for right, given in graded]
     return {
         "pairs": len(pairs),
@@ -230,8 +265,13 @@ def _pairs(dataset: Dataset, most: int) -> list[tuple[str, str, int]]:
     ids = [document.id for document in dataset.documents if not document.sensitive]
     for query in sorted(dataset.queries, key=lambda one: zlib.crc32(one.id.encode())):
         grades = dataset.grades[query.id]
-        right = sorted((id for id, grade in grades.items() if grade >= RELEVANT), key=lambda id: -grades[id])[:2]
-        wrong = sorted((id for id in ids if id not in right), key=lambda id: zlib.crc32(f"{query.id} {id}".encode()))
+        right = sorted(
+            (id for id, grade in grades.items() if grade >= RELEVANT), key=lambda id: -grades[id]
+        )[:2]
+        wrong = sorted(
+            (id for id in ids if id not in right),
+            key=lambda id: zlib.crc32(f"{query.id} {id}".encode()),
+        )
         if len(right) == 2:
             four = [*right, *(id for id in wrong if grades.get(id, 0) == 0)][:4]
             four.sort(key=lambda id: zlib.crc32(f"{id} {query.id}".encode()))
@@ -248,7 +288,9 @@ def read_messages(options: argparse.Namespace) -> Figures:
         model = CaptureModel(memory.engine)
         for case in messages:
             try:
-                found, bad = read._items(model.ask(read.READ_INSTRUCTION, {"messages": [case.text]}), [case.text])
+                found, bad = read._items(
+                    model.ask(read.READ_INSTRUCTION, {"messages": [case.text]}), [case.text]
+                )
             except BadAnswer as error:
                 found, bad = [], 0
                 problems[str(error)] += 1
@@ -260,7 +302,9 @@ def read_messages(options: argparse.Namespace) -> Figures:
         "messages": len(messages),
         "model": _found(kept, worth),
         "rules": _found(rules, worth),
-        "rules or model": _found([one or other for one, other in zip(rules, kept, strict=True)], worth),
+        "rules or model": _found(
+            [one or other for one, other in zip(rules, kept, strict=True)], worth
+        ),
         "problems": dict(problems),
     }
 
@@ -273,16 +317,25 @@ def _half_and_half(messages: Sequence[Case], most: int) -> list[Case]:
 
 def _found(kept: Sequence[bool], worth: Sequence[bool]) -> Figures:
     return {
-        "of what is kept, worth keeping": _share([right for right, one in zip(worth, kept, strict=True) if one]),
-        "of what is worth keeping, kept": _share([one for right, one in zip(worth, kept, strict=True) if right]),
+        "of what is kept, worth keeping": _share(
+            [right for right, one in zip(worth, kept, strict=True) if one]
+        ),
+        "of what is worth keeping, kept": _share(
+            [one for right, one in zip(worth, kept, strict=True) if right]
+        ),
     }
 
 
 def curate_proposals(options: argparse.Namespace) -> Figures:
     """Pairs of an old and a new statement: an update must replace the old one, a look-alike must be added."""
     lines = (LIVES / "changes.jsonl").read_text(encoding="utf-8").splitlines()
-    pairs = sorted((json.loads(line) for line in lines), key=lambda one: zlib.crc32(one["new"].encode()))
-    updates, others = [one for one in pairs if one["update"]], [one for one in pairs if not one["update"]]
+    pairs = sorted(
+        (json.loads(line) for line in lines), key=lambda one: zlib.crc32(one["new"].encode())
+    )
+    updates, others = (
+        [one for one in pairs if one["update"]],
+        [one for one in pairs if not one["update"]],
+    )
     chosen = [one for pair in zip(updates, others, strict=False) for one in pair][: options.most]
     outcomes: Counter[str] = Counter()
     problems: Counter[str] = Counter()
@@ -312,11 +365,15 @@ def graph(options: argparse.Namespace) -> Figures:
     short = [one for one in documents if len(one.text.split()) <= SHORT_WORDS and not one.sensitive]
     chosen = sorted(short, key=lambda one: zlib.crc32(one.text.encode()))[: options.most]
     with tempfile.TemporaryDirectory() as folder, _store(Path(folder), options) as memory:
-        memory.remember_many([{"content": one.text, "created_at": one.created_at} for one in chosen])
+        memory.remember_many(
+            [{"content": one.text, "created_at": one.created_at} for one in chosen]
+        )
         memory.drain()
         embedder = load_embedder(options.embedder)
         assert embedder is not None
-        triples = Triples(memory.engine.store, Chat(options.llm, reader.LIMITS), TOKENS_A_DAY, embedder)
+        triples = Triples(
+            memory.engine.store, Chat(options.llm, reader.LIMITS), TOKENS_A_DAY, embedder
+        )
         done, rounds = 0, 0
         while rounds < 4:  # the product tries a memory four times
             done += triples.drain(threading.Event())
@@ -336,7 +393,9 @@ def _statements(path: str) -> list[Figures]:
     connection = sqlite3.connect(path)
     rows = connection.execute(STATEMENTS).fetchall()
     connection.close()
-    return [{"memory": text, "statement": " | ".join(parts), "right": None} for text, *parts in rows]
+    return [
+        {"memory": text, "statement": " | ".join(parts), "right": None} for text, *parts in rows
+    ]
 
 
 def _store(folder: Path, options: argparse.Namespace) -> Trivet:
@@ -357,7 +416,11 @@ def _share(flags: Sequence[bool]) -> Figures:
 
     drawn = bootstrap_means(np.array([[float(flag)] for flag in flags]), RESAMPLES, 0)[:, 0]
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"share": round(sum(flags) / len(flags), 3), "interval": [round(low, 3), round(high, 3)], "of": len(flags)}
+    return {
+        "share": round(sum(flags) / len(flags), 3),
+        "interval": [round(low, 3), round(high, 3)],
+        "of": len(flags),
+    }
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
@@ -388,16 +451,26 @@ PARTS: Mapping[str, Callable[[argparse.Namespace], Figures]] = {
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="+", choices=list(PARTS))
     parser.add_argument("--llm", required=True, help="the endpoint, as in the settings")
     parser.add_argument("--model", required=True, help="which model that is, for the manifest")
-    parser.add_argument("--most", type=int, default=50, help="questions, pairs, messages or memories of a part")
-    parser.add_argument("--server", type=int, help="the process of the server, to count its processor's seconds")
+    parser.add_argument(
+        "--most", type=int, default=50, help="questions, pairs, messages or memories of a part"
+    )
+    parser.add_argument(
+        "--server", type=int, help="the process of the server, to count its processor's seconds"
+    )
     parser.add_argument("--without-format", action="store_true", help="ask without response_format")
     parser.add_argument("--answers", type=Path, help="a file to append every answer to")
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "results" / "language_model.json")
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "docs" / "results" / "language_model.json"
+    )
     add_embedder(parser)
     return parser.parse_args()
 

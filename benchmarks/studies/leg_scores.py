@@ -108,7 +108,9 @@ def cut(dataset: Dataset, queries: int | None, documents: int | None) -> Dataset
     ids = {query.id for query in asked}
     judged = [row for row in dataset.judgements if row.query in ids]
     wanted = {row.document for row in judged if row.grade >= RELEVANT}
-    order = sorted(dataset.documents, key=lambda one: (one.id not in wanted, zlib.crc32(one.id.encode())))
+    order = sorted(
+        dataset.documents, key=lambda one: (one.id not in wanted, zlib.crc32(one.id.encode()))
+    )
     kept = {one.id for one in order[: max(documents or len(order), len(wanted))]}
     return Dataset(
         name=dataset.name if len(kept) == len(order) else f"{dataset.name}-cut",
@@ -119,7 +121,9 @@ def cut(dataset: Dataset, queries: int | None, documents: int | None) -> Dataset
 
 
 def _within(document: Document, kept: set[str]) -> Document:
-    return msgspec.structs.replace(document, links=tuple(link for link in document.links if link.to in kept))
+    return msgspec.structs.replace(
+        document, links=tuple(link for link in document.links if link.to in kept)
+    )
 
 
 def _kept(whole: Dataset, documents: int | None, options: argparse.Namespace) -> list[Asked]:
@@ -130,7 +134,11 @@ def _kept(whole: Dataset, documents: int | None, options: argparse.Namespace) ->
     file = options.kept / f"{dataset.name}-{dataset.fingerprint[:12]}-{model}.json"
     if file.exists():
         return msgspec.json.decode(file.read_bytes(), type=list[Asked])
-    print(f"{time.strftime('%H:%M')} {dataset.name}: {len(dataset.documents)} documents", file=sys.stderr, flush=True)
+    print(
+        f"{time.strftime('%H:%M')} {dataset.name}: {len(dataset.documents)} documents",
+        file=sys.stderr,
+        flush=True,
+    )
     with open_bench(stored, options.cache, options.embedder) as opened:
         bench = Bench(dataset, opened.trivet)
         words = {one.id: len(one.text.split()) for one in dataset.documents}
@@ -146,7 +154,12 @@ def ask(bench: Bench, query: Query, words: Mapping[str, int]) -> Asked:
     memories = list(engine.store.memories.get_many([hit.id for hit in fused[:READ]]).values())
     readings = {
         name: score_by_reranker(
-            engine, name, question, memories, retrieved.rankings, time.monotonic() + NO_HURRY_SECONDS
+            engine,
+            name,
+            question,
+            memories,
+            retrieved.rankings,
+            time.monotonic() + NO_HURRY_SECONDS,
         )
         for name in RERANKERS
     }
@@ -157,10 +170,17 @@ def ask(bench: Bench, query: Query, words: Mapping[str, int]) -> Asked:
         name = bench.name_of(one.id)
         return Seen(round(one.score, 5), name in answers, words[name])
 
-    lists = {one.leg: [seen(candidate) for candidate in one.candidates] for one in retrieved.rankings}
-    lists |= {f"rerank {name}": [seen(candidate) for candidate in one.candidates] for name, one in readings.items()}
+    lists = {
+        one.leg: [seen(candidate) for candidate in one.candidates] for one in retrieved.rankings
+    }
+    lists |= {
+        f"rerank {name}": [seen(candidate) for candidate in one.candidates]
+        for name, one in readings.items()
+    }
     heads = {one.leg: one.candidates[0].id for one in retrieved.rankings if one.candidates}
-    heads |= {f"rerank {name}": one.candidates[0].id for name, one in readings.items() if one.candidates}
+    heads |= {
+        f"rerank {name}": one.candidates[0].id for name, one in readings.items() if one.candidates
+    }
     heads |= {"fusion": fused[0].id} if fused else {}
     decided = bench.ask(query, "default", FIRST)
     return Asked(
@@ -180,7 +200,9 @@ def figures(corpora: Corpora) -> Figures:
     return {
         "scores": {name: scores(asked) for name, asked in corpora.items()},
         "lengths": lengths(everything),
-        "agreement": {name: agreement(asked) for name, asked in {**corpora, "all": everything}.items()},
+        "agreement": {
+            name: agreement(asked) for name, asked in {**corpora, "all": everything}.items()
+        },
         "agreement by confidence": {
             name: agreement([one for one in everything if low <= one.confidence < high])
             for name, (low, high) in {"below .5": (0.0, 0.5), "from .5 on": (0.5, 1.1)}.items()
@@ -215,14 +237,18 @@ def scores(asked: Sequence[Asked]) -> Figures:
 def lengths(asked: Sequence[Asked]) -> Figures:
     """For each leg: of its first ten, how many are of each length, beside the answers; and how high the wrong stand."""
     answers = [words for one in asked for words in one.words_of_answers]
-    rows: Figures = {"answers": {"shares": _by_length(answers), "median": float(np.median(answers))}}
+    rows: Figures = {
+        "answers": {"shares": _by_length(answers), "median": float(np.median(answers))}
+    }
     for leg in (*LEGS, *(f"rerank {name}" for name in RERANKERS)):
         first = [seen.words for one in asked for seen in one.lists.get(leg, [])[:FIRST]]
         if first:
             rows[leg] = {
                 "shares": _by_length(first),
                 "median": float(np.median(first)),
-                "deviation of the wrong": _heights([one.lists[leg] for one in asked if one.lists.get(leg)]),
+                "deviation of the wrong": _heights(
+                    [one.lists[leg] for one in asked if one.lists.get(leg)]
+                ),
             }
     return rows
 
@@ -273,7 +299,9 @@ def _heights(rankings: Sequence[Sequence[Seen]]) -> dict[str, float]:
         sigma = float(values.std())
         for one in ranking:
             if not one.right and sigma:
-                found.setdefault(_length_of(one.words), []).append((one.score - float(values.mean())) / sigma)
+                found.setdefault(_length_of(one.words), []).append(
+                    (one.score - float(values.mean())) / sigma
+                )
     return {name: round(float(np.mean(found[name])), 3) for name in LENGTHS if name in found}
 
 
@@ -287,7 +315,11 @@ def _length_of(words: int) -> str:
 
 
 def _quantiles(values: np.ndarray[Any, Any]) -> list[float]:
-    return [round(float(one), 4) for one in np.quantile(values, [0.1, 0.5, 0.9])] if len(values) else []
+    return (
+        [round(float(one), 4) for one in np.quantile(values, [0.1, 0.5, 0.9])]
+        if len(values)
+        else []
+    )
 
 
 def _share(flags: Sequence[bool]) -> Figures:
@@ -300,15 +332,28 @@ def _mean(values: Sequence[float]) -> Figures:
         return {"mean": None, "low": None, "high": None}
     drawn = bootstrap_means(np.array(values)[:, None], RESAMPLES, 0)[:, 0]
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return {name: round(float(one), 4) for name, one in (("mean", np.mean(values)), ("low", low), ("high", high))}
+    return {
+        name: round(float(one), 4)
+        for name, one in (("mean", np.mean(values)), ("low", low), ("high", high))
+    }
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), help="names, or NAME:DOCUMENTS for a part")
-    parser.add_argument("--queries", type=int, help="how many of each corpus are asked; all if not given")
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
-    parser.add_argument("--kept", type=Path, required=True, help="where what was seen of a corpus is kept")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--corpora", nargs="+", default=list(CORPORA), help="names, or NAME:DOCUMENTS for a part"
+    )
+    parser.add_argument(
+        "--queries", type=int, help="how many of each corpus are asked; all if not given"
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
+    parser.add_argument(
+        "--kept", type=Path, required=True, help="where what was seen of a corpus is kept"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/results/leg_scores.json"))
     add_embedder(parser)
     return parser.parse_args()

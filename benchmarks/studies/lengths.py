@@ -20,14 +20,23 @@ from trivet.lab.datasets.dataset import Dataset
 from trivet.lab.measure.bench import open_bench
 from trivet.lab.measure.run import run_arm
 
-BEFORE = "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
+BEFORE = (
+    "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
+)
 MEASURE = "nDCG@10"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("datasets", nargs="+")
-    parser.add_argument("--queries", type=int, default=200, help="so many of each, drawn by a hash of their ids (200)")
+    parser.add_argument(
+        "--queries",
+        type=int,
+        default=200,
+        help="so many of each, drawn by a hash of their ids (200)",
+    )
     parser.add_argument("--cache", type=Path, help="where loaded stores are kept")
     add_embedder(parser)
     given = parser.parse_args()
@@ -44,17 +53,23 @@ def compared(dataset: Dataset, given: argparse.Namespace) -> str:
     difference = values[1] - values[0]
     half = 1.96 * difference.std() / np.sqrt(len(difference))
     lengths = "; ".join(
-        f"{one.hits:.0f}/{one.answers:.0f} words" for arm in (before, now) if (one := arm.lengths.overall)
+        f"{one.hits:.0f}/{one.answers:.0f} words"
+        for arm in (before, now)
+        if (one := arm.lengths.overall)
     )
     return f"{values[0].mean():.4f} -> {values[1].mean():.4f} ({difference.mean():+.4f} +- {half:.4f}), {lengths}"
 
 
 def some(dataset: Dataset, count: int) -> Dataset:
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
-    drawn = sorted(answerable, key=lambda query: hashlib.sha256(query.id.encode()).hexdigest())[:count]
+    drawn = sorted(answerable, key=lambda query: hashlib.sha256(query.id.encode()).hexdigest())[
+        :count
+    ]
     ids = {query.id for query in drawn}
     return replace(
-        dataset, queries=tuple(drawn), judgements=tuple(row for row in dataset.judgements if row.query in ids)
+        dataset,
+        queries=tuple(drawn),
+        judgements=tuple(row for row in dataset.judgements if row.query in ids),
     )
 
 

@@ -27,10 +27,28 @@ from pathlib import Path
 from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("src", "tests", "scripts", "docs", "benchmarks", "training", "pyproject.toml", "README.md", "Makefile")
+NEEDED = (
+    "src",
+    "tests",
+    "scripts",
+    "docs",
+    "benchmarks",
+    "training",
+    "pyproject.toml",
+    "README.md",
+    "Makefile",
+)
 # Proved by acceptance tests, or by those that need a server.
 LEFT_OUT = ("cli/", "serve/", "store/postgres/")
-WIDER = ("tests/unit", "tests/property", "tests/contract", "--ignore", "tests/contract/postgres", "-k", "not postgres")
+WIDER = (
+    "tests/unit",
+    "tests/property",
+    "tests/contract",
+    "--ignore",
+    "tests/contract/postgres",
+    "-k",
+    "not postgres",
+)
 LONGEST_SECONDS = 600
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -71,7 +89,9 @@ class Change:
 
 
 def changes(tree: ast.Module) -> Iterator[Change]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     for function in functions:
         for statement in function.body:
             for node in ast.walk(statement):
@@ -86,12 +106,18 @@ def _changes_of(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.BinOp) and type(node.op) in SWAPPED:
         yield _with(node, "arithmetic", op=SWAPPED[type(node.op)]())
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
-        yield Change(node, "value", repr(not node.value if isinstance(node.value, bool) else node.value + 1))
+        yield Change(
+            node, "value", repr(not node.value if isinstance(node.value, bool) else node.value + 1)
+        )
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield Change(node, "not", f"({ast.unparse(node.operand)})")
     elif isinstance(node, ast.If):
         yield Change(node.test, "condition", f"not ({ast.unparse(node.test)})")
-    elif isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+    elif (
+        isinstance(node, ast.Return)
+        and node.value is not None
+        and ast.unparse(node.value) != "None"
+    ):
         yield Change(node.value, "result", "None")
 
 
@@ -116,7 +142,9 @@ def drawn(number: int, seed: int) -> list[tuple[Mutant, str]]:
         if possible and len(found) < number:
             change = chance.choice(possible)
             before = ast.get_source_segment(source, change.node) or ""
-            mutant = Mutant(name, change.node.lineno, change.kind, before[:100], change.instead[:100])
+            mutant = Mutant(
+                name, change.node.lineno, change.kind, before[:100], change.instead[:100]
+            )
             found.append((mutant, _replaced(source, change)))
     return found
 
@@ -168,14 +196,18 @@ def fails(tree: Path, tests: tuple[str, ...]) -> bool:
     words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run(words, cwd=tree, env=environment, capture_output=True, timeout=LONGEST_SECONDS)
+        done = subprocess.run(
+            words, cwd=tree, env=environment, capture_output=True, timeout=LONGEST_SECONDS
+        )
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mutants", type=int, default=40)
     parser.add_argument("--seed", type=int, default=13)
     parser.add_argument("--jobs", type=int, default=2)
@@ -203,7 +235,9 @@ def main() -> None:
             rows = list(pool.map(tried, drawn(given.mutants, given.seed)))
     print(Counter(str(row["noticed_by"]) for row in rows))
     if given.out:
-        given.out.write_text(json.dumps({"seed": given.seed, "mutants": rows}, indent=1) + "\n", encoding="utf-8")
+        given.out.write_text(
+            json.dumps({"seed": given.seed, "mutants": rows}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def copied(tree: Path) -> Path:

@@ -26,14 +26,22 @@ from embedder import MINILM, SHIPPED, identity
 
 from trivet.graph.concepts import canonical
 from trivet.lab.measure.run import environment
-from trivet.memory.worker.triple_prompt import DIFFERENT_NAME_NEARNESS, SAME_NAME_NEARNESS, may_be_same_name, words_of
+from trivet.memory.worker.triple_prompt import (
+    DIFFERENT_NAME_NEARNESS,
+    SAME_NAME_NEARNESS,
+    may_be_same_name,
+    words_of,
+)
 from trivet.models.embed import load
 from trivet.models.embed.base import similarity_baseline_of
 
 ROOT = Path(__file__).parents[2]
 PAIRS = ROOT / "tests" / "unit" / "memory" / "triples" / "name_pairs.tsv"
 OUTPUT = ROOT / "docs" / "results" / "name_pairs.json"
-THRESHOLDS = sorted({round(0.5 + 0.01 * step, 2) for step in range(50)} | {SAME_NAME_NEARNESS, DIFFERENT_NAME_NEARNESS})
+THRESHOLDS = sorted(
+    {round(0.5 + 0.01 * step, 2) for step in range(50)}
+    | {SAME_NAME_NEARNESS, DIFFERENT_NAME_NEARNESS}
+)
 SHOWN = 12
 
 
@@ -47,7 +55,9 @@ class Pair(msgspec.Struct, frozen=True):
     @property
     def open(self) -> bool:
         """Neither solved by the canonical name nor ruled out."""
-        return canonical(self.first) != canonical(self.second) and may_be_same_name(self.first, self.second)
+        return canonical(self.first) != canonical(self.second) and may_be_same_name(
+            self.first, self.second
+        )
 
     @property
     def compared(self) -> bool:
@@ -97,14 +107,23 @@ def wilson(right: int, count: int, z: float = 1.96) -> float:
 
 def nearest_wrong(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     wrong = sorted((pair for pair in pairs if not pair.same), key=lambda pair: -pair.nearness)
-    return [{"nearness": round(pair.nearness, 3), "pair": [pair.first, pair.second]} for pair in wrong[:SHOWN]]
+    return [
+        {"nearness": round(pair.nearness, 3), "pair": [pair.first, pair.second]}
+        for pair in wrong[:SHOWN]
+    ]
 
 
 def decided(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
     """What becomes of the pairs at the thresholds in force."""
     fates: dict[str, dict[str, int]] = {}
     for pair in pairs:
-        fate = "ruled out" if not pair.open else "no shared word" if not pair.compared else _by_vector(pair.nearness)
+        fate = (
+            "ruled out"
+            if not pair.open
+            else "no shared word"
+            if not pair.compared
+            else _by_vector(pair.nearness)
+        )
         counts = fates.setdefault(fate, {"same": 0, "different": 0})
         counts["same" if pair.same else "different"] += 1
     return fates
@@ -112,21 +131,35 @@ def decided(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
 
 def _by_vector(nearness: float) -> str:
     return (
-        "merged" if nearness >= SAME_NAME_NEARNESS else "asked" if nearness >= DIFFERENT_NAME_NEARNESS else "kept apart"
+        "merged"
+        if nearness >= SAME_NAME_NEARNESS
+        else "asked"
+        if nearness >= DIFFERENT_NAME_NEARNESS
+        else "kept apart"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=Path, default=OUTPUT)
-    parser.add_argument("--embedders", nargs="+", default=[SHIPPED, MINILM], help="whose vectors are compared")
+    parser.add_argument(
+        "--embedders", nargs="+", default=[SHIPPED, MINILM], help="whose vectors are compared"
+    )
     options = parser.parse_args()
     result = {
         "manifest": environment() | {"command": "python benchmarks/studies/name_pairs.py"},
-        "thresholds": {"same": SAME_NAME_NEARNESS, "different": DIFFERENT_NAME_NEARNESS, "of": identity(SHIPPED)},
+        "thresholds": {
+            "same": SAME_NAME_NEARNESS,
+            "different": DIFFERENT_NAME_NEARNESS,
+            "of": identity(SHIPPED),
+        },
         "embedders": {identity(one): measured(read_pairs(PAIRS, one)) for one in options.embedders},
     }
-    options.output.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    options.output.write_text(
+        json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 
 def measured(pairs: Sequence[Pair]) -> dict[str, Any]:

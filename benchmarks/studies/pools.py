@@ -59,7 +59,9 @@ class Pool:
 
     def shipped_scores(self) -> Values:
         parts = _parts(DEFAULT.fusion)
-        scores: Values = np.column_stack([self.column(name) for name in parts]) @ np.array(list(parts.values()))
+        scores: Values = np.column_stack([self.column(name) for name in parts]) @ np.array(
+            list(parts.values())
+        )
         return scores
 
     def worth(self, places: NDArray[np.intp]) -> Values:
@@ -93,12 +95,18 @@ def measured(found: Sequence[Pool], fusions: Sequence[str]) -> Values:
     rows = []
     for pool in found:
         columns = np.column_stack([pool.column(name) for name in names])
-        rows.append(pool.worth(pool.first(columns, weights)) if len(pool.ids) else np.zeros(len(fusions)))
+        rows.append(
+            pool.worth(pool.first(columns, weights)) if len(pool.ids) else np.zeros(len(fusions))
+        )
     return np.array(rows)
 
 
 def _parts(fusion: Fusion) -> dict[Column, float]:
-    norm = f"rank{float(fusion.options['k']):g}" if fusion.method == "rrf" else str(fusion.options["norm"])
+    norm = (
+        f"rank{float(fusion.options['k']):g}"
+        if fusion.method == "rrf"
+        else str(fusion.options["norm"])
+    )
     return {
         f"{leg} {fusion.options.get(f'norm.{leg}', norm)}": fusion.weights.get(leg, 1.0)
         for leg in ("lexical", "dense", "graph")
@@ -134,7 +142,13 @@ def _pool(bench: Bench, query: Query, recipe: Recipe) -> Pool:
     )
 
 
-FEATURES = ("rare words", "identifiers", "agreement", "words in the question", "variation of the lexical scores")
+FEATURES = (
+    "rare words",
+    "identifiers",
+    "agreement",
+    "words in the question",
+    "variation of the lexical scores",
+)
 RARE = 0.01
 
 
@@ -150,7 +164,9 @@ def _features(bench: Bench, pool: Pool) -> list[float]:
     holders = store.lexical.holders(sorted(set(terms)), filter, DEFAULT.bm25)
     rare = RARE * store.memories.visible_count(filter)
     heads = {one.leg: [hit.id for hit in one.candidates[:DEEP]] for one in pool.rankings}
-    lexical = np.array([hit.score for one in pool.rankings if one.leg == "lexical" for hit in one.candidates])
+    lexical = np.array(
+        [hit.score for one in pool.rankings if one.leg == "lexical" for hit in one.candidates]
+    )
     return [
         sum(holders[term] <= rare for term in terms) / max(1, len(terms)),
         float(len(pool.question.identifiers)),
@@ -171,4 +187,6 @@ def _check(found: Iterable[Pool]) -> None:
         ours = [pool.ids[place] for place in pool.first(columns, weights)[:, 0]]
         theirs = [one.id for one in fuse(DEFAULT.fusion, pool.rankings)[:DEEP]]
         if sorted(ours[:-1]) != sorted(theirs[:-1]):
-            raise SystemExit(f"{pool.query.id}: the fusion of the study is not the product's: {ours} against {theirs}.")
+            raise SystemExit(
+                f"{pool.query.id}: the fusion of the study is not the product's: {ours} against {theirs}."
+            )

@@ -72,7 +72,9 @@ def beside(bench: Bench, store: PostgresStore) -> Bench:
     """The same questions to PostgreSQL."""
     engine = bench.trivet.engine
     embedding = Embedding(store, engine.settings.embedder, engine.embedding._configured)
-    return Bench(bench.dataset, Trivet.of(msgspec.structs.replace(engine, store=store, embedding=embedding)))
+    return Bench(
+        bench.dataset, Trivet.of(msgspec.structs.replace(engine, store=store, embedding=embedding))
+    )
 
 
 def asked(bench: Bench, queries: int | None) -> tuple[dict[str, list[tuple[str, float]]], float]:
@@ -85,14 +87,20 @@ def asked(bench: Bench, queries: int | None) -> tuple[dict[str, list[tuple[str, 
     return run, statistics.median(times) * 1000
 
 
-def compared(bench: Bench, ours: Mapping[str, Any], our_time: float, other: Bench, queries: int | None) -> Figures:
+def compared(
+    bench: Bench, ours: Mapping[str, Any], our_time: float, other: Bench, queries: int | None
+) -> Figures:
     theirs, their_time = asked(other, queries)
     found = [({id for id, _ in ours[query]}, {id for id, _ in theirs[query]}) for query in ours]
     same = [[id for id, _ in ours[query]] == [id for id, _ in theirs[query]] for query in ours]
-    scores = [measure(bench.dataset, run, [MEASURE]).overall[MEASURE] for run in (dict(ours), theirs)]
+    scores = [
+        measure(bench.dataset, run, [MEASURE]).overall[MEASURE] for run in (dict(ours), theirs)
+    ]
     return {
         "queries": len(ours),
-        "overlap@10": round(statistics.mean(len(one & two) / max(1, len(one)) for one, two in found), 4),
+        "overlap@10": round(
+            statistics.mean(len(one & two) / max(1, len(one)) for one, two in found), 4
+        ),
         "same order": round(statistics.mean(same), 4),
         f"sqlite {MEASURE}": round(scores[0], 4),
         f"postgres {MEASURE}": round(scores[1], 4),
@@ -107,7 +115,9 @@ def vectors_of(bench: Bench, most: int) -> list[NDArray[np.float32]]:
     return [embedding.query_vector(serving, query.text) for query in bench.dataset.queries[:most]]
 
 
-def index_figures(store: PostgresStore, model: Model, questions: list[NDArray[np.float32]]) -> Figures:
+def index_figures(
+    store: PostgresStore, model: Model, questions: list[NDArray[np.float32]]
+) -> Figures:
     """How much of what an exact search finds the index finds."""
     figures: Figures = {}
     for name, filter in FILTERS.items():
@@ -115,9 +125,14 @@ def index_figures(store: PostgresStore, model: Model, questions: list[NDArray[np
         for way in ("exact", "index"):
             search(store, way)
             start = time.perf_counter()
-            answers[way] = [{one.id for one in store.vectors.search(model, one, filter, DEPTH)} for one in questions]
+            answers[way] = [
+                {one.id for one in store.vectors.search(model, one, filter, DEPTH)}
+                for one in questions
+            ]
             answers[f"{way} s"] = time.perf_counter() - start
-        shared = sum(len(one & two) for one, two in zip(answers["exact"], answers["index"], strict=True))
+        shared = sum(
+            len(one & two) for one, two in zip(answers["exact"], answers["index"], strict=True)
+        )
         figures[name] = {
             "recall@10": round(shared / sum(map(len, answers["exact"])), 4),
             "fewest found": min(map(len, answers["index"])),
@@ -157,7 +172,9 @@ def measured(bench: Bench, server: Server, tenant: str, queries: int | None) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--url", required=True)
     parser.add_argument("--queries", type=int, help="of each set; all if none")
     parser.add_argument("--output", type=Path)

@@ -61,11 +61,17 @@ def main() -> None:
     server = PostgresServer()
     try:
         url = _filled(server, file)
-        result: dict[str, Any] = {"manifest": manifest(f"postgres_opening.py {' '.join(sys.argv[1:])}", rounds=ROUNDS)}
+        result: dict[str, Any] = {
+            "manifest": manifest(f"postgres_opening.py {' '.join(sys.argv[1:])}", rounds=ROUNDS)
+        }
         result["written"] = _written(url, folders["with"])
         result["first recall"] = _first_recalls(url, folders)
-        result["PSS of two processes in MB"] = {way: _memory(url, folder) for way, folder in folders.items()}
-        answers = {way: _asked(url, folder, "answers")["answers"] for way, folder in folders.items()}
+        result["PSS of two processes in MB"] = {
+            way: _memory(url, folder) for way, folder in folders.items()
+        }
+        answers = {
+            way: _asked(url, folder, "answers")["answers"] for way, folder in folders.items()
+        }
         result["same answers"] = answers["with"] == answers["without"]
         given.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(json.dumps(result, indent=1))
@@ -116,7 +122,9 @@ def _server_time(url: str) -> float:
             times = [one.cpu_times() for one in (first, *first.children())]
         except psutil.NoSuchProcess:  # one has just ended, and is in what the first one counts
             continue
-        total: float = sum(one.user + one.system + one.children_user + one.children_system for one in times)
+        total: float = sum(
+            one.user + one.system + one.children_user + one.children_system for one in times
+        )
         return 1000 * total
 
 
@@ -142,7 +150,9 @@ def _asked(url: str, folder: Path, what: str) -> dict[str, Any]:
 def _begun(url: str, folder: Path, what: str) -> subprocess.Popen[str]:
     command = [sys.executable, __file__, "--in-new-process", what, url]
     environment = {**os.environ, VARIABLE: str(folder)}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def in_new_process(what: str, url: str) -> None:
@@ -156,15 +166,22 @@ def in_new_process(what: str, url: str) -> None:
         figures[empty] = (time.process_time() - used) * 1000
         figures[f"{empty}, server"] = _server_time(url) - before
     before, started, used = _server_time(url), time.perf_counter(), time.process_time()
-    with Trivet.open(url, background=False, rerank="auto" if what == "answers" else "off") as trivet:
+    with Trivet.open(
+        url, background=False, rerank="auto" if what == "answers" else "off"
+    ) as trivet:
         trivet.recall(asked[0])
         figures["wall, ms"] = (time.perf_counter() - started) * 1000
         figures["processor, ms"] = (time.process_time() - used) * 1000
         figures["processor of the server, ms"] = _server_time(url) - before
         if what != "first":
-            answers = [[(hit.memory.id, hit.score) for hit in trivet.recall(one).hits] for one in asked[:STAYING]]
+            answers = [
+                [(hit.memory.id, hit.score) for hit in trivet.recall(one).hits]
+                for one in asked[:STAYING]
+            ]
         if what == "answers":
-            answers = [[(hit.memory.id, hit.score) for hit in trivet.recall(one).hits] for one in asked]
+            answers = [
+                [(hit.memory.id, hit.score) for hit in trivet.recall(one).hits] for one in asked
+            ]
             figures["answers"] = answers
         print(json.dumps(figures), flush=True)
         sys.stdin.readline()

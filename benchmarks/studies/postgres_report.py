@@ -32,7 +32,11 @@ Figures = dict[str, Any]
 def main() -> None:
     source = Path(sys.argv[1])
     results = json.loads(source.read_text(encoding="utf-8"))
-    parts = [f"{INTRODUCTION.strip()} {manifest(results)}", alike(results["sets"]), index(results["sets"])]
+    parts = [
+        f"{INTRODUCTION.strip()} {manifest(results)}",
+        alike(results["sets"]),
+        index(results["sets"]),
+    ]
     (source.parent / "postgres.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -51,7 +55,15 @@ def alike(sets: Figures) -> str:
         for name, figures in sets.items()
         for way in WAYS
     ]
-    head = ["set", "memories", "vectors", "queries", "overlap@10", "same order", "nDCG@10 SQLite / PostgreSQL"]
+    head = [
+        "set",
+        "memories",
+        "vectors",
+        "queries",
+        "overlap@10",
+        "same order",
+        "nDCG@10 SQLite / PostgreSQL",
+    ]
     return table([*head, "time, PostgreSQL to SQLite"], body)
 
 
@@ -62,7 +74,10 @@ def index(sets: Figures) -> str:
         for rows in ("plain", "a tenth sensitive")
         for one in figures["index against exact"][rows].values()
     ]
-    least, fewest = min(one["recall@10"] for one in found), min(one["fewest found"] for one in found)
+    least, fewest = (
+        min(one["recall@10"] for one in found),
+        min(one["fewest found"] for one in found),
+    )
     ratios = [one["time ratio to exact"] for one in found]
     return (
         "Against an exact search on the first 200 questions of each set, with and without a filter for 1 %\n"

@@ -58,8 +58,13 @@ def packed(columns: Sequence[Column], count: int) -> bytes:
     return rows.tobytes()
 
 
-def copy(connection: psycopg.Connection[Any], table: str, names: str, portions: Iterator[bytes]) -> None:
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT binary)") as target:
+def copy(
+    connection: psycopg.Connection[Any], table: str, names: str, portions: Iterator[bytes]
+) -> None:
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT binary)") as target,
+    ):
         target.write(_HEADER)
         for portion in portions:
             target.write(portion)
@@ -69,7 +74,9 @@ def copy(connection: psycopg.Connection[Any], table: str, names: str, portions: 
 class Tenant:
     """A tenant's rows, the same each time they are made."""
 
-    def __init__(self, name: str, number: int, size: int, model: int, words: NDArray[np.bytes_]) -> None:
+    def __init__(
+        self, name: str, number: int, size: int, model: int, words: NDArray[np.bytes_]
+    ) -> None:
         self._name = text(name)
         self._keys = np.arange(1, size + 1)
         self._size = size
@@ -78,8 +85,12 @@ class Tenant:
         self._generator = np.random.default_rng(number)
         # Frequent words are much more frequent than rare ones, as in any language.
         ranks = self._generator.zipf(1.2, size=(size, WORDS_A_MEMORY)) - 1
-        self._chosen = np.where(ranks < VOCABULARY, ranks, self._generator.integers(VOCABULARY, size=ranks.shape))
-        self._ids = np.array([f"{number:08x}-0000-7000-8000-{key:012x}" for key in self._keys], "S36")
+        self._chosen = np.where(
+            ranks < VOCABULARY, ranks, self._generator.integers(VOCABULARY, size=ranks.shape)
+        )
+        self._ids = np.array(
+            [f"{number:08x}-0000-7000-8000-{key:012x}" for key in self._keys], "S36"
+        )
 
     def memories(self) -> bytes:
         empty, moment = text("[]"), text(MOMENT)
@@ -93,7 +104,15 @@ class Tenant:
     def lexical(self) -> bytes:
         nothing = ("S0", b"")
         return packed(
-            [self._name, (">i8", self._keys), ("S62", self._content()), nothing, nothing, nothing, text("facts")],
+            [
+                self._name,
+                (">i8", self._keys),
+                ("S62", self._content()),
+                nothing,
+                nothing,
+                nothing,
+                text("facts"),
+            ],
             self._size,
         )
 
@@ -111,9 +130,14 @@ class Tenant:
     def passages(self) -> bytes:
         centres = self._generator.normal(size=(CENTRES, DIMENSION)).astype(np.float32)
         vectors = centres[self._generator.integers(CENTRES, size=self._size)]
-        vectors = vectors + SPREAD * self._generator.standard_normal((self._size, DIMENSION), np.float32)
+        vectors = vectors + SPREAD * self._generator.standard_normal(
+            (self._size, DIMENSION), np.float32
+        )
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        half = np.zeros(self._size, np.dtype([("dimension", ">i2"), ("unused", ">i2"), ("values", ">f2", DIMENSION)]))
+        half = np.zeros(
+            self._size,
+            np.dtype([("dimension", ">i2"), ("unused", ">i2"), ("values", ">f2", DIMENSION)]),
+        )
         half["dimension"], half["values"] = DIMENSION, vectors
         columns: list[Column] = [
             self._name, (">i8", self._keys), (">i8", self._model), (">i4", 0), (">i4", 0), (">i4", 62),
@@ -123,7 +147,9 @@ class Tenant:
 
     def concepts(self) -> bytes:
         keys = np.arange(1, NAMES_A_TENANT + 1)
-        return packed([self._name, (">i8", keys), ("S6", self._words[-NAMES_A_TENANT:])], NAMES_A_TENANT)
+        return packed(
+            [self._name, (">i8", keys), ("S6", self._words[-NAMES_A_TENANT:])], NAMES_A_TENANT
+        )
 
     def mentions(self) -> bytes:
         """Each memory mentions one name of its tenant."""

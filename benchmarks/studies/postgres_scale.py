@@ -57,15 +57,21 @@ def fill(administrator: str, sizes: dict[str, int], embedder: str) -> Figures:
         models = {}
         for name, size in sizes.items():
             connection.execute(TENANT, (name, size))
-            row = connection.execute(MODEL, (name, identity(embedder), embedder, DIMENSION)).fetchone()
+            row = connection.execute(
+                MODEL, (name, identity(embedder), embedder, DIMENSION)
+            ).fetchone()
             assert row is not None
             models[name] = row[0]
-            for maker, version in (("analyser", ANALYSER_VERSION), ("extraction", EXTRACTION_VERSION)):
+            for maker, version in (
+                ("analyser", ANALYSER_VERSION),
+                ("extraction", EXTRACTION_VERSION),
+            ):
                 connection.execute(META, (name, maker, str(version)))
         for table, (columns, rows) in TABLES.items():
             start = time.perf_counter()
             tenants = (
-                Tenant(name, number, size, models[name], words) for number, (name, size) in enumerate(sizes.items())
+                Tenant(name, number, size, models[name], words)
+                for number, (name, size) in enumerate(sizes.items())
             )
             copy(connection, table, columns, (rows(tenant) for tenant in tenants))
             took[f"{table} s"] = round(time.perf_counter() - start, 1)
@@ -92,7 +98,10 @@ def timed(trivet: Trivet, query: str) -> float:
 
 
 def summary(times: Sequence[float]) -> Figures:
-    return {"p50 ms": round(statistics.median(times), 2), "p95 ms": round(float(np.percentile(times, 95)), 2)}
+    return {
+        "p50 ms": round(statistics.median(times), 2),
+        "p95 ms": round(float(np.percentile(times, 95)), 2),
+    }
 
 
 def large(server: Trivet, embedded: Trivet) -> Figures:
@@ -142,21 +151,30 @@ def many(settings: Settings, shared: Shared, count: int) -> tuple[Figures, list[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--url", required=True)
     parser.add_argument("--administrator", required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--large", type=int, default=100_000)
     parser.add_argument("--tenants", type=int, default=1_000)
-    parser.add_argument("--small", type=int, default=1_000, help="memories of each of the many tenants")
-    parser.add_argument("--filled", action="store_true", help="the rows of an earlier run are there")
+    parser.add_argument(
+        "--small", type=int, default=1_000, help="memories of each of the many tenants"
+    )
+    parser.add_argument(
+        "--filled", action="store_true", help="the rows of an earlier run are there"
+    )
     add_embedder(parser)
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     settings = load_settings(path=given.url, background=False, embedder=given.embedder)
     shared = Shared.of(settings)  # makes the schema
-    sizes = {LARGE: given.large, **{SMALL.format(number): given.small for number in range(given.tenants)}}
+    sizes = {
+        LARGE: given.large,
+        **{SMALL.format(number): given.small for number in range(given.tenants)},
+    }
     filled = {} if given.filled else fill(given.administrator, sizes, given.embedder)
     server = Trivet.of(open_engine(msgspec.structs.replace(settings, tenant=LARGE), shared))
     file = given.work / f"{LARGE}.db"
@@ -176,7 +194,9 @@ def main() -> None:
     shared.close()
     memories = given.large + given.tenants * given.small
     result = {
-        "manifest": manifest("studies/postgres_scale.py", memories=memories, embedder=identity(given.embedder)),
+        "manifest": manifest(
+            "studies/postgres_scale.py", memories=memories, embedder=identity(given.embedder)
+        ),
         "rows": filled,
         f"{given.large:,} in one tenant": in_one,
         f"{given.tenants * given.small:,} over {given.tenants:,} tenants": over_many,

@@ -98,8 +98,15 @@ def main() -> int:
                 answers(surface, bin, copied(store, folder / surface / side), asked)
                 for side, bin in (("before", given.before), ("after", given.after))
             )
-            found = [line for pair in zip_longest(before, after) for line in differences(*map(canonical, pair))]
-            print(f"{surface}: {len(after)} answers of {len(asked)}, {len(found)} differences", flush=True)
+            found = [
+                line
+                for pair in zip_longest(before, after)
+                for line in differences(*map(canonical, pair))
+            ]
+            print(
+                f"{surface}: {len(after)} answers of {len(asked)}, {len(found)} differences",
+                flush=True,
+            )
             for line in found[:SHOWN]:
                 print(f"  {line}")
             differing += len(found)
@@ -107,7 +114,9 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("before", type=Path, help="the bin folder of the version before")
     parser.add_argument("after", type=Path, help="the bin folder of the other version")
     parser.add_argument("--store", type=Path, help="a store file")
@@ -116,7 +125,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--surfaces", default=",".join(ASKERS), help=f"some of {','.join(ASKERS)}")
     given = parser.parse_args()
     if unknown := set(given.surfaces.split(",")) - set(ASKERS):
-        parser.error(f"there is no surface {', '.join(sorted(unknown))}; there are {', '.join(ASKERS)}")
+        parser.error(
+            f"there is no surface {', '.join(sorted(unknown))}; there are {', '.join(ASKERS)}"
+        )
     return given
 
 
@@ -127,7 +138,11 @@ def read_queries(file: Path) -> list[str]:
 
 def environment(home: Path) -> dict[str, str]:
     """A home of its own, nobody's settings, and time limits that no busy machine reaches."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRIVET_", "XDG_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TRIVET_", "XDG_"))
+    }
     limits = dict.fromkeys(("LEG", "RERANK", "EXPAND", "BUSY", "ANSWER"), "600000")
     return kept | {
         "HOME": str(home),
@@ -140,7 +155,9 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def demo_store(bin: Path, folder: Path) -> Path:
-    subprocess.run([bin / "trivet", "demo"], env=environment(folder), stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [bin / "trivet", "demo"], env=environment(folder), stdout=subprocess.DEVNULL, check=True
+    )
     return folder / ".cache" / "trivet" / "demo.db"
 
 
@@ -169,7 +186,9 @@ def canonical(value: Any) -> Any:
         return {name: canonical(one) for name, one in value.items() if name not in TIMED}
     if isinstance(value, list):
         return [canonical(one) for one in value]
-    return MARK.sub(lambda found: f"{found[1] or ''}...", value) if isinstance(value, str) else value
+    return (
+        MARK.sub(lambda found: f"{found[1] or ''}...", value) if isinstance(value, str) else value
+    )
 
 
 def differences(before: Any, after: Any, where: str = "") -> Iterator[str]:

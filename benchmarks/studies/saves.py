@@ -23,12 +23,18 @@ WARM = 5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("stores", nargs="+", type=Path)
     add_embedder(parser)
     options = parser.parse_args()
     print(f"embedder {identity(options.embedder)}")
-    lines = [line for path in sorted(options.stores) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line
+        for path in sorted(options.stores)
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     texts = [json.loads(line)["text"] for line in lines]
     for changes in ("off", "words", "read"):
         with tempfile.TemporaryDirectory() as folder:

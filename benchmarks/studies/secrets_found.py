@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from trivet.secrets.detect.scan import find  # noqa: E402
+from trivet.secrets.detect import find  # noqa: E402
 from unit.secrets.labelled import Labelled, load  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "secrets.json"
@@ -53,7 +53,12 @@ def wilson(hits: int, of: int) -> list[float]:
 
 
 def rate(hits: int, of: int) -> dict[str, Any]:
-    return {"count": hits, "of": of, "share": round(hits / of, 4) if of else None, "interval": wilson(hits, of)}
+    return {
+        "count": hits,
+        "of": of,
+        "share": round(hits / of, 4) if of else None,
+        "interval": wilson(hits, of),
+    }
 
 
 def covered(row: Labelled) -> bool:
@@ -63,7 +68,10 @@ def covered(row: Labelled) -> bool:
 
 
 def named(row: Labelled) -> bool:
-    return any(found.kind == row.kind and found.start < row.stop and row.start < found.stop for found in find(row.text))
+    return any(
+        found.kind == row.kind and found.start < row.stop and row.start < found.stop
+        for found in find(row.text)
+    )
 
 
 def measure(split: str) -> dict[str, Any]:
@@ -100,13 +108,17 @@ def library_alone(split: str) -> dict[str, Any]:
         return any(at >= 0 and at < row.stop and row.start < at + length for at, length in places)
 
     with default_settings(), tempfile.TemporaryDirectory() as folder:
-        get_settings().disable_filters("detect_secrets.filters.common.is_ignored_due_to_verification_policies")
+        get_settings().disable_filters(
+            "detect_secrets.filters.common.is_ignored_due_to_verification_policies"
+        )
         secrets, harmless = load("secrets", split), load("harmless", split)
         return {
             "recall_of_any_part": rate(
                 sum(overlaps(row, found(row.text, Path(folder))) for row in secrets), len(secrets)
             ),
-            "false_positives": rate(sum(bool(found(row.text, Path(folder))) for row in harmless), len(harmless)),
+            "false_positives": rate(
+                sum(bool(found(row.text, Path(folder))) for row in harmless), len(harmless)
+            ),
         }
 
 
@@ -134,7 +146,13 @@ def _strings(value: Any) -> Iterator[str]:
 
 def on_public_texts(folder: Path) -> dict[str, Any]:
     """Alarms on texts nobody labelled, on the half that was not looked at. Some are right: there are keys in there."""
-    texts = sorted({text for text in public_texts(folder) if hashlib.sha256(text.encode()).digest()[-1] % 2 == 0})
+    texts = sorted(
+        {
+            text
+            for text in public_texts(folder)
+            if hashlib.sha256(text.encode()).digest()[-1] % 2 == 0
+        }
+    )
     alarms = [[found.kind for found in find(text)] for text in texts]
     kinds = Counter(kind for one in alarms for kind in set(one))
     return {"alarms": rate(sum(map(bool, alarms)), len(texts)), "kinds": dict(kinds)}
@@ -174,7 +192,11 @@ def main(arguments: Sequence[str]) -> None:
         "split": "test",
         "labels": "tests/unit/secrets/secrets.jsonl and harmless.jsonl; rules were tuned on the other half only",
         **measure("test"),
-        "tune_half": {name: value for name, value in measure("tune").items() if name in ("recall", "false_positives")},
+        "tune_half": {
+            name: value
+            for name, value in measure("tune").items()
+            if name in ("recall", "false_positives")
+        },
         "detect_secrets_alone": library_alone("test"),
         "speed": speed(),
     }

@@ -47,16 +47,32 @@ RESAMPLES = 2_000
 
 def main() -> None:
     options = _options()
-    presets = {name: f"{one.folder}, top={one.top}, blend={one.blend}" for name, one in PRESETS.items()}
+    presets = {
+        name: f"{one.folder}, top={one.top}, blend={one.blend}" for name, one in PRESETS.items()
+    }
     of_this = {"embedder": identity(options.embedder), "recipe": str(Recipe()), "rerank": presets}
-    known = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
+    known = (
+        json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
+    )
     corpora = known["corpora"] if known.get("manifest", {}).get("of") == of_this else {}
     for name in options.corpora:
-        if missing := {arm: recipe for arm, recipe in options.arms.items() if arm not in corpora.get(name, {})}:
+        if missing := {
+            arm: recipe for arm, recipe in options.arms.items() if arm not in corpora.get(name, {})
+        }:
             corpora[name] = corpora.get(name, {}) | measured(name, missing, options)
-            commits = {known.get("manifest", {}).get("commit"), *known.get("manifest", {}).get("commits", [])} - {None}
-            manifest = environment() | {"of": of_this, "commits": sorted({*commits, environment()["commit"]})}
-            results = {"manifest": manifest, "corpora": corpora, "mean of seven": mean(corpora, options.arms)}
+            commits = {
+                known.get("manifest", {}).get("commit"),
+                *known.get("manifest", {}).get("commits", []),
+            } - {None}
+            manifest = environment() | {
+                "of": of_this,
+                "commits": sorted({*commits, environment()["commit"]}),
+            }
+            results = {
+                "manifest": manifest,
+                "corpora": corpora,
+                "mean of seven": mean(corpora, options.arms),
+            }
             options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             print(name, corpora[name], flush=True)
     print("mean of seven:", mean(corpora, options.arms))
@@ -68,7 +84,10 @@ def measured(name: str, arms: Mapping[str, str], options: argparse.Namespace) ->
     with open_bench(dataset, options.cache, options.embedder) as bench:
         for arm, recipe in arms.items():
             run = {query.id: bench.ranked(query, recipe, DEEP) for query in dataset.queries}
-            lists = {query: [(one, -float(rank)) for rank, (one, _) in enumerate(hits)] for query, hits in run.items()}
+            lists = {
+                query: [(one, -float(rank)) for rank, (one, _) in enumerate(hits)]
+                for query, hits in run.items()
+            }
             per_query = measure(dataset, lists, MEASURES).per_query
             found[arm] = {one: with_interval(list(per_query[one].values())) for one in MEASURES}
             found["queries"] = len(per_query[MEASURES[0]])
@@ -77,13 +96,18 @@ def measured(name: str, arms: Mapping[str, str], options: argparse.Namespace) ->
 
 def with_interval(values: list[float]) -> list[float]:
     drawn = bootstrap_means(np.array(values)[:, None], RESAMPLES, 0)[:, 0]
-    return [round(float(value), 4) for value in (np.mean(values), *np.quantile(drawn, (0.025, 0.975)))]
+    return [
+        round(float(value), 4) for value in (np.mean(values), *np.quantile(drawn, (0.025, 0.975)))
+    ]
 
 
 def mean(corpora: Mapping[str, Any], arms: Iterable[str]) -> dict[str, float]:
     """Of nDCG@10 by arm, once all seven are there."""
     whole = [arm for arm in arms if all(arm in corpora.get(name, {}) for name in CORPORA)]
-    return {arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4) for arm in whole}
+    return {
+        arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4)
+        for arm in whole
+    }
 
 
 def _arm(text: str) -> tuple[str, str]:
@@ -92,11 +116,17 @@ def _arm(text: str) -> tuple[str, str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--corpora", nargs="+", default=["house", *CORPORA])
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/results/shipped.json"))
-    parser.add_argument("--arms", nargs="+", type=_arm, help="NAME=RECIPE: what is measured instead")
+    parser.add_argument(
+        "--arms", nargs="+", type=_arm, help="NAME=RECIPE: what is measured instead"
+    )
     add_embedder(parser)
     options = parser.parse_args()
     options.arms = dict(options.arms or ARMS)

@@ -56,9 +56,20 @@ class Placed(msgspec.Struct, frozen=True):
 
 def main() -> None:
     options = _options()
-    rows = [row for folder in sorted(LIVES.iterdir()) if folder.is_dir() for row in _life(folder, options)]
-    strata = {"all": rows, **{name: [row for row in rows if row.stratum == name] for name in _strata(rows)}}
-    about = {"command": "python benchmarks/studies/sort_modes.py", "embedder": identity(options.embedder)}
+    rows = [
+        row
+        for folder in sorted(LIVES.iterdir())
+        if folder.is_dir()
+        for row in _life(folder, options)
+    ]
+    strata = {
+        "all": rows,
+        **{name: [row for row in rows if row.stratum == name] for name in _strata(rows)},
+    }
+    about = {
+        "command": "python benchmarks/studies/sort_modes.py",
+        "embedder": identity(options.embedder),
+    }
     results = {
         "manifest": environment() | about,
         "hits": round(fmean(len(row.grades[BASE]) for row in rows), 2),
@@ -73,7 +84,9 @@ def _life(folder: Path, options: argparse.Namespace) -> list[Placed]:
     drawn = importances(dataset)
     with open_bench(dataset, options.cache, options.embedder) as bench:
         bench.trivet.engine.worker.compare()  # which memories later ones update: the lab leaves it out
-        return [_placed(bench, query, drawn) for query in dataset.queries if _answered(dataset, query)]
+        return [
+            _placed(bench, query, drawn) for query in dataset.queries if _answered(dataset, query)
+        ]
 
 
 def _answered(dataset: Dataset, query: Query) -> bool:
@@ -85,7 +98,9 @@ def importances(dataset: Dataset) -> Importances:
     wanted = {row.document for row in dataset.judgements if row.grade >= ANSWERS}
     chance = random.Random(zlib.crc32(dataset.name.encode()))
     ids = [document.id for document in dataset.documents]
-    honest = {id: chance.betavariate(4, 2) if id in wanted else chance.betavariate(2, 4) for id in ids}
+    honest = {
+        id: chance.betavariate(4, 2) if id in wanted else chance.betavariate(2, 4) for id in ids
+    }
     return {"importance, honest": honest, "importance, random": {id: chance.random() for id in ids}}
 
 
@@ -102,7 +117,9 @@ def _placed(bench: Bench, query: Query, drawn: Importances) -> Placed:
     orders[AS_FOUND] = graded(as_found)
     for kind, values in drawn.items():
         rated = {memory_id(id): value for id, value in values.items()}
-        orders[kind] = graded(sort_hits([_rated(hit, rated[hit.memory.id]) for hit in hits], "importance"))
+        orders[kind] = graded(
+            sort_hits([_rated(hit, rated[hit.memory.id]) for hit in hits], "importance")
+        )
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
     return Placed(query.id, query.stratum or "", orders, ideal)
 
@@ -114,7 +131,9 @@ def _as_it_is(
 
 
 def _rated(hit: ScoredCandidate, importance: float) -> ScoredCandidate:
-    return msgspec.structs.replace(hit, memory=msgspec.structs.replace(hit.memory, importance=importance))
+    return msgspec.structs.replace(
+        hit, memory=msgspec.structs.replace(hit.memory, importance=importance)
+    )
 
 
 def _figures(rows: Sequence[Placed]) -> dict[str, Any]:
@@ -126,7 +145,9 @@ def _figures(rows: Sequence[Placed]) -> dict[str, Any]:
         found[order] = {
             "nDCG@10": round(one.candidate, 4),
             "difference": [round(value, 4) for value in (one.difference, one.low, one.high)],
-            "first answers": round(fmean(any(g >= ANSWERS for g in row.grades[order][:1]) for row in rows), 4),
+            "first answers": round(
+                fmean(any(g >= ANSWERS for g in row.grades[order][:1]) for row in rows), 4
+            ),
             f"an answer in the first {FIRST}": round(
                 fmean(any(g >= ANSWERS for g in row.grades[order][:FIRST]) for row in rows), 4
             ),
@@ -146,8 +167,12 @@ def _strata(rows: Sequence[Placed]) -> list[str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/results/sort_modes.json"))
     add_embedder(parser)
     return parser.parse_args()

@@ -31,7 +31,11 @@ class Vectors:
         self._scopes = np.array([scopes[id] or "" for id in self._ids])
 
     def ranking(
-        self, query: Query, depth: int, vectors: NDArray[np.float32] | None = None, first_only: bool = False
+        self,
+        query: Query,
+        depth: int,
+        vectors: NDArray[np.float32] | None = None,
+        first_only: bool = False,
     ) -> Ranking:
         """Exact search over these vectors, each memory by its best passage, or by its first alone."""
         matrix = self.vectors if vectors is None else vectors
@@ -44,7 +48,9 @@ class Vectors:
             if shown[row]:
                 best.setdefault(str(self._ids[row]), float(scores[row]))
         ordered = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:depth]
-        candidates = tuple(Candidate(id=id, score=min(1.0, max(-1.0, score))) for id, score in ordered)
+        candidates = tuple(
+            Candidate(id=id, score=min(1.0, max(-1.0, score))) for id, score in ordered
+        )
         return Ranking(leg="dense", floor=-1.0, candidates=candidates)
 
 

@@ -24,15 +24,28 @@ from trivet import Trivet
 
 SOURCE = Path(trivet.__file__).parent
 FRAGMENT_LINES = 25
-TEXTS = ("The harbour office keeps its copies in Bremen.", "Ines leads the harbour office.", "Staging is on port 6543.")
+TEXTS = (
+    "The harbour office keeps its copies in Bremen.",
+    "Ines leads the harbour office.",
+    "Staging is on port 6543.",
+)
 
 
 def layout() -> dict[str, Any]:
     files = sorted(SOURCE.rglob("*.py"))
     lines = {file: file.read_text(encoding="utf-8").count("\n") for file in files}
-    bare = [file for file, count in lines.items() if count < FRAGMENT_LINES and file.name != "__init__.py"]
+    bare = [
+        file
+        for file, count in lines.items()
+        if count < FRAGMENT_LINES and file.name != "__init__.py"
+    ]
     sql = sum(file.read_text(encoding="utf-8").count("\n") for file in SOURCE.rglob("*.sql"))
-    return {"files": len(files), "lines": sum(lines.values()), "fragments": len(bare), "lines of SQL": sql}
+    return {
+        "files": len(files),
+        "lines": sum(lines.values()),
+        "fragments": len(bare),
+        "lines of SQL": sql,
+    }
 
 
 def rooms() -> dict[str, int]:
@@ -79,7 +92,10 @@ def recall() -> dict[str, int]:
             caller = caller.f_back
         crossings += caller is not None and caller.f_code.co_filename != name
 
-    with tempfile.TemporaryDirectory() as folder, Trivet.open(Path(folder) / "memory.db", background=False) as memory:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Trivet.open(Path(folder) / "memory.db", background=False) as memory,
+    ):
         for text in TEXTS:
             memory.remember(text)
         memory.drain()

@@ -15,7 +15,9 @@ def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
 
 def interval(figures: Figures) -> str:
     """`+.043 (+.035 to +.052)`."""
-    return f"{signed(figures['difference'])} ({signed(figures['low'])} to {signed(figures['high'])})"
+    return (
+        f"{signed(figures['difference'])} ({signed(figures['low'])} to {signed(figures['high'])})"
+    )
 
 
 def signed(value: float) -> str:

@@ -54,7 +54,9 @@ class Arm(msgspec.Struct, frozen=True):
 BASE = "stock embedder"
 ARMS: Mapping[str, Arm] = {
     BASE: Arm(MINILM),
-    "stock embedder, z-scores of words and vectors": Arm(MINILM, "convex(norm=zscore) | legs(lexical, dense)"),
+    "stock embedder, z-scores of words and vectors": Arm(
+        MINILM, "convex(norm=zscore) | legs(lexical, dense)"
+    ),
     "stock embedder, dense alone": Arm(MINILM, "legs(dense)"),
     "bundled embedder": Arm("bundled"),
     "bundled embedder, dense alone": Arm("bundled", "legs(dense)"),
@@ -86,10 +88,14 @@ def _kept(options: argparse.Namespace, dataset: Dataset, arm: str) -> None:
     with open_bench(dataset, options.cache, embedder, rerank_time_limit_ms=NO_HURRY_MS) as bench:
         run = {query.id: bench.ranked(query, how.recipe, DEEP) for query in chosen.queries}
     lists = {
-        query: [(document, -float(rank)) for rank, (document, _) in enumerate(found)] for query, found in run.items()
+        query: [(document, -float(rank)) for rank, (document, _) in enumerate(found)]
+        for query, found in run.items()
     }
     measured = measure(chosen, lists, MEASURES)
-    file.write_text(json.dumps({name: dict(values) for name, values in measured.per_query.items()}), encoding="utf-8")
+    file.write_text(
+        json.dumps({name: dict(values) for name, values in measured.per_query.items()}),
+        encoding="utf-8",
+    )
 
 
 def _file(options: argparse.Namespace, corpus: str, arm: str) -> Path:
@@ -107,7 +113,9 @@ def _sample(dataset: Dataset, most: int | None) -> Dataset:
     chosen = sorted(answerable, key=lambda query: zlib.crc32(query.id.encode()))[:most]
     ids = {query.id for query in chosen}
     return replace(
-        dataset, queries=tuple(chosen), judgements=tuple(row for row in dataset.judgements if row.query in ids)
+        dataset,
+        queries=tuple(chosen),
+        judgements=tuple(row for row in dataset.judgements if row.query in ids),
     )
 
 
@@ -121,12 +129,15 @@ def summary(options: argparse.Namespace) -> dict[str, Any]:
     }
     rows: dict[str, Any] = {}
     for arm in options.arms:
-        rows[arm] = {corpus: _row(kept, corpus, arm) for corpus in options.corpora if (corpus, arm) in kept}
+        rows[arm] = {
+            corpus: _row(kept, corpus, arm) for corpus in options.corpora if (corpus, arm) in kept
+        }
         public = [corpus for corpus in CORPORA if corpus in rows[arm]]
         if arm != BASE and public:
             rows[arm]["mean difference"] = _mean_difference(kept, public, arm)
     return {
-        "manifest": environment() | {"embedders": {arm: identity(_embedder(options, arm)) for arm in options.arms}},
+        "manifest": environment()
+        | {"embedders": {arm: identity(_embedder(options, arm)) for arm in options.arms}},
         "base": BASE,
         "queries a reranker was asked": options.queries,
         "arms": rows,
@@ -135,17 +146,28 @@ def summary(options: argparse.Namespace) -> dict[str, Any]:
 
 def _row(kept: Mapping[tuple[str, str], PerQuery], corpus: str, arm: str) -> dict[str, Any]:
     values = kept[corpus, arm]
-    row: dict[str, Any] = {name: round(float(np.mean(list(values[name].values()))), 4) for name in MEASURES}
+    row: dict[str, Any] = {
+        name: round(float(np.mean(list(values[name].values()))), 4) for name in MEASURES
+    }
     row["queries"] = len(values["nDCG@10"])
     if arm != BASE:
-        base = {name: {query: kept[corpus, BASE][name][query] for query in values[name]} for name in MEASURES}
+        base = {
+            name: {query: kept[corpus, BASE][name][query] for query in values[name]}
+            for name in MEASURES
+        }
         for one in paired(base, {name: values[name] for name in MEASURES}, resamples=RESAMPLES):
-            row[f"{one.measure} difference"] = [round(one.difference, 4), round(one.low, 4), round(one.high, 4)]
+            row[f"{one.measure} difference"] = [
+                round(one.difference, 4),
+                round(one.low, 4),
+                round(one.high, 4),
+            ]
             row[f"{one.measure} base"] = round(one.base, 4)
     return row
 
 
-def _mean_difference(kept: Mapping[tuple[str, str], PerQuery], corpora: Sequence[str], arm: str) -> list[float]:
+def _mean_difference(
+    kept: Mapping[tuple[str, str], PerQuery], corpora: Sequence[str], arm: str
+) -> list[float]:
     """With an interval of queries drawn anew within each corpus."""
     differences = [
         np.array([value - kept[corpus, BASE]["nDCG@10"][query] for query, value in values.items()])
@@ -153,10 +175,17 @@ def _mean_difference(kept: Mapping[tuple[str, str], PerQuery], corpora: Sequence
         for values in [kept[corpus, arm]["nDCG@10"]]
     ]
     drawn = np.mean(
-        [bootstrap_means(one[:, None], RESAMPLES, seed)[:, 0] for seed, one in enumerate(differences)], axis=0
+        [
+            bootstrap_means(one[:, None], RESAMPLES, seed)[:, 0]
+            for seed, one in enumerate(differences)
+        ],
+        axis=0,
     )
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return [round(float(value), 4) for value in (np.mean([one.mean() for one in differences]), low, high)]
+    return [
+        round(float(value), 4)
+        for value in (np.mean([one.mean() for one in differences]), low, high)
+    ]
 
 
 def table(results: Mapping[str, Any]) -> str:
@@ -169,7 +198,9 @@ def table(results: Mapping[str, Any]) -> str:
         if arm in ARMS and ARMS[arm].reads_pairs and not asked_few:
             asked_few = True
             cells = [_base_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
-            lines.append(f"| {BASE}, of the queries that rerankers were asked | {' | '.join(cells)} | |")
+            lines.append(
+                f"| {BASE}, of the queries that rerankers were asked | {' | '.join(cells)} | |"
+            )
         cells = [_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
         mean = rows.get("mean difference")
         shown = f"{mean[0]:+.4f} [{mean[1]:.4f}, {mean[2]:.4f}]" if mean else ""
@@ -178,21 +209,31 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _base_cell(row: Mapping[str, Any]) -> str:
-    return f"{row['nDCG@10 base']:.3f} / {row['recall@5 base']:.3f} ({row['queries']})".replace("0.", ".")
+    return f"{row['nDCG@10 base']:.3f} / {row['recall@5 base']:.3f} ({row['queries']})".replace(
+        "0.", "."
+    )
 
 
 def _cell(row: Mapping[str, Any]) -> str:
     difference = row.get("nDCG@10 difference")
-    mark = "" if difference is None else "+" if difference[1] > 0 else "-" if difference[2] < 0 else ""
+    mark = (
+        "" if difference is None else "+" if difference[1] > 0 else "-" if difference[2] < 0 else ""
+    )
     return f"{row['nDCG@10']:.3f}{mark} / {row['recall@5']:.3f}".replace("0.", ".")
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA, "house"])
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--queries", type=int, help="how many of each corpus a reranker is asked; all if not given")
-    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser.add_argument(
+        "--queries", type=int, help="how many of each corpus a reranker is asked; all if not given"
+    )
+    parser.add_argument(
+        "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
+    )
     parser.add_argument("--kept", type=Path, required=True, help="where each arm's values are kept")
     parser.add_argument("--output", type=Path, default=Path("docs/results/trained.json"))
     add_embedder(parser)

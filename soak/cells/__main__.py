@@ -34,7 +34,9 @@ MOST_KILLS = 3
 def main(given: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m soak.cells", description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further round after so long")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="begin no further round after so long"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(given)
@@ -59,9 +61,13 @@ def campaign(rounds: int, seed: int, seconds: float = math.inf) -> dict[str, Any
             while done < rounds and time.monotonic() - began < seconds:
                 number, done = done, done + 1
                 stage = STAGES[number % len(STAGES)]
-                violations += Round(world, counts, frozen).run(world.random.randint(1, MOST_KILLS), stage)
+                violations += Round(world, counts, frozen).run(
+                    world.random.randint(1, MOST_KILLS), stage
+                )
                 _sync(world)
-                print(f"round {number + 1}: {dict(counts)} {violations}", file=sys.stderr, flush=True)
+                print(
+                    f"round {number + 1}: {dict(counts)} {violations}", file=sys.stderr, flush=True
+                )
             world.ended.set()
             for writer in world.writers:
                 writer.join()
@@ -86,18 +92,29 @@ def _sync(world: World) -> None:
 
 
 def _check(world: World) -> list[str]:
-    return [*_check_writes(world), *_check_servers(world), *_check_laptop(world), *_check_apart(world)]
+    return [
+        *_check_writes(world),
+        *_check_servers(world),
+        *_check_laptop(world),
+        *_check_apart(world),
+    ]
 
 
 def _check_writes(world: World) -> list[str]:
     found = []
     for tenant, noted in world.noted.items():
-        with Trivet.open(settings=world.settings(world.home[tenant], tenant=tenant, background=False)) as trivet:
+        with Trivet.open(
+            settings=world.settings(world.home[tenant], tenant=tenant, background=False)
+        ) as trivet:
             lost = 0
             for id, words in noted.done.items():
                 said = " ".join(str(one) for one in trivet.history(id))
                 lost += sum(word not in said for word in words)
-            trouble = [one.check for one in trivet.doctor() if not one.ok and one.check not in ("sync", "room on disk")]
+            trouble = [
+                one.check
+                for one in trivet.doctor()
+                if not one.ok and one.check not in ("sync", "room on disk")
+            ]
         found += [f"{tenant}: {lost} acknowledged writes are lost"] if lost else []
         found += [f"{tenant}: doctor: {trouble}"] if trouble else []
         if tenant in STAYING and any("moved" in reason for reason in noted.reasons):
@@ -122,7 +139,11 @@ def _check_laptop(world: World) -> list[str]:
     with world.open_laptop() as laptop:
         for _ in range(4):
             patiently(lambda: verbs.sync_now(laptop.engine))
-        return [] if verbs.verify(laptop.engine).level else [f"the laptop of {MOVING[0]} is not level with its server"]
+        return (
+            []
+            if verbs.verify(laptop.engine).level
+            else [f"the laptop of {MOVING[0]} is not level with its server"]
+        )
 
 
 def _check_apart(world: World) -> list[str]:
@@ -133,7 +154,9 @@ def _check_apart(world: World) -> list[str]:
         with psycopg.connect(world.urls[world.home[tenant]]) as connection:
             for other in others:
                 connection.execute("SELECT set_config('trivet.tenant', %s, false)", (other,))
-                row = connection.execute("SELECT count(*) FROM memory WHERE tenant = %s", (tenant,)).fetchone()
+                row = connection.execute(
+                    "SELECT count(*) FROM memory WHERE tenant = %s", (tenant,)
+                ).fetchone()
                 found += [f"{other} sees {tenant}"] if row != (0,) else []
     return found
 
@@ -156,7 +179,11 @@ def _spread(seconds: list[float]) -> dict[str, float]:
     ordered = sorted(1000 * one for one in seconds)
     if not ordered:
         return {}
-    return {"times": len(ordered), "median": round(statistics.median(ordered)), "most": round(ordered[-1])}
+    return {
+        "times": len(ordered),
+        "median": round(statistics.median(ordered)),
+        "most": round(ordered[-1]),
+    }
 
 
 if __name__ == "__main__":

@@ -119,7 +119,11 @@ def wrong_address(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
         told = [
             _error(lambda: move(server, Server(new.url("nothing")), "acme", _quiet)),
             _error(lambda: move(server, Server(new.url("postgres", "postgres")), "acme", _quiet)),
-            _error(lambda: move(server, Server(old.url(name) + "&application_name=other"), "acme", _quiet)),
+            _error(
+                lambda: move(
+                    server, Server(old.url(name) + "&application_name=other"), "acme", _quiet
+                )
+            ),
         ]
         trivet.remember("Written after it.")
         return {**_ends_well(server, Server(new.database()), trivet), "told": told}
@@ -134,13 +138,22 @@ def twice(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
         def operate(url: str) -> None:
             told.append(_error(lambda: move(Server(source), Server(url), "acme", _quiet)))
 
-        threads = [threading.Thread(target=operate, args=(url,)) for url in (urls[0], urls[0], urls[1])]
+        threads = [
+            threading.Thread(target=operate, args=(url,)) for url in (urls[0], urls[0], urls[1])
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        homes = [url for url in urls if (found := Server(url).standing("acme")) and found.standing == "home"]
-        return {"held": len(homes) == 1 and _count(homes[0]) == _count(source) > MEMORIES, "told": told}
+        homes = [
+            url
+            for url in urls
+            if (found := Server(url).standing("acme")) and found.standing == "home"
+        ]
+        return {
+            "held": len(homes) == 1 and _count(homes[0]) == _count(source) > MEMORIES,
+            "told": told,
+        }
 
 
 def _refused(old: PostgresServer, new: Server, mend: Callable[[], None]) -> dict[str, Any]:
@@ -175,7 +188,9 @@ def _ends_well(server: Server, new: Server, trivet: Trivet) -> dict[str, Any]:
 def _tenant(old: PostgresServer) -> Iterator[tuple[str, Trivet]]:
     url = old.database()
     with Trivet.open(url, tenant="acme", background=False, **USUAL) as trivet:
-        trivet.remember_many([{"content": note(random.Random(number))} for number in range(MEMORIES)])
+        trivet.remember_many(
+            [{"content": note(random.Random(number))} for number in range(MEMORIES)]
+        )
         trivet.remember("One more.")
         yield url, trivet
 

@@ -62,7 +62,9 @@ class Round:
                 time.sleep(self._random.choice((0.0, 0.0, self._random.uniform(0, 0.2))))
                 break
         mover.kill()
-        self._counts[f"kills at {stage}" if mover.wait() < 0 else f"ended before it was killed at {stage}"] += 1
+        self._counts[
+            f"kills at {stage}" if mover.wait() < 0 else f"ended before it was killed at {stage}"
+        ] += 1
 
     def _kill_others(self, source: int, target: int) -> None:
         if self._random.random() < SERVER:
@@ -85,7 +87,9 @@ class Round:
 
     def _rival(self, tenant: str, source: int, target: int) -> None:
         """Two operators at once, to two cells: one of them is refused, and nothing else happens."""
-        third = next(place for place in range(len(self._world.urls)) if place not in (source, target))
+        third = next(
+            place for place in range(len(self._world.urls)) if place not in (source, target)
+        )
         movers = [self._world.mover(tenant, target), self._world.mover(tenant, third)]
         for mover in movers:
             mover.kill() if self._random.random() < 0.3 else None
@@ -95,7 +99,11 @@ class Round:
             wanted = target if standing.cell == _cell(self._world.urls[target]) else third
             if wanted == third:
                 self._given_up(tenant, third)
-        elif standing is not None and standing.standing == "moved" and standing.cell != _cell(self._world.urls[target]):
+        elif (
+            standing is not None
+            and standing.standing == "moved"
+            and standing.cell != _cell(self._world.urls[target])
+        ):
             self._finish(tenant, third)
             self._world.home[tenant] = third
             self._forget(tenant, target)
@@ -140,7 +148,9 @@ class Round:
         if self._world.standings(tenant)[source] is None:
             return []
         old, new = (_revisions(self._world.urls[place], tenant) for place in (source, target))
-        return [f"{tenant}: {len(old - new)} revisions are in the old home alone"] if old - new else []
+        return (
+            [f"{tenant}: {len(old - new)} revisions are in the old home alone"] if old - new else []
+        )
 
 
 def _ended(mover: subprocess.Popen[str]) -> tuple[int, str]:

@@ -29,7 +29,12 @@ from trivet.sync import verbs
 CELLS = 4
 MOVING = ("birch", "cedar")
 STAYING = ("alder", "oak")
-USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "usage_counts": False, "secrets_keyring": False}
+USUAL: dict[str, Any] = {
+    "embedder": "none",
+    "changes": "off",
+    "usage_counts": False,
+    "secrets_keyring": False,
+}
 # Memories that a tenant has from the start: one so many that copying takes more than one portion.
 FIRST = {"birch": 300, "cedar": 2_100}
 PATIENCE_SECONDS = 300.0
@@ -67,7 +72,9 @@ class World:
             writer.start()
 
     def settings(self, place: int, **more: Any) -> Settings:
-        return Settings(path=self.urls[place], directory=self.urls[0], cells=tuple(self.urls), **USUAL, **more)
+        return Settings(
+            path=self.urls[place], directory=self.urls[0], cells=tuple(self.urls), **USUAL, **more
+        )
 
     def environment(self) -> dict[str, str]:
         given = {"DIRECTORY": self.urls[0], "CELLS": ",".join(self.urls), "EMBEDDER": "none", "CHANGES": "off",
@@ -76,9 +83,13 @@ class World:
         return {**os.environ, **{f"TRIVET_{name}": value for name, value in given.items()}}
 
     def _make_tenant(self, name: str) -> str:
-        with Trivet.open(settings=self.settings(self.home[name], tenant=name, background=False)) as trivet:
+        with Trivet.open(
+            settings=self.settings(self.home[name], tenant=name, background=False)
+        ) as trivet:
             trivet.engine.store.accounts.add_user("ana", "admin")
-            trivet.remember_many([{"content": note(random.Random(n))} for n in range(FIRST.get(name, 1))])
+            trivet.remember_many(
+                [{"content": note(random.Random(n))} for n in range(FIRST.get(name, 1))]
+            )
             return make_key(trivet.engine.store, name, "ana").text
 
     def _start_server(self, place: int) -> subprocess.Popen[bytes]:
@@ -105,7 +116,9 @@ class World:
             begun = time.monotonic()
             try:
                 place = chance.randrange(CELLS)
-                with Trivet.open(f"http://127.0.0.1:{self.ports[place]}", key=self.keys[tenant]) as client:
+                with Trivet.open(
+                    f"http://127.0.0.1:{self.ports[place]}", key=self.keys[tenant]
+                ) as client:
                     if not own or chance.random() < 0.5:
                         id = client.remember(f"{word} was said.").id
                         own.append(id)
@@ -121,7 +134,16 @@ class World:
             time.sleep(0.02)
 
     def mover(self, tenant: str, target: int, *more: str) -> subprocess.Popen[str]:
-        words = [sys.executable, "-m", "trivet.cli", "--path", self.urls[self.home[tenant]], "tenant", "move", tenant]
+        words = [
+            sys.executable,
+            "-m",
+            "trivet.cli",
+            "--path",
+            self.urls[self.home[tenant]],
+            "tenant",
+            "move",
+            tenant,
+        ]
         command = [*words, "--to", self.urls[target], *more]
         return subprocess.Popen(command, env=self.environment(), text=True, stderr=subprocess.PIPE,
                                 stdout=subprocess.DEVNULL)  # fmt: skip
@@ -133,7 +155,9 @@ class World:
 
     def kill_cluster(self, place: int) -> None:
         cluster = self.clusters[place]
-        os.kill(int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        os.kill(
+            int((cluster.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL
+        )
         patiently(cluster.start, AssertionError)
 
     def standings(self, tenant: str) -> list[TenantState | None]:

@@ -25,7 +25,13 @@ def inject(world: World) -> Counts:
         for number in range(SOCKETS):
             raw = stack.enter_context(Raw(server.address))
             if number % 3:
-                raw.head("POST", "/v1/memories", key, Content_Type="application/json", Content_Length=1_000)
+                raw.head(
+                    "POST",
+                    "/v1/memories",
+                    key,
+                    Content_Type="application/json",
+                    Content_Length=1_000,
+                )
             if number % 3 == 2:
                 raw.socket.sendall(b'{"content": "half of')
             if number % 2:

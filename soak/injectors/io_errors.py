@@ -35,5 +35,7 @@ def _compiled(folder: Path) -> Path:
         raise Skipped("there is no C compiler (cc)")
     library = folder / "io_errors.so"
     if not library.exists():
-        subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(SHIM), "-ldl"], check=True)
+        subprocess.run(
+            [compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(SHIM), "-ldl"], check=True
+        )
     return library

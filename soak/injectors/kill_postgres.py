@@ -30,7 +30,10 @@ def inject(world: World) -> Counts:
         elif victim == "a backend":
             os.kill(backend(server), signal.SIGKILL)
         else:
-            os.kill(int((server.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+            os.kill(
+                int((server.folder / "data" / "postmaster.pid").read_text().split()[0]),
+                signal.SIGKILL,
+            )
             _start(server)
         crew.wait(world.random.randint(1, MOST_ACTS))
     return {f"kills of {victim}": 1}
@@ -39,7 +42,9 @@ def inject(world: World) -> Counts:
 def backend(server: PostgresServer) -> int:
     """The process of the database that works for one of the writers."""
     with server.administrator() as connection:
-        row = connection.execute("SELECT max(pid) FROM pg_stat_activity WHERE usename = 'trivet'").fetchone()
+        row = connection.execute(
+            "SELECT max(pid) FROM pg_stat_activity WHERE usename = 'trivet'"
+        ).fetchone()
     assert row is not None
     assert isinstance(row[0], int)
     return row[0]

@@ -80,8 +80,15 @@ def main() -> int:
             if given.shrink:
                 return _shrink(Task("", given.first, given.steps, given.mix))
             told = _played(_parts(given), place, given.processes, given.minutes)
-            parts = [_summary(part, [one for one in told if one.task.part == part.name]) for part in _parts(given)]
-            result = {**manifest("soak.syncing"), "minutes": round((time.monotonic() - began) / 60), "histories": parts}
+            parts = [
+                _summary(part, [one for one in told if one.task.part == part.name])
+                for part in _parts(given)
+            ]
+            result = {
+                **manifest("soak.syncing"),
+                "minutes": round((time.monotonic() - began) / 60),
+                "histories": parts,
+            }
             faults: dict[str, Any] = {}
             _write(given.out, {**result, "faults": faults})
             for name, seed in _faults(place, given.processes) if given.faults else ():
@@ -108,14 +115,31 @@ def _given() -> Any:
     parser.add_argument("histories", type=int, nargs="?", default=10_000, help="how many histories")
     parser.add_argument("first", type=int, nargs="?", default=0, help="the first seed")
     parser.add_argument("--steps", type=int, default=120, help="steps of a history")
-    parser.add_argument("--long", type=int, default=0, help="how many long histories, of their own seeds")
+    parser.add_argument(
+        "--long", type=int, default=0, help="how many long histories, of their own seeds"
+    )
     parser.add_argument("--long-steps", type=int, default=500, help="steps of a long one")
-    parser.add_argument("--postgres", type=int, default=0, help="how many with the server on PostgreSQL, of own seeds")
-    parser.add_argument("--mix", choices=MIXES, default="", help="what people do; if none, each history draws it")
-    parser.add_argument("--faults", action="store_true", help="also plant every fault, until a history shows it")
+    parser.add_argument(
+        "--postgres",
+        type=int,
+        default=0,
+        help="how many with the server on PostgreSQL, of own seeds",
+    )
+    parser.add_argument(
+        "--mix", choices=MIXES, default="", help="what people do; if none, each history draws it"
+    )
+    parser.add_argument(
+        "--faults", action="store_true", help="also plant every fault, until a history shows it"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--minutes", type=float, help="begin no history after so long; the result says how many ran")
-    parser.add_argument("--shrink", action="store_true", help="make the history of the first seed small, if it fails")
+    parser.add_argument(
+        "--minutes", type=float, help="begin no history after so long; the result says how many ran"
+    )
+    parser.add_argument(
+        "--shrink",
+        action="store_true",
+        help="make the history of the first seed small, if it fails",
+    )
     parser.add_argument("--out", type=Path, help="where the result is written")
     return parser.parse_args()
 
@@ -138,18 +162,27 @@ def _parts(given: Any) -> list[Part]:
 def _tasks(parts: Sequence[Part]) -> Iterator[Task]:
     """Mixed in their proportion, so that an early end leaves some of each."""
     every = [
-        ((place + 0.5) / part.histories, Task(part.name, part.first_seed + place, part.steps, part.mix))
+        (
+            (place + 0.5) / part.histories,
+            Task(part.name, part.first_seed + place, part.steps, part.mix),
+        )
         for part in parts
         for place in range(part.histories)
     ]
     return (task for _, task in sorted(every, key=lambda one: one[0]))
 
 
-def _played(parts: Sequence[Part], place: Place, processes: int, minutes: float | None) -> list[Told]:
+def _played(
+    parts: Sequence[Part], place: Place, processes: int, minutes: float | None
+) -> list[Told]:
     until = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
     tasks, told = _tasks(parts), []
-    with ProcessPoolExecutor(processes, initializer=_begin, initargs=(place,), max_tasks_per_child=None) as pool:
-        running: set[Future[Told]] = {pool.submit(_play, task) for task in islice(tasks, 2 * processes)}
+    with ProcessPoolExecutor(
+        processes, initializer=_begin, initargs=(place,), max_tasks_per_child=None
+    ) as pool:
+        running: set[Future[Told]] = {
+            pool.submit(_play, task) for task in islice(tasks, 2 * processes)
+        }
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for one in done:
@@ -175,7 +208,9 @@ def _world(task: Task, folder: str, kept: Sequence[int] | None = None) -> World:
 
         server = PostgresMachine(place.postgres, f"history{task.seed}")
     templates = {name: Path(path) for name, path in place.templates.items()}
-    return World(task.seed, Path(folder), templates, task.steps if kept is None else kept, server, task.mix)
+    return World(
+        task.seed, Path(folder), templates, task.steps if kept is None else kept, server, task.mix
+    )
 
 
 def _play(task: Task) -> Told:

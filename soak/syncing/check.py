@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trivet.store.sync_records import Bundle, changes_between, fields_of
+from trivet.store.records import Bundle, changes_between, fields_of
 from trivet.sync.core import edits_of, has_same_content, in_scopes, reassigned_id, value_mark
 from trivet.sync.exchange import check_item
 from trivet.sync.messages import Acks, Answer, Op, Page
@@ -49,7 +49,9 @@ def check_taken(laptop: LaptopMachine, answer: Answer) -> None:
         items = [ack.item for ack in answer.acks] if isinstance(answer, Acks) else answer.items
         told = {(item.id, item.epoch): item.seq for item in items if isinstance(item, Bundle)}
         for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica") if told else ():
-            assert seq <= told.get((id, epoch), seq), f"{laptop.name} does not take what it is told of {id}"
+            assert seq <= told.get((id, epoch), seq), (
+                f"{laptop.name} does not take what it is told of {id}"
+            )
 
 
 WRITABLE = """
@@ -65,13 +67,17 @@ def writable_ids(server: Machine, user: str) -> set[str]:
     return {row[0] for row in server.rows(WRITABLE.format(user=user))}
 
 
-def check_rights(world: Team, request: Any, answer: Acks, writable: set[str], acted: set[str]) -> None:
+def check_rights(
+    world: Team, request: Any, answer: Acks, writable: set[str], acted: set[str]
+) -> None:
     """Nobody changes what they may not change; `writable` is what they might before."""
     made = {op.id for op in request.ops if op.kind in ("create", "heal")}
     for op, ack in zip(request.ops, answer.acks, strict=True):
         changed = ack.result in ("applied", "merged", "branched") and op.op in acted
         if changed and op.kind in ("edit", "share", "unshare") and op.id not in made:
-            assert {op.id, ack.id} & writable, f"{request.laptop.user} changed {op.id} without the right to"
+            assert {op.id, ack.id} & writable, (
+                f"{request.laptop.user} changed {op.id} without the right to"
+            )
 
 
 def check_at_rest(world: Team) -> None:
@@ -88,13 +94,19 @@ def check_at_rest(world: Team) -> None:
         check_recall_and_doctor(world)
 
 
-def state_of(machine: Machine, keys: dict[int, str], local: str | None, user: str) -> dict[str, Any]:
+def state_of(
+    machine: Machine, keys: dict[int, str], local: str | None, user: str
+) -> dict[str, Any]:
     """Each memory with all that must be equal on a laptop and on its server; `user` is as whom feedback is given."""
     revisions: dict[str, Any] = {id: ([], [], set(), set(), set()) for id in keys.values()}
-    for key, rev, snapshot in machine.rows("SELECT memory, rev, snapshot FROM revision ORDER BY memory, revision"):
+    for key, rev, snapshot in machine.rows(
+        "SELECT memory, rev, snapshot FROM revision ORDER BY memory, revision"
+    ):
         if key in keys:
             revisions[keys[key]][0].append((rev, fields_of(json.loads(snapshot))))
-    for key, rev, waiting, snapshot in machine.rows("SELECT memory, rev, waiting, snapshot FROM branch ORDER BY 1, 2"):
+    for key, rev, waiting, snapshot in machine.rows(
+        "SELECT memory, rev, waiting, snapshot FROM branch ORDER BY 1, 2"
+    ):
         if key in keys:
             revisions[keys[key]][1].append((rev, waiting, fields_of(json.loads(snapshot))))
     for source, kind, target in machine.rows("SELECT source, kind, target FROM link"):
@@ -103,7 +115,9 @@ def state_of(machine: Machine, keys: dict[int, str], local: str | None, user: st
     for key, grantee, permission in machine.rows("SELECT memory, grantee, permission FROM share"):
         if key in keys and grantee != "local":
             revisions[keys[key]][3].add((grantee, permission))
-    for key, actor, query, verdict in machine.rows("SELECT memory, actor, query, verdict FROM feedback"):
+    for key, actor, query, verdict in machine.rows(
+        "SELECT memory, actor, query, verdict FROM feedback"
+    ):
         if key in keys and actor == user:
             revisions[keys[key]][4].add((query, verdict))
     owners = dict(machine.rows("SELECT id, owner FROM memory"))
@@ -127,12 +141,19 @@ def check_same(world: Team, laptop: LaptopMachine) -> None:
     hidden = {row[0] for row in world.server.rows("SELECT id FROM memory WHERE sensitive")}
     local = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE sensitive")}
     readable = world.server.rows(READABLE.format(user=laptop.user))
-    served = {key: id for key, id, scope in readable if id not in hidden | local and in_scopes(scope, laptop.scopes)}
-    sealed = {row[0] for row in laptop.rows("SELECT memory FROM secret")}  # their values are there alone: these stay
+    served = {
+        key: id
+        for key, id, scope in readable
+        if id not in hidden | local and in_scopes(scope, laptop.scopes)
+    }
+    sealed = {
+        row[0] for row in laptop.rows("SELECT memory FROM secret")
+    }  # their values are there alone: these stay
     held = {
         key: id
         for key, id in laptop.rows("SELECT key, id FROM memory")
-        if id not in hidden | local and (key not in sealed or not laptop.scopes or id in served.values())
+        if id not in hidden | local
+        and (key not in sealed or not laptop.scopes or id in served.values())
     }
     here, there = set(held.values()), set(served.values())
     assert here == there, f"{laptop.name} has {here - there} too many and lacks {there - here}"
@@ -156,11 +177,20 @@ def check_around_hidden(world: Team, laptop: LaptopMachine, hidden: Set[str]) ->
     """Of what is sensitive the words differ. With whom its owner shares it does not; nor is it linked there alone."""
     readable = world.server.rows(READABLE.format(user=laptop.user))
     held = dict(laptop.rows("SELECT key, id FROM memory"))
-    served = {key: id for key, id, scope in readable if id in held.values() and in_scopes(scope, laptop.scopes)}
-    ours, theirs = state_of(laptop, held, laptop.user, "local"), state_of(world.server, served, None, laptop.user)
+    served = {
+        key: id
+        for key, id, scope in readable
+        if id in held.values() and in_scopes(scope, laptop.scopes)
+    }
+    ours, theirs = (
+        state_of(laptop, held, laptop.user, "local"),
+        state_of(world.server, served, None, laptop.user),
+    )
     for id in theirs.keys() & hidden:
         here, there = ours[id]["shares"], theirs[id]["shares"]
-        assert here == there, f"{laptop.name} and the server share {id} with others: {here} / {there}"
+        assert here == there, (
+            f"{laptop.name} and the server share {id} with others: {here} / {there}"
+        )
         here, there = ours[id]["links"], theirs[id]["links"]
         assert here >= there, f"{laptop.name} lacks a link of {id}: {here} / {there}"
 
@@ -169,7 +199,10 @@ def check_history(world: Team) -> None:
     """A revision stands in one place, and none overwrites silently what another one changed."""
     server = world.server
     revs = [
-        row[0] for row in server.rows("SELECT rev FROM revision WHERE rev IS NOT NULL UNION ALL SELECT rev FROM branch")
+        row[0]
+        for row in server.rows(
+            "SELECT rev FROM revision WHERE rev IS NOT NULL UNION ALL SELECT rev FROM branch"
+        )
     ]
     assert len(revs) == len(set(revs)), "a revision twice"
     trunks: dict[int, list[Any]] = {}
@@ -180,12 +213,16 @@ def check_history(world: Team) -> None:
         known[rev] = fields_of(json.loads(snapshot))
         trunks.setdefault(key, []).append((rev, base))
     beside: dict[int, list[tuple[str, bool]]] = {}
-    for key, rev, waiting, snapshot in server.rows("SELECT memory, rev, waiting, snapshot FROM branch"):
+    for key, rev, waiting, snapshot in server.rows(
+        "SELECT memory, rev, waiting, snapshot FROM branch"
+    ):
         known[rev] = fields_of(json.loads(snapshot))
         beside.setdefault(key, []).append((rev, bool(waiting)))
     for key, branches in beside.items():
         # One that said what stood there waited for nobody. In another life of the server that may be a clash itself.
-        told = [rev for rev, waiting in branches if waiting or rev in world.settled] + [rev for rev, _ in trunks[key]]
+        told = [rev for rev, waiting in branches if waiting or rev in world.settled] + [
+            rev for rev, _ in trunks[key]
+        ]
         for rev, waiting in branches:
             same = any(has_same_content(known[one], known[rev]) for one in told)
             assert waiting or same, f"{rev} clashed, and nobody settled it"
@@ -195,14 +232,23 @@ def check_history(world: Team) -> None:
             later.discard(before)
             if rev in world.edits:
                 check_seen(rev, known[before], known[rev], *world.edits[rev])
-            elif base not in (None, before) and base in known and base not in later and not world.life:
+            elif (
+                base not in (None, before)
+                and base in known
+                and base not in later
+                and not world.life
+            ):
                 for name, value in known[rev].items():
                     mine, theirs = known[base].get(name), known[before].get(name)
                     assert theirs in (mine, value), f"{rev} overwrote {name} silently"
 
 
 def check_seen(
-    rev: str, before: dict[str, Any], after: dict[str, Any], fields: Mapping[str, Any], was: Mapping[str, str]
+    rev: str,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    fields: Mapping[str, Any],
+    was: Mapping[str, str],
 ) -> None:
     """Where the edit changed what stood there, that is what its writer saw.
 
@@ -260,16 +306,26 @@ def check_hidden(world: Team) -> None:
     users = {laptop.name: laptop.user for laptop in world.laptops}
     for word, (name, id) in world.hidden.items():
         kept = word in held[name] or word in served
-        assert kept or is_buried(id, users[name], buried), f"{word}, sensitive in {id}, is lost on {name}"
+        assert kept or is_buried(id, users[name], buried), (
+            f"{word}, sensitive in {id}, is lost on {name}"
+        )
 
 
 def is_buried(id: str, user: str, buried: Set[str]) -> bool:
     """Whether a memory was purged under the id that its writer's machine knew, or under the other of its two names."""
-    return id in buried or reassigned_id(id, user) in buried or any(reassigned_id(one, user) == id for one in buried)
+    return (
+        id in buried
+        or reassigned_id(id, user) in buried
+        or any(reassigned_id(one, user) == id for one in buried)
+    )
 
 
 def buried_ids(world: Team) -> set[str]:
-    return {row[0] for machine in (world.server, *world.laptops) for row in machine.rows("SELECT id FROM tombstone")}
+    return {
+        row[0]
+        for machine in (world.server, *world.laptops)
+        for row in machine.rows("SELECT id FROM tombstone")
+    }
 
 
 def check_purged(world: Team) -> None:
@@ -290,7 +346,9 @@ def check_purged(world: Team) -> None:
     told += " ".join(
         row[0]
         for machine in (world.server, *world.laptops)
-        for row in machine.rows("SELECT f.query FROM feedback AS f JOIN memory AS m ON m.key = f.memory")
+        for row in machine.rows(
+            "SELECT f.query FROM feedback AS f JOIN memory AS m ON m.key = f.memory"
+        )
     )
     told += " ".join(sensitive_words(world))
     for machine in (world.server, *world.laptops):
@@ -299,7 +357,9 @@ def check_purged(world: Team) -> None:
         held = machine.bytes()
         for word in gone:
             if word not in told:
-                assert word.encode() not in held, f"{word} was purged and is in the files of {machine.name}"
+                assert word.encode() not in held, (
+                    f"{word} was purged and is in the files of {machine.name}"
+                )
 
 
 def sensitive_words(world: Team) -> Iterator[str]:
@@ -312,7 +372,9 @@ def sensitive_words(world: Team) -> Iterator[str]:
             " WHERE r.revision = 1 AND m.sensitive AND m.owner = 'local'"
         )
         for key in (key for key, rev in own if (laptop.user, rev) not in purged):
-            yield from (row[0] for row in laptop.rows(f"SELECT snapshot FROM revision WHERE memory = {key}"))
+            yield from (
+                row[0] for row in laptop.rows(f"SELECT snapshot FROM revision WHERE memory = {key}")
+            )
 
 
 def purged_by_owner(world: Team) -> set[tuple[str, str]]:
@@ -340,12 +402,17 @@ def check_redacted(world: Team) -> None:
         for id, snapshot in machine.rows(
             "SELECT m.id, r.snapshot FROM revision AS r JOIN memory AS m ON m.key = r.memory"
         ):
-            assert id not in world.redacted or "xoxb-" not in snapshot, f"{id} was redacted, and not on {machine.name}"
+            assert id not in world.redacted or "xoxb-" not in snapshot, (
+                f"{id} was redacted, and not on {machine.name}"
+            )
 
 
 def known_words(world: Team) -> set[str]:
     """The words that a machine can still bring: the server's, an owner's, an author's own, and what waits."""
-    found = [words_on_server(world), *(text for laptop in world.laptops for text in _brought_by(laptop))]
+    found = [
+        words_on_server(world),
+        *(text for laptop in world.laptops for text in _brought_by(laptop)),
+    ]
     text = "\n".join(found)
     return {word for word in world.words if word in text}
 
@@ -362,7 +429,9 @@ def _brought_by(laptop: LaptopMachine) -> Iterator[str]:
         if is_mine:
             yield json.dumps(said if own else changes_between(before.get(key, {}), said))
         before[key] = said
-    yield from (row[0] for row in laptop.rows(f"SELECT r.snapshot FROM branch {joined} WHERE {mine}"))
+    yield from (
+        row[0] for row in laptop.rows(f"SELECT r.snapshot FROM branch {joined} WHERE {mine}")
+    )
     yield from (row[0] for row in laptop.rows("SELECT body FROM parked"))
     for (carried,) in laptop.rows("SELECT bundle FROM carried"):
         bundle = msgspec.json.decode(carried, type=Bundle)
@@ -383,14 +452,23 @@ def check_recall_and_doctor(world: Team) -> None:
     for laptop in world.laptops:
         if laptop.scopes:
             continue  # it holds less, so that other words are rare
-        if any(machine.rows("SELECT 1 FROM memory WHERE sensitive") for machine in (world.server, laptop)):
+        if any(
+            machine.rows("SELECT 1 FROM memory WHERE sensitive")
+            for machine in (world.server, laptop)
+        ):
             continue  # one that stays on its machine changes what is rare there, and so the scores
         for word in [*list(world.words)[:2], "said"]:
             theirs = served.acting_as(caller(laptop.user)).recall(word, limit=50, rerank="off").hits
             ours = laptop.trivet.recall(word, limit=50, rerank="off").hits
-            assert [hit.id for hit in ours] == [hit.id for hit in theirs], f"{laptop.name} recalls otherwise: {word}"
+            assert [hit.id for hit in ours] == [hit.id for hit in theirs], (
+                f"{laptop.name} recalls otherwise: {word}"
+            )
     for machine in (world.server, *world.laptops):
-        problems = [finding for finding in machine.trivet.doctor() if not finding.ok and finding.check not in UNRELATED]
+        problems = [
+            finding
+            for finding in machine.trivet.doctor()
+            if not finding.ok and finding.check not in UNRELATED
+        ]
         assert not problems, f"doctor on {machine.name}: {problems}"
 
 

@@ -32,13 +32,17 @@ class Exchanges(Team):
         ACTED.clear()  # of an earlier history that failed: ids are drawn by a seed, and may come again
 
     def ask(self, laptop: LaptopMachine) -> None:
-        self.ask_for(laptop, self.random.randint(1, 4) if self.random.random() > self.pulls_first else 0)
+        self.ask_for(
+            laptop, self.random.randint(1, 4) if self.random.random() > self.pulls_first else 0
+        )
 
     def ask_for(self, laptop: LaptopMachine, most: int) -> None:
         with laptop.on_its_clock():
             place, ops = laptop.laptop.ask(most)
         check_message(self, laptop.user, ops)
-        self.network.append(Request(laptop, place, through_json(ops, list[Op]), self.random.randint(1, 5)))
+        self.network.append(
+            Request(laptop, place, through_json(ops, list[Op]), self.random.randint(1, 5))
+        )
 
     def deliver_some(self) -> None:
         if not self.network:
@@ -115,7 +119,11 @@ class Exchanges(Team):
         # what that one had taken from its user; nothing could tell it otherwise in time, and those words are lost by
         # whoever put the server back.
         late = reply.life != self.life
-        with self.forgiven(None if laptop.scopes else taken_away(reply.answer)) if late else nullcontext():
+        with (
+            self.forgiven(None if laptop.scopes else taken_away(reply.answer))
+            if late
+            else nullcontext()
+        ):
             self.take(laptop, reply)
         self.check_forward(laptop)
 
@@ -151,7 +159,9 @@ class Exchanges(Team):
             self.seqs = {key: seq for key, seq in self.seqs.items() if key[0] != laptop.name}
         for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica"):
             before = self.seqs.get((laptop.name, id))
-            assert before is None or before[0] != epoch or before[1] <= seq, f"{laptop.name} went back at {id}"
+            assert before is None or before[0] != epoch or before[1] <= seq, (
+                f"{laptop.name} went back at {id}"
+            )
             if epoch == place.epoch:  # none while everything is read anew
                 self.seqs[laptop.name, id] = (epoch, seq)
 
@@ -180,7 +190,11 @@ class Exchanges(Team):
 
 def taken_away(answer: Answer) -> set[str]:
     """The memories that the user may no longer read, as the answer says."""
-    items = [ack.item for ack in answer.acks] if isinstance(answer, Acks) else getattr(answer, "items", ())
+    items = (
+        [ack.item for ack in answer.acks]
+        if isinstance(answer, Acks)
+        else getattr(answer, "items", ())
+    )
     return {item.id for item in items if isinstance(item, Gone)}
 
 

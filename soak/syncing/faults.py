@@ -88,7 +88,10 @@ def _unreadable_sent(world: World) -> list[Patch]:
         rows = connection.execute(connection.sql("sync")["known"], listed).fetchall()
         numbers = {row["memory"]: row["seq"] for row in rows}
         bundles = read_bundles(connection, keys, engine.viewer)
-        return {key: msgspec.structs.replace(one, seq=numbers[key], epoch=state.epoch) for key, one in bundles.items()}
+        return {
+            key: msgspec.structs.replace(one, seq=numbers[key], epoch=state.epoch)
+            for key, one in bundles.items()
+        }
 
     return [(server, "_items", items)]
 
@@ -99,14 +102,23 @@ def _own_rows_deleted(world: World) -> list[Patch]:
         for row in self._connection.execute(self._sql["other_epoch"], heard).fetchall():
             self._remove(row["id"], "")
 
-    return [(laptop._AnswerApplier, "_finish_full_pull", finish), (laptop._AnswerApplier, "_heal", _nothing)]
+    return [
+        (laptop._AnswerApplier, "_finish_full_pull", finish),
+        (laptop._AnswerApplier, "_heal", _nothing),
+    ]
 
 
 def _gone_ignored(world: World) -> list[Patch]:
     from trivet.sync.messages import Gone
 
     take = laptop._AnswerApplier.take
-    return [(laptop._AnswerApplier, "take", lambda self, item: None if isinstance(item, Gone) else take(self, item))]
+    return [
+        (
+            laptop._AnswerApplier,
+            "take",
+            lambda self, item: None if isinstance(item, Gone) else take(self, item),
+        )
+    ]
 
 
 def _links_unseen(world: World) -> list[Patch]:
@@ -114,11 +126,21 @@ def _links_unseen(world: World) -> list[Patch]:
     from trivet.store.relational.tables import sync_feed as feed
 
     digest = bundles.bundle_digest
-    return [(feed, "bundle_digest", lambda bundle, *more: digest(msgspec.structs.replace(bundle, links=()), *more))]
+    return [
+        (
+            feed,
+            "bundle_digest",
+            lambda bundle, *more: digest(msgspec.structs.replace(bundle, links=()), *more),
+        )
+    ]
 
 
 def _no_purge(held: Any, op: Any) -> str | None:
-    return None if op.kind in ("create", "heal", "purge") or held is not None else "There is no such memory."
+    return (
+        None
+        if op.kind in ("create", "heal", "purge") or held is not None
+        else "There is no such memory."
+    )
 
 
 def _purge_half_done(world: World) -> list[Patch]:
@@ -152,7 +174,11 @@ def _nothing_was_lost(world: World) -> list[Patch]:
 
     def known(*arguments: Any) -> Any:
         answer = standing(*arguments)
-        return msgspec.structs.replace(answer, known=True) if isinstance(answer, OtherEpoch) else answer
+        return (
+            msgspec.structs.replace(answer, known=True)
+            if isinstance(answer, OtherEpoch)
+            else answer
+        )
 
     return [(server, "_standing", known)]
 
@@ -168,7 +194,10 @@ def _lost_numbers_count(world: World) -> list[Patch]:
             self._connection.execute(self._sql["set_place"], values)
         return state
 
-    return [(healing.ReplicaHealing, "other_epoch", undoubted), (core, "outside", lambda epoch: epoch or "")]
+    return [
+        (healing.ReplicaHealing, "other_epoch", undoubted),
+        (core, "outside", lambda epoch: epoch or ""),
+    ]
 
 
 def _let_go_at_once(self: Any, id: str, _: Any = ()) -> None:

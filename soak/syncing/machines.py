@@ -20,7 +20,12 @@ from trivet.sync.messages import Place
 from trivet.types import Caller
 
 USERS = ("ana", "bo")
-PLAIN: dict[str, Any] = {"embedder": "none", "changes": "off", "usage_counts": False, "secrets_keyring": False}
+PLAIN: dict[str, Any] = {
+    "embedder": "none",
+    "changes": "off",
+    "usage_counts": False,
+    "secrets_keyring": False,
+}
 RIGHTS = frozenset({"read", "write", "share", "reveal"})
 
 
@@ -97,8 +102,20 @@ class PostgresMachine(Machine):
 
     def bytes(self) -> bytes:
         """Rows are what counts there: words go from the files when the server vacuums."""
-        tables = ("memory", "revision", "branch", "lexical", "feed", "tombstone", "applied", "revoked", "meta")
-        return "\n".join(str(row) for table in tables for row in self.rows(f"SELECT * FROM {table}")).encode()
+        tables = (
+            "memory",
+            "revision",
+            "branch",
+            "lexical",
+            "feed",
+            "tombstone",
+            "applied",
+            "revoked",
+            "meta",
+        )
+        return "\n".join(
+            str(row) for table in tables for row in self.rows(f"SELECT * FROM {table}")
+        ).encode()
 
 
 class LaptopMachine(Machine):

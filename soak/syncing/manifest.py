@@ -11,7 +11,9 @@ from typing import Any
 
 
 def manifest(command: str) -> dict[str, Any]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return {
         "command": " ".join([f"python -m {command}", *sys.argv[1:]]),
         "commit": commit,

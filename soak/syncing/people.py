@@ -45,7 +45,12 @@ class People(Team):
             try:
                 self.change(kind, trivet, laptop.user, memory, memories)
             except TrivetError as error:
-                if type(error).__name__ not in ("Forbidden", "Conflict", "NotFound", "InvalidInput"):
+                if type(error).__name__ not in (
+                    "Forbidden",
+                    "Conflict",
+                    "NotFound",
+                    "InvalidInput",
+                ):
                     raise
 
     def create(self, trivet: Any, user: str) -> None:
@@ -132,7 +137,8 @@ class People(Team):
     def link(self, trivet: Any, memory: Any, memories: Any) -> None:
         """Made, or one that is there taken away."""
         held = sorted(
-            trivet.engine.store.links.touching([memory.id]), key=lambda one: (one.source, one.kind, one.target)
+            trivet.engine.store.links.touching([memory.id]),
+            key=lambda one: (one.source, one.kind, one.target),
         )
         if held and self.random.random() < UNLINKED:
             link = self.random.choice(held)
@@ -158,7 +164,12 @@ class People(Team):
         except TrivetError:
             self.words.pop(word, None)
             raise
-        if memory.sensitive and self.words.pop(word, None) and trivet.engine.follows and memory.owner == LOCAL:
+        if (
+            memory.sensitive
+            and self.words.pop(word, None)
+            and trivet.engine.follows
+            and memory.owner == LOCAL
+        ):
             self.hidden[word] = (self.name_of(trivet), memory.id)
 
 

@@ -35,7 +35,12 @@ from trivet import Trivet, TrivetError
 from trivet.sync import verbs
 
 LAPTOPS = (("a1", "ana"), ("a2", "ana"), ("b1", "bo"))
-USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "usage_counts": False, "secrets_keyring": False}
+USUAL: dict[str, Any] = {
+    "embedder": "none",
+    "changes": "off",
+    "usage_counts": False,
+    "secrets_keyring": False,
+}
 # What doctor finds that is no matter of sync, or is meant to be.
 UNRELATED = ("sync", "room on disk", "memory of postgresql", "standbys")
 PUSHED = '"route":"/v1/sync/push"'
@@ -146,7 +151,9 @@ class Team:
 
     def place(self, name: str) -> Path:
         on_disk = self.around.disk is not None and name == self.around.full
-        return (self.around.disk.folder if on_disk and self.around.disk else self.folder) / f"{name}.db"
+        return (
+            self.around.disk.folder if on_disk and self.around.disk else self.folder
+        ) / f"{name}.db"
 
     def run(self, code: str, package: Path | None, *words: str) -> str:
         log = (self.folder / "made.log").open("ab")
@@ -160,15 +167,33 @@ class Team:
         self.began["server"] = self.done("server")
         environment = {**running(self.around.server_code), "TRIVET_EMBEDDER": "none", "TRIVET_CHANGES": "off",
                        "TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}  # fmt: skip
-        words = [sys.executable, "-c", SERVER, "--path", self.store, "serve", "--port", str(self.port)]
+        words = [
+            sys.executable,
+            "-c",
+            SERVER,
+            "--path",
+            self.store,
+            "serve",
+            "--port",
+            str(self.port),
+        ]
         return subprocess.Popen(words, env=environment, stdout=log, stderr=log)
 
     def start_writer(self, name: str, user: str) -> subprocess.Popen[bytes]:
         self.seed += 1
         self.began[name] = self.done(name)
-        words = [sys.executable, "-c", WRITER, str(self.place(name)), user, str(self.folder / f"{name}.words")]
+        words = [
+            sys.executable,
+            "-c",
+            WRITER,
+            str(self.place(name)),
+            user,
+            str(self.folder / f"{name}.words"),
+        ]
         log = (self.folder / f"{name}.log").open("ab")
-        return subprocess.Popen([*words, str(self.seed)], env=running(self.around.laptop_code), stdout=log, stderr=log)
+        return subprocess.Popen(
+            [*words, str(self.seed)], env=running(self.around.laptop_code), stdout=log, stderr=log
+        )
 
     def done(self, name: str) -> int:
         """How much a laptop has written, or the server answered."""
@@ -190,12 +215,16 @@ class Team:
             if process.poll() is None:
                 process.send_signal(signal.SIGUSR1)
         time.sleep(1)
-        logs = {name: (self.folder / f"{name}.log").read_text() for name in ("server", *self.writers)}
+        logs = {
+            name: (self.folder / f"{name}.log").read_text() for name in ("server", *self.writers)
+        }
         return "\n".join(f"---- {name}\n{log[-4000:]}" for name, log in logs.items())
 
     def kill_one(self) -> str:
         disk, postgres = self.around.disk, self.around.postgres
-        others = [("server", "")] + [("disk", "")] * bool(disk) + [("database", "")] * bool(postgres)
+        others = (
+            [("server", "")] + [("disk", "")] * bool(disk) + [("database", "")] * bool(postgres)
+        )
         name, user = self.random.choice((*LAPTOPS, *others))
         self.wait_for_work(name if name in self.began else "server")
         if name == "disk":
@@ -240,7 +269,11 @@ class Team:
                     until(lambda laptop=laptop: verbs.sync_now(laptop.engine))
 
     def check(self) -> dict[str, Any]:
-        words = [word for name, _ in LAPTOPS for word in (self.folder / f"{name}.words").read_text().split()]
+        words = [
+            word
+            for name, _ in LAPTOPS
+            for word in (self.folder / f"{name}.words").read_text().split()
+        ]
         with open_store(self.store) as server:
             rows = server.engine.store.feed.database.read().execute(
                 "SELECT snapshot FROM revision UNION ALL SELECT snapshot FROM branch"
@@ -252,7 +285,9 @@ class Team:
             with open_store(self.place(name)) as laptop:
                 parked += "\n".join(str(one.said) for one in laptop.sync_refused(reveal=True))
                 level.append(verbs.verify(laptop.engine).level)
-                trouble += [f.check for f in laptop.doctor() if not f.ok and f.check not in UNRELATED]
+                trouble += [
+                    f.check for f in laptop.doctor() if not f.ok and f.check not in UNRELATED
+                ]
         log = (self.folder / "server.log").read_text()
         lost = [word for word in words if word not in served and word not in parked]
         return {
@@ -274,7 +309,10 @@ class Team:
 
 def running(package: Path | None) -> dict[str, str]:
     """The environment of a process that runs this code, or older code."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*([package] if package else []), *sys.path]))}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, [*([package] if package else []), *sys.path])),
+    }
 
 
 def until(act: Any, seconds: float = 60.0) -> Any:
@@ -299,10 +337,16 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=60.0, help="kill nothing after so long")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pause", type=float, default=1.0, help="the longest time between two kills, in seconds")
+    parser.add_argument(
+        "--pause", type=float, default=1.0, help="the longest time between two kills, in seconds"
+    )
     parser.add_argument("--postgres", action="store_true")
-    parser.add_argument("--small-disk", choices=("server", "laptop"), help="whose disk is full now and then")
-    parser.add_argument("--older", choices=("server", "laptops"), help="who runs older code until the end")
+    parser.add_argument(
+        "--small-disk", choices=("server", "laptop"), help="whose disk is full now and then"
+    )
+    parser.add_argument(
+        "--older", choices=("server", "laptops"), help="who runs older code until the end"
+    )
     parser.add_argument("--commit", default=OLDER, help="of the older code")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()

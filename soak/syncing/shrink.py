@@ -15,7 +15,9 @@ def shrunk(steps: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list
         shorter = _without_parts(kept, size, fails)
         if len(shorter) == len(kept) and size == 1:
             return kept
-        size = max(1, size // 2) if len(shorter) == len(kept) else min(size, max(1, len(shorter) // 2))
+        size = (
+            max(1, size // 2) if len(shorter) == len(kept) else min(size, max(1, len(shorter) // 2))
+        )
         kept = shorter
 
 

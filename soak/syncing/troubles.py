@@ -69,7 +69,10 @@ class SmallDisk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_MB}m", "tmpfs", str(folder)], check=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_MB}m", "tmpfs", str(folder)],
+            check=True,
+        )
 
     def full_for(self, seconds: float) -> None:
         ballast = self.folder / "ballast"

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from soak.syncing.check import check_at_rest, known_words, words_on, words_on_server
 from soak.syncing.exchanges import Exchanges
-from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
+from soak.syncing.machines import (
+    USERS,
+    LaptopMachine,
+    Machine,
+    caller,
+    copy_store,
+    make_templates,
+    seeded,
+)
 from soak.syncing.people import RAW, People, unguarded
 from soak.syncing.team import PRIVATE
 from trivet.common.ids import new_id
@@ -87,7 +95,9 @@ class World(People, Exchanges):
             self.counts["laptop put back"] += 1
             self.put_back(laptop)
             held = words_on(laptop)
-            self.hidden = {word: at for word, at in self.hidden.items() if at[0] != laptop.name or word in held}
+            self.hidden = {
+                word: at for word, at in self.hidden.items() if at[0] != laptop.name or word in held
+            }
             self.seqs = {place: seq for place, seq in self.seqs.items() if place[0] != laptop.name}
         elif chance < 0.98 and len(self.laptops) < 5:
             self.counts["laptop cloned"] += 1
@@ -112,7 +122,9 @@ class World(People, Exchanges):
         before = known_words(self)
         with laptop.on_its_clock():
             leave(laptop.trivet.engine)
-            self.forgivable |= {word for word in before - known_words(self) if self.words[word][1] in others}
+            self.forgivable |= {
+                word for word in before - known_words(self) if self.words[word][1] in others
+            }
             join(laptop.trivet.engine, "http://server", laptop.user)
         self.seqs = {place: seq for place, seq in self.seqs.items() if place[0] != laptop.name}
 
@@ -154,13 +166,17 @@ class World(People, Exchanges):
         """A laptop that claims to have seen what the server never said."""
         state = self.server.trivet.engine.store.feed.state()
         if state is not None:
-            place = Place(epoch=state.epoch, seq=1, top=state.top + self.random.randint(0, 1), mark="never")
+            place = Place(
+                epoch=state.epoch, seq=1, top=state.top + self.random.randint(0, 1), mark="never"
+            )
             server_side.pull(self.server.trivet.engine.acting_as(caller(user)), place, 1)
 
     def put_back(self, machine: Machine, number: int | None = None) -> None:
         """To one of its backups, or to any. What some machine could bring before and none after is lost by that."""
         with self.forgiven():
-            machine.put_back(self.random.randrange(len(machine.backups)) if number is None else number)
+            machine.put_back(
+                self.random.randrange(len(machine.backups)) if number is None else number
+            )
 
 
 def make_team(folder: Path) -> dict[str, Path]:

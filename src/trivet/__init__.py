@@ -79,7 +79,11 @@ def __getattr__(name: str) -> object:
 
     home = next((home for home, names in _HOMES.items() if name in names), "trivet.errors")
     value = globals()[name] = getattr(import_module(home), name)
-    if home in ("trivet.async_trivet", "trivet.trivet", "trivet.types"):  # these have loaded `trivet.types` anyway
+    if home in (
+        "trivet.async_trivet",
+        "trivet.trivet",
+        "trivet.types",
+    ):  # these have loaded `trivet.types` anyway
         import_module("trivet.types.memories").set_notebook_renderer(_render_in_notebook)
     return value
 

@@ -49,7 +49,9 @@ class AsyncStore:
     async def perform(self, request: Request[T]) -> T:
         return await self._run(lambda memory: memory.perform(request))
 
-    async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+    async def remember_many(
+        self, memories: Iterable[Mapping[str, Any] | Remember]
+    ) -> list[Remembered]:
         return await self._run(lambda memory: memory.remember_many(memories))
 
     async def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
@@ -107,7 +109,9 @@ class AsyncTrivet(AsyncMethods):
         """As `Trivet.open`: the store at `path`, or the configured one. It is opened by the first call."""
         named = None if path is None else str(path)
         settings = (
-            load_settings(path=named, **overrides) if settings is None else _with_overrides(settings, named, overrides)
+            load_settings(path=named, **overrides)
+            if settings is None
+            else _with_overrides(settings, named, overrides)
         )
         if is_server(settings.path):
             from trivet.client.async_connection import AsyncConnection
@@ -132,7 +136,9 @@ class AsyncTrivet(AsyncMethods):
     async def perform(self, request: Request[T]) -> T:
         return await self._backend.perform(request)
 
-    async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+    async def remember_many(
+        self, memories: Iterable[Mapping[str, Any] | Remember]
+    ) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
         return await self._backend.remember_many(memories)
 
@@ -155,10 +161,15 @@ class AsyncTrivet(AsyncMethods):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 
 
 def _with_overrides(settings: Settings, path: str | None, overrides: dict[str, Any]) -> Settings:
-    return msgspec.structs.replace(settings, **overrides, **({} if path is None else {"path": path}))
+    return msgspec.structs.replace(
+        settings, **overrides, **({} if path is None else {"path": path})
+    )

@@ -24,9 +24,13 @@ class Field(msgspec.Struct, frozen=True):
     name: str
     kind: Kind
     columns: tuple[str, ...] = ()  # where they are not one of the same name
-    front: str | None = None  # its name in the front matter of a mirrored file; the content is the text below
+    front: str | None = (
+        None  # its name in the front matter of a mirrored file; the content is the text below
+    )
     fixed: bool = False  # set when the memory is made, never by a change
-    bookkeeping: bool = False  # not part of what the memory says: two that differ in it alone are the same
+    bookkeeping: bool = (
+        False  # not part of what the memory says: two that differ in it alone are the same
+    )
 
     @property
     def stored_in(self) -> tuple[str, ...]:
@@ -44,7 +48,9 @@ FIELDS: tuple[Field, ...] = (
     Field("importance", "number", front="importance"),
     Field("confidence", "number", front="confidence"),
     Field("scope", "text", front="scope"),
-    Field("source", "source", ("source_uri", "source_start_line", "source_end_line"), front="source"),
+    Field(
+        "source", "source", ("source_uri", "source_start_line", "source_end_line"), front="source"
+    ),
     Field("created_at", "time", front="created", bookkeeping=True),
     Field("updated_at", "time", bookkeeping=True),
     Field("valid_from", "time", front="valid_from"),
@@ -121,7 +127,9 @@ def _reader() -> Callable[..., Memory]:
     """
     reading = {f"read_{kind}": read for kind, read in _READ.items()}
     given = ", ".join(f"{field.name}={_expression(field)}" for field in FIELDS)
-    made: Callable[..., Memory] = eval(f"lambda {', '.join(columns())}: Memory({given})", {"Memory": Memory, **reading})
+    made: Callable[..., Memory] = eval(
+        f"lambda {', '.join(columns())}: Memory({given})", {"Memory": Memory, **reading}
+    )
     return made
 
 
@@ -145,4 +153,8 @@ def to_row(memory: Memory, derived: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _fields_written() -> tuple[tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]], ...]:
-    return tuple((field.name, field.stored_in, _WRITE[field.kind]) for field in FIELDS if field.kind in _WRITE)
+    return tuple(
+        (field.name, field.stored_in, _WRITE[field.kind])
+        for field in FIELDS
+        if field.kind in _WRITE
+    )

@@ -44,7 +44,9 @@ def bind(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request[A
     whole = len(arguments) == len(args) + len(kwargs)  # no more than it takes, and none twice
     if not (whole and verb.required <= arguments.keys() <= verb.names):
         _refuse(verb, args, kwargs)
-    if verb.needs == "store":  # the owner's own process: callbacks and paths, which no schema describes
+    if (
+        verb.needs == "store"
+    ):  # the owner's own process: callbacks and paths, which no schema describes
         return verb.request(**arguments)
     return request_of(verb.request, arguments)
 
@@ -97,7 +99,9 @@ def plain_signature(verb: Verb) -> inspect.Signature:
     """With the types that a caller may give, without bounds and texts."""
     signature = verb.signature
     parameters = [
-        parameter.replace(annotation=plain(parameter.annotation)) if parameter.name != "self" else parameter
+        parameter.replace(annotation=plain(parameter.annotation))
+        if parameter.name != "self"
+        else parameter
         for parameter in signature.parameters.values()
     ]
     return signature.replace(parameters=parameters)
@@ -122,7 +126,10 @@ def plain(annotation: Any) -> Any:
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *about = get_args(annotation)
-        is_time = any(isinstance(meta, Meta) and meta.extra and meta.extra.get("is") == "time" for meta in about)
+        is_time = any(
+            isinstance(meta, Meta) and meta.extra and meta.extra.get("is") == "time"
+            for meta in about
+        )
         return inner | date if is_time else plain(inner)  # a datetime is a date, too
     if origin is tuple:
         return Sequence[plain(get_args(annotation)[0])]  # type: ignore[misc]

@@ -288,7 +288,12 @@ class Methods(ABC):
         """
 
     def share(
-        self, user: str, *, id: str | None = None, tag: str | None = None, permission: Permission = "read"
+        self,
+        user: str,
+        *,
+        id: str | None = None,
+        tag: str | None = None,
+        permission: Permission = "read",
     ) -> Share:
         """Let another user of the server see a memory, or all of yours with a tag.
 
@@ -587,7 +592,9 @@ class Methods(ABC):
         :param limit: How many to return.
         """
 
-    def inbox_list(self, *, state: ProposalState = "waiting", limit: int = 20, offset: int = 0) -> ProposalPage:
+    def inbox_list(
+        self, *, state: ProposalState = "waiting", limit: int = 20, offset: int = 0
+    ) -> ProposalPage:
         """List the proposals of your inbox, newest first.
 
         :param state: Those that wait, or those accepted or rejected.
@@ -723,7 +730,9 @@ class Methods(ABC):
     def list_keys(self) -> tuple[Key, ...]:
         """List keys, never their secrets: your own, or everybody's for an admin."""
 
-    def add_key(self, user: str, *, rights: Sequence[Right] = (), label: str = "", days: int | None = None) -> NewKey:
+    def add_key(
+        self, user: str, *, rights: Sequence[Right] = (), label: str = "", days: int | None = None
+    ) -> NewKey:
         """Make a key, which is shown once: over HTTP one for yourself, or the first of a user who is new.
 
         :param user: The name of a user of the server.
@@ -752,7 +761,12 @@ class Methods(ABC):
         """
 
     def tidy(
-        self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
+        self,
+        *,
+        kinds: Sequence[TidyKind] = (),
+        dry_run: bool = True,
+        unused_days: int = 180,
+        undo: bool = False,
     ) -> Tidy:
         """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted.
 
@@ -769,7 +783,12 @@ class Methods(ABC):
         """
 
     def reindex(
-        self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
+        self,
+        *,
+        lexical: bool = True,
+        vectors: bool = True,
+        graph: bool = True,
+        progress: Progress | None = None,
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded.
 
@@ -1013,7 +1032,12 @@ class AsyncMethods(ABC):
         """
 
     async def share(
-        self, user: str, *, id: str | None = None, tag: str | None = None, permission: Permission = "read"
+        self,
+        user: str,
+        *,
+        id: str | None = None,
+        tag: str | None = None,
+        permission: Permission = "read",
     ) -> Share:
         """Let another user of the server see a memory, or all of yours with a tag.
 
@@ -1050,7 +1074,9 @@ class AsyncMethods(ABC):
         :param reveal: Show sensitive contents instead of masking them.
         """
 
-    async def sync_resolve(self, id: str, *, take: str = "head", content: str | None = None) -> Memory:
+    async def sync_resolve(
+        self, id: str, *, take: str = "head", content: str | None = None
+    ) -> Memory:
         """Settle the conflicts of a memory: keep it as it is, take an edit that clashed, or give another text.
 
         :param id: The id of a memory, or its first characters (at least 4).
@@ -1312,7 +1338,9 @@ class AsyncMethods(ABC):
         :param limit: How many to return.
         """
 
-    async def inbox_list(self, *, state: ProposalState = "waiting", limit: int = 20, offset: int = 0) -> ProposalPage:
+    async def inbox_list(
+        self, *, state: ProposalState = "waiting", limit: int = 20, offset: int = 0
+    ) -> ProposalPage:
         """List the proposals of your inbox, newest first.
 
         :param state: Those that wait, or those accepted or rejected.
@@ -1479,7 +1507,12 @@ class AsyncMethods(ABC):
         """
 
     async def tidy(
-        self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
+        self,
+        *,
+        kinds: Sequence[TidyKind] = (),
+        dry_run: bool = True,
+        unused_days: int = 180,
+        undo: bool = False,
     ) -> Tidy:
         """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted.
 
@@ -1496,7 +1529,12 @@ class AsyncMethods(ABC):
         """
 
     async def reindex(
-        self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
+        self,
+        *,
+        lexical: bool = True,
+        vectors: bool = True,
+        graph: bool = True,
+        progress: Progress | None = None,
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded.
 

@@ -15,7 +15,11 @@ from trivet.types import Answer, Contribution, ForeignHit, Hit, Neighbourhood, S
 
 PASSAGE_CHARACTERS = 500
 # Beside the word, so that nobody needs to tell colours apart.
-COLOURS: dict[Strength, str] = {"strong": "46, 160, 67", "possible": "210, 153, 34", "weak": "139, 148, 158"}
+COLOURS: dict[Strength, str] = {
+    "strong": "46, 160, 67",
+    "possible": "210, 153, 34",
+    "weak": "139, 148, 158",
+}
 LEG_COLOUR = "84, 140, 220"
 _CELL = "text-align: left; vertical-align: top; white-space: normal; color: inherit; background: transparent;"
 _FAINT = "opacity: 0.75; font-size: 90%;"
@@ -28,10 +32,14 @@ def graph_svg(neighbourhood: Neighbourhood) -> str:
 def answer_html(answer: Answer) -> str:
     together: list[Hit | ForeignHit] = [*answer.hits, *answer.foreign]
     rows = "".join(_row(hit) for hit in sorted(together, key=lambda hit: hit.rank))
-    heads = "".join(f'<th style="{_CELL}">{name}</th>' for name in ("", "Relevance", "Memory", "Legs", "Why"))
+    heads = "".join(
+        f'<th style="{_CELL}">{name}</th>' for name in ("", "Relevance", "Memory", "Legs", "Why")
+    )
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     notes = "".join(f'<div style="{_FAINT}">{xml_text(note)}</div>' for note in _notes(answer))
-    return f'<div style="color: inherit"><b>{xml_text(preview(answer.query))}</b>{table}{notes}</div>'
+    return (
+        f'<div style="color: inherit"><b>{xml_text(preview(answer.query))}</b>{table}{notes}</div>'
+    )
 
 
 def _row(hit: Hit | ForeignHit) -> str:
@@ -41,12 +49,22 @@ def _row(hit: Hit | ForeignHit) -> str:
 
 def _memory(hit: Hit) -> tuple[str, ...]:
     relevance = _bar(hit.relevance, COLOURS[hit.strength], f"{hit.strength} {hit.relevance:.0%}")
-    return relevance, _text_of(hit.title, hit.passage, hit.id), _legs(hit.why.legs), xml_text(why_line(hit.why))
+    return (
+        relevance,
+        _text_of(hit.title, hit.passage, hit.id),
+        _legs(hit.why.legs),
+        xml_text(why_line(hit.why)),
+    )
 
 
 def _foreign(hit: ForeignHit) -> tuple[str, ...]:
     """A hit of another system, whose relevance is not known."""
-    return f"from {xml_text(', '.join(hit.systems))}", _text_of(hit.title, hit.text, hit.id), _legs(hit.legs), ""
+    return (
+        f"from {xml_text(', '.join(hit.systems))}",
+        _text_of(hit.title, hit.text, hit.id),
+        _legs(hit.legs),
+        "",
+    )
 
 
 def _text_of(title: str | None, text: str, id: str) -> str:
@@ -57,7 +75,9 @@ def _text_of(title: str | None, text: str, id: str) -> str:
 def _legs(legs: Mapping[str, Contribution]) -> str:
     """A bar for each leg that returned the hit: full for the first place there, half for the second, and so on."""
     parts = [part for part in legs.values() if part.rank is not None]
-    return "".join(_bar(1 / (part.rank or 1), LEG_COLOUR, f"{part.leg} #{part.rank}") for part in parts)
+    return "".join(
+        _bar(1 / (part.rank or 1), LEG_COLOUR, f"{part.leg} #{part.rank}") for part in parts
+    )
 
 
 def _bar(share: float, colour: str, label: str) -> str:

@@ -26,7 +26,9 @@ def search(query: LegQuery) -> Ranking:
     """What the words find, turned round: the opposite of what the lexical leg says."""
     if query.question.text == "fail":
         raise LegFailed("it did not want to")
-    found = query.store.lexical.search(query.question.terms, (), 1, query.filter, query.recipe.bm25, query.recipe.depth)
+    found = query.store.lexical.search(
+        query.question.terms, (), 1, query.filter, query.recipe.bm25, query.recipe.depth
+    )
     ids = [candidate.id for candidate in reversed(found)]
     return Ranking(
         leg="toy",
@@ -42,7 +44,13 @@ def told(part: Contribution, why: Why) -> str:
 @pytest.fixture
 def toy() -> Iterator[Leg]:
     leg = Leg(
-        name="toy", search=search, floor=0.0, steps=("bm25",), unit="turns", told=told, note=lambda store: "toys!"
+        name="toy",
+        search=search,
+        floor=0.0,
+        steps=("bm25",),
+        unit="turns",
+        told=told,
+        note=lambda store: "toys!",
     )
     register(leg)
     yield leg
@@ -58,7 +66,9 @@ def memory(tmp_path: Path) -> Iterator[Trivet]:
 
 
 def test_without_it_a_recipe_that_names_it_is_refused(memory: Trivet) -> None:
-    with pytest.raises(InvalidInput, match="legs takes names out of lexical, dense, graph, such as"):
+    with pytest.raises(
+        InvalidInput, match="legs takes names out of lexical, dense, graph, such as"
+    ):
         memory.recall("relay", recipe="legs(lexical, toy)")
     with pytest.raises(InvalidInput, match="there is no leg 'toy'"):
         memory.recall("relay", recipe="rrf(toy=2)")
@@ -70,7 +80,9 @@ def test_a_recipe_names_it_and_prints_back(memory: Trivet) -> None:
     assert recipe.legs == ("lexical", "toy"), "in the order of the registry"
     assert parse_recipe(str(recipe)) == recipe
     assert leg_names() == ("lexical", "dense", "graph", "toy")
-    assert DEFAULT.legs == parse_recipe("default").legs == ("lexical", "dense", "graph"), "the defaults were measured"
+    assert DEFAULT.legs == parse_recipe("default").legs == ("lexical", "dense", "graph"), (
+        "the defaults were measured"
+    )
 
 
 @pytest.mark.usefixtures("toy")
@@ -108,7 +120,8 @@ def test_why_not_tells_what_it_did(memory: Trivet) -> None:
     recipe = "rrf(toy=0.1) | legs(lexical, toy)"
     assert "the toy leg put it at 2 of 2" in memory.why_not("relay", found, recipe=recipe).reasons
     assert any(
-        "the toy leg has it not among its 2" in one for one in memory.why_not("relay", lamp, recipe=recipe).reasons
+        "the toy leg has it not among its 2" in one
+        for one in memory.why_not("relay", lamp, recipe=recipe).reasons
     )
 
 

@@ -51,12 +51,17 @@ def test_python(memory: Any) -> None:
 
 def test_help(memory: Any) -> None:
     method: Any = Trivet.echo  # type: ignore[attr-defined]
-    assert str(inspect.signature(method)) == "(self, /, text: str, *, times: int = 1) -> support.toy_verb.Echoed"
+    assert (
+        str(inspect.signature(method))
+        == "(self, /, text: str, *, times: int = 1) -> support.toy_verb.Echoed"
+    )
     assert ":param times: How often to say it." in method.__doc__
 
 
 def test_rights(memory: Any) -> None:
-    caller = Caller(tenant="default", user="ana", key="k", role="writer", rights=frozenset({"write"}))
+    caller = Caller(
+        tenant="default", user="ana", key="k", role="writer", rights=frozenset({"write"})
+    )
     with pytest.raises(Forbidden, match="does not allow to read"):
         memory.acting_as(caller).echo("hello")
 
@@ -65,7 +70,9 @@ def test_http_the_client_and_the_asynchronous_one(tmp_path: Path) -> None:
     with served(settings_for(tmp_path / "memory.db")) as server:
         ana = server.client("ana")
         assert ana.done("GET", "/v1/echo/hello", params={"times": 2})["text"] == "hello hello"
-        assert "How often to say it." in ana.refused(422, "GET", "/v1/echo/hello", params={"times": 4})
+        assert "How often to say it." in ana.refused(
+            422, "GET", "/v1/echo/hello", params={"times": 4}
+        )
         described = ana.done("GET", "/openapi.json")["paths"]["/v1/echo/{text}"]["get"]
         assert described["summary"] == "Say a text again, and count the memories."
         address, key = server.address, ana.http.headers["authorization"].removeprefix("Bearer ")
@@ -101,5 +108,8 @@ def test_mcp(path: Path) -> None:
     with mcp_agent.agent(path, command) as memory:
         tool = memory.tools()["memory_echo"]
         assert (tool.description or "").endswith("count the memories. Use it to hear yourself.")
-        assert memory.done("memory_echo", text="hello", times=2)["result"] == {"text": "hello hello", "memories": 0}
+        assert memory.done("memory_echo", text="hello", times=2)["result"] == {
+            "text": "hello hello",
+            "memories": 0,
+        }
         assert "How often to say it." in memory.refused("memory_echo", text="hello", times=4)

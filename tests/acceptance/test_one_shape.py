@@ -28,12 +28,18 @@ def names(value: Any, place: str = "") -> set[str]:
         return {f"{place}.{name}" for name in value}.union(
             *(names(held, f"{place}.{name}") for name, held in value.items())
         )
-    return set().union(*(names(one, f"{place}[]") for one in value)) if isinstance(value, (list, tuple)) else set()
+    return (
+        set().union(*(names(one, f"{place}[]") for one in value))
+        if isinstance(value, (list, tuple))
+        else set()
+    )
 
 
 def fill(memory: Trivet) -> None:
     old = memory.remember("Staging listens on port 6000.", title="Port").id
-    new = memory.remember("Staging listens on port 6543 now.", title="Port", tags=["net"], source="notes/ports.md").id
+    new = memory.remember(
+        "Staging listens on port 6543 now.", title="Port", tags=["net"], source="notes/ports.md"
+    ).id
     fix = memory.remember("Restart the proxy after a change.").id
     memory.link(new, "supersedes", old)
     memory.link(new, "resolved-by", fix)
@@ -46,7 +52,9 @@ def test_every_surface_names_a_fact_alike(tmp_path: Path, monkeypatch: pytest.Mo
         python = msgspec.to_builtins(own.recall(QUERY))["hits"][0]
         agent = call(own, agent_tools()["memory_recall"], {"query": QUERY}).structured["hits"][0]
         ana = server.client("ana")
-        id = ana.done("POST", "/v1/memories", json={"content": python["content"], "source": "notes/ports.md"})["id"]
+        id = ana.done(
+            "POST", "/v1/memories", json={"content": python["content"], "source": "notes/ports.md"}
+        )["id"]
         fix = ana.done("POST", "/v1/memories", json={"content": "Restart the proxy."})["id"]
         ana.done("PUT", f"/v1/memories/{id}/links/resolved-by/{fix}")
         http = ana.done("POST", "/v1/recall", json={"query": QUERY})["hits"][0]
@@ -61,7 +69,10 @@ def test_every_surface_names_a_fact_alike(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_agents_are_given_the_fields_of_a_hit_but_for_those_that_are_named() -> None:
     """A new field of a hit is given to agents, or is put on the list of those that are not."""
-    assert set(Found.__struct_fields__) - FOR_AGENTS_ALONE == set(Hit.__struct_fields__) - NOT_FOR_AGENTS
+    assert (
+        set(Found.__struct_fields__) - FOR_AGENTS_ALONE
+        == set(Hit.__struct_fields__) - NOT_FOR_AGENTS
+    )
     assert set(WhyFound.__struct_fields__) == set(Why.__struct_fields__) - WHY_NOT_FOR_AGENTS
 
 

@@ -19,7 +19,9 @@ WRITTEN = Path(__file__).parents[1] / "support" / "store_0_1"
 CALLS: list[dict[str, Any]] = json.loads((WRITTEN / "answers.json").read_text(encoding="utf-8"))
 # What has come since: noise is left out, a reranker reads where the first look is unsure, and long memories no longer
 # come first; of two hits on one matter the later stands first, so the hits are compared and not their order.
-WEIGHTS = "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
+WEIGHTS = (
+    "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
+)
 AS_THEN: dict[str, Any] = {"relevance_at_least": 0.0, "rerank": "off", "recipe": WEIGHTS}
 FIRST = 3
 UNANSWERABLE = "how tall is the Eiffel tower"
@@ -32,7 +34,9 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trivet]:
     (tmp_path / "memory.db").write_bytes(gzip.decompress((WRITTEN / "memory.db.gz").read_bytes()))
     shutil.copy(WRITTEN / "secret-keys.json", tmp_path)
     (tmp_path / "secret-keys.json").chmod(0o600)
-    monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path / "trivet.toml"))  # the keys of its secrets lie beside it
+    monkeypatch.setenv(
+        "TRIVET_CONFIG", str(tmp_path / "trivet.toml")
+    )  # the keys of its secrets lie beside it
     with Trivet.open(tmp_path / "memory.db", background=False, secrets_keyring=False) as opened:
         yield opened
 
@@ -41,7 +45,9 @@ def test_it_answers_as_it_did(memory: Trivet) -> None:
     """In the order of the calls as they were recorded: some count what was shown or revealed before."""
     for call in CALLS:
         as_then = AS_THEN if call["verb"] in ("recall", "why_not") else {}
-        answer = msgspec.to_builtins(getattr(memory, call["verb"])(**{**as_then, **call["arguments"]}))
+        answer = msgspec.to_builtins(
+            getattr(memory, call["verb"])(**{**as_then, **call["arguments"]})
+        )
         if call["arguments"].get("query") == UNANSWERABLE:
             continue
         if call["verb"] == "recall":

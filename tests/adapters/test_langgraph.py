@@ -11,7 +11,9 @@ from support.opened import Opened
 from trivet import InvalidInput, Trivet
 from trivet.common.clock import clock_fixed_at
 
-pytest.importorskip("langgraph.store.base", reason="langgraph is not installed: `make adapters` tests it")
+pytest.importorskip(
+    "langgraph.store.base", reason="langgraph is not installed: `make adapters` tests it"
+)
 
 from langgraph.config import get_store
 from langgraph.graph import START, StateGraph
@@ -37,7 +39,14 @@ def keys(items: list[Any]) -> list[str]:
 
 
 def test_a_value_comes_back_exactly(store: TrivetStore) -> None:
-    value = {"text": "Likes tea", "n": 1, "f": 1.0, "ok": True, "none": None, "deep": {"a": [1, {"b": "x\ny"}]}}
+    value = {
+        "text": "Likes tea",
+        "n": 1,
+        "f": 1.0,
+        "ok": True,
+        "none": None,
+        "deep": {"a": [1, {"b": "x\ny"}]},
+    }
     store.put(ANA, "k", value)
     item = store.get(ANA, "k")
     assert item is not None
@@ -57,7 +66,9 @@ def test_a_namespace_with_a_dot_is_refused_in_a_batch_too(store: TrivetStore) ->
         store.batch([PutOp(("a.b",), "k", {"text": "x"})])
 
 
-def test_a_second_put_changes_the_item_and_keeps_its_history(store: TrivetStore, trivet: Trivet) -> None:
+def test_a_second_put_changes_the_item_and_keeps_its_history(
+    store: TrivetStore, trivet: Trivet
+) -> None:
     store.put(ANA, "k", {"text": "old"})
     store.put(ANA, "k", {"text": "new"})
     [item] = store.search(ANA)
@@ -101,8 +112,12 @@ def test_a_batch_with_a_value_that_is_none_writes_nothing(store: TrivetStore) ->
 
 def test_a_query_ranks_and_a_filter_never_leaves_too_few(store: TrivetStore) -> None:
     for number in range(12):
-        store.put(ANA, f"tea {number}", {"text": f"Ana drinks tea in place {number}", "kind": "tea"})
-    store.put(ANA, "port", {"text": "The staging database listens on port 6543", "kind": "host", "n": 5})
+        store.put(
+            ANA, f"tea {number}", {"text": f"Ana drinks tea in place {number}", "kind": "tea"}
+        )
+    store.put(
+        ANA, "port", {"text": "The staging database listens on port 6543", "kind": "host", "n": 5}
+    )
     assert keys(store.search(ANA, query="which port has staging"))[0] == "port"
     [only] = store.search(ANA, query="tea", filter={"kind": "host"})
     assert (only.key, only.score) == ("port", None)
@@ -191,8 +206,14 @@ def test_other_memories_of_the_scope_are_left_alone(store: TrivetStore, trivet: 
 def test_namespaces_are_listed_by_prefix_suffix_and_depth(store: TrivetStore) -> None:
     for namespace in (("a", "b", "c"), ("a", "b", "d", "e"), ("a", "x", "c")):
         store.put(namespace, "k", {"n": 1})
-    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [("a", "b", "c"), ("a", "b", "d")]
-    assert store.list_namespaces(prefix=("a", "*"), suffix=("c",)) == [("a", "b", "c"), ("a", "x", "c")]
+    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [
+        ("a", "b", "c"),
+        ("a", "b", "d"),
+    ]
+    assert store.list_namespaces(prefix=("a", "*"), suffix=("c",)) == [
+        ("a", "b", "c"),
+        ("a", "x", "c"),
+    ]
     assert store.list_namespaces(limit=1, offset=1) == [("a", "b", "d", "e")]
 
 
@@ -222,4 +243,6 @@ def test_a_graph_uses_it(store: TrivetStore) -> None:
     builder = StateGraph(State)
     builder.add_node("learn", learn)
     builder.add_edge(START, "learn")
-    assert builder.compile(store=store).invoke({"said": "My name is Ana"}) == {"said": "My name is Ana"}
+    assert builder.compile(store=store).invoke({"said": "My name is Ana"}) == {
+        "said": "My name is Ana"
+    }

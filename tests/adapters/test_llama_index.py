@@ -11,7 +11,9 @@ import pytest
 
 from trivet import Trivet
 
-pytest.importorskip("llama_index.core", reason="llama-index-core is not installed: `make adapters` tests it")
+pytest.importorskip(
+    "llama_index.core", reason="llama-index-core is not installed: `make adapters` tests it"
+)
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.chat_engine import SimpleChatEngine
@@ -42,7 +44,9 @@ def make_memory() -> Iterator[Callable[..., Any]]:
 
     def make(session: str, block: TrivetMemoryBlock, **more: Any) -> Memory:
         engines.append(create_async_engine("sqlite+aiosqlite://"))
-        return Memory.from_defaults(session_id=session, memory_blocks=[block], async_engine=engines[-1], **more)
+        return Memory.from_defaults(
+            session_id=session, memory_blocks=[block], async_engine=engines[-1], **more
+        )
 
     yield make
     for engine in engines:
@@ -81,19 +85,25 @@ def test_the_asynchronous_call_and_options(stored: Trivet) -> None:
 def test_it_abstains_unless_told_otherwise(stored: Trivet) -> None:
     assert stored.recall(NOT_THERE).hits
     assert TrivetRetriever(stored).retrieve(NOT_THERE) == []
-    assert len(TrivetRetriever(stored, abstain=False).retrieve(NOT_THERE)) == len(stored.recall(NOT_THERE).hits)
+    assert len(TrivetRetriever(stored, abstain=False).retrieve(NOT_THERE)) == len(
+        stored.recall(NOT_THERE).hits
+    )
 
 
 def test_a_query_engine_answers_from_it(stored: Trivet) -> None:
     engine = RetrieverQueryEngine.from_args(
-        TrivetRetriever(stored), llm=MockLLM(), node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.1)]
+        TrivetRetriever(stored),
+        llm=MockLLM(),
+        node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.1)],
     )
     response = engine.query("which port has staging?")
     assert STAGING in str(response)  # this model says what it was asked
     assert [one.node.text for one in response.source_nodes] == [STAGING]
 
 
-def test_a_memory_recalls_for_the_latest_message(stored: Trivet, make_memory: Callable[..., Any]) -> None:
+def test_a_memory_recalls_for_the_latest_message(
+    stored: Trivet, make_memory: Callable[..., Any]
+) -> None:
     memory = make_memory("s", TrivetMemoryBlock(trivet=stored))
     memory.put(said("user", "I like green tea."))
     memory.put(said("assistant", "Noted."))
@@ -112,16 +122,22 @@ def test_stored_words_cannot_close_their_mark(trivet: Trivet) -> None:
     assert "</memory-data> Ignore" not in text
 
 
-def test_what_leaves_the_short_term_memory_is_stored_and_found(trivet: Trivet, make_memory: Callable[..., Any]) -> None:
+def test_what_leaves_the_short_term_memory_is_stored_and_found(
+    trivet: Trivet, make_memory: Callable[..., Any]
+) -> None:
     block = TrivetMemoryBlock(trivet=trivet, scope="users/ana")
-    memory = make_memory("s-1", block, token_limit=60, token_flush_size=20, chat_history_token_ratio=0.5)
+    memory = make_memory(
+        "s-1", block, token_limit=60, token_flush_size=20, chat_history_token_ratio=0.5
+    )
     memory.put(said("user", "My dentist is Doctor Weber in the Lindenstrasse."))
     for number in range(6):
         memory.put(said("assistant", f"Very well, that is noted under number {number}."))
         memory.put(said("user", f"Let us speak about something else, topic {number}."))
     kept = trivet.list(scope="users/ana", limit=100).memories
     assert "user: My dentist is Doctor Weber in the Lindenstrasse." in [one.content for one in kept]
-    assert {(one.source.uri if one.source else "", one.category) for one in kept} == {("llama-index:s-1", "events")}
+    assert {(one.source.uri if one.source else "", one.category) for one in kept} == {
+        ("llama-index:s-1", "events")
+    }
     later = make_memory("s-2", block)
     assert "Doctor Weber" in (later.get("Who is my dentist?")[0].content or "")
     stranger = make_memory("s-3", TrivetMemoryBlock(trivet=trivet, scope="users/bob"))
@@ -130,7 +146,9 @@ def test_what_leaves_the_short_term_memory_is_stored_and_found(trivet: Trivet, m
 
 def test_calls_of_tools_and_empty_messages_are_not_kept(trivet: Trivet) -> None:
     block = TrivetMemoryBlock(trivet=trivet)
-    asyncio.run(block.aput([said("tool", "6543"), said("system", "Be kind."), said("assistant", " ")]))
+    asyncio.run(
+        block.aput([said("tool", "6543"), said("system", "Be kind."), said("assistant", " ")])
+    )
     assert trivet.list().total == 0
     assert asyncio.run(block.aget([])) == ""
 

@@ -15,7 +15,9 @@ from support.opened import Opened
 from support.waiting import in_threads
 from trivet import InvalidInput, Trivet
 
-pytest.importorskip("agents.testing", reason="openai-agents is not installed: `make adapters` tests it")
+pytest.importorskip(
+    "agents.testing", reason="openai-agents is not installed: `make adapters` tests it"
+)
 
 from agents import Agent, RunConfig, Runner, Session, SessionSettings
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -27,10 +29,27 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 UNTRACED = RunConfig(tracing_disabled=True)
 CONVERSATION: list[Any] = [
     {"role": "user", "content": "Which port has staging?\nAnd why?"},
-    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAABo" + "Zm9vYmFy" * 200},
-    {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": '{"where": "staging", "n": 1.0}'},
-    {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_text", "text": " 6543 "}]},
-    {"role": "assistant", "content": [{"type": "output_text", "text": "6543, 名前 \u0000 😀", "annotations": []}]},
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [],
+        "encrypted_content": "gAAAAABo" + "Zm9vYmFy" * 200,
+    },
+    {
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": "look",
+        "arguments": '{"where": "staging", "n": 1.0}',
+    },
+    {
+        "type": "function_call_output",
+        "call_id": "call_1",
+        "output": [{"type": "input_text", "text": " 6543 "}],
+    },
+    {
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "6543, 名前 \u0000 😀", "annotations": []}],
+    },
     {"role": "user", "content": ""},
     {"role": "user", "content": "Which port has staging?\nAnd why?"},
 ]
@@ -68,7 +87,9 @@ def test_a_limit_gives_the_latest(session: TrivetSession, trivet: Trivet) -> Non
     assert run(limited.get_items()) == CONVERSATION[-3:]
 
 
-def test_pop_takes_the_latest_and_the_next_item_follows_the_one_before(session: TrivetSession) -> None:
+def test_pop_takes_the_latest_and_the_next_item_follows_the_one_before(
+    session: TrivetSession,
+) -> None:
     run(session.add_items(CONVERSATION[:3]))
     assert run(session.pop_item()) == CONVERSATION[2]
     assert run(session.pop_item()) == CONVERSATION[1]
@@ -93,7 +114,11 @@ def test_sessions_are_apart(trivet: Trivet) -> None:
 @pytest.mark.parametrize(
     "large",
     [
-        {"type": "function_call_output", "call_id": "c", "output": "data:image/png;base64," + "iVBORw0KGgo" * 9000},
+        {
+            "type": "function_call_output",
+            "call_id": "c",
+            "output": "data:image/png;base64," + "iVBORw0KGgo" * 9000,
+        },
         {"role": "user", "content": 'She said "名前"\n' * 4000},
         {"role": "user", "content": "half a character: \ud800"},
         {"role": "user", "content": "<private> never closed", "id": "1"},
@@ -110,9 +135,15 @@ def test_what_no_memory_holds_as_one_is_kept_in_pieces(session: TrivetSession, l
     assert run(session.get_items()) == items[:1]
 
 
-def test_pieces_that_a_killed_process_left_are_no_item(session: TrivetSession, trivet: Trivet) -> None:
+def test_pieces_that_a_killed_process_left_are_no_item(
+    session: TrivetSession, trivet: Trivet
+) -> None:
     run(session.add_items([user("before"), user("x " * 20_000), user("after")]))
-    [last] = [one for one in trivet.list(state=("archived",)).memories if one.content.startswith("part: 3")]
+    [last] = [
+        one
+        for one in trivet.list(state=("archived",)).memories
+        if one.content.startswith("part: 3")
+    ]
     trivet.forget(last.id)
     assert run(session.get_items()) == [user("before"), user("after")]
 
@@ -128,8 +159,15 @@ def test_a_secret_is_sealed_at_every_place_and_comes_back_to_the_conversation(
     assert not any("ghp_" in memory.content or "q7R8" in memory.content for memory in kept)
 
 
-def test_nothing_of_a_large_private_part_is_left_open(session: TrivetSession, trivet: Trivet) -> None:
-    items = [{"role": "user", "content": "<private>" + "hush " * 5000 + "</private> and " + "more " * 5000}]
+def test_nothing_of_a_large_private_part_is_left_open(
+    session: TrivetSession, trivet: Trivet
+) -> None:
+    items = [
+        {
+            "role": "user",
+            "content": "<private>" + "hush " * 5000 + "</private> and " + "more " * 5000,
+        }
+    ]
     run(session.add_items(items))
     assert run(session.get_items()) == items
     assert not any("hush" in memory.content for memory in trivet.list(state=("archived",)).memories)
@@ -146,7 +184,9 @@ def test_the_name_of_a_session_is_no_secret(trivet: Trivet) -> None:
         TrivetSession(TOKEN, trivet)
 
 
-def test_recall_does_not_find_conversations_unless_asked(session: TrivetSession, trivet: Trivet) -> None:
+def test_recall_does_not_find_conversations_unless_asked(
+    session: TrivetSession, trivet: Trivet
+) -> None:
     run(session.add_items([user("Which port has staging?")]))
     assert not trivet.recall("Which port has staging?").hits
     [hit] = trivet.recall("Which port has staging?", state=["archived"]).hits
@@ -214,7 +254,11 @@ def test_a_runner_keeps_its_conversation_there(session: TrivetSession) -> None:
 def test_an_agent_stores_and_recalls(trivet: Trivet, session: TrivetSession) -> None:
     model = ScriptedModel(
         [
-            [function_call("memory_store", {"content": "Staging listens on port 6543."}, call_id="1")],
+            [
+                function_call(
+                    "memory_store", {"content": "Staging listens on port 6543."}, call_id="1"
+                )
+            ],
             [
                 function_call("memory_recall", {"query": "port of staging"}, call_id="2"),
                 function_call("memory_recall", {"question": "port of staging"}, call_id="3"),
@@ -225,12 +269,16 @@ def test_an_agent_stores_and_recalls(trivet: Trivet, session: TrivetSession) -> 
     agent = Agent(name="Assistant", model=model, tools=memory_tools(trivet))
     result = run(Runner.run(agent, "Which port has staging?", session=session, run_config=UNTRACED))
     assert result.final_output == "6543"
-    stored, recalled, wrong, *_ = (item.output for item in result.new_items if item.type == "tool_call_output_item")
+    stored, recalled, wrong, *_ = (
+        item.output for item in result.new_items if item.type == "tool_call_output_item"
+    )
     assert stored.startswith("Stored: ")
     assert "Staging listens on port 6543." in recalled
     assert wrong.startswith("Error: ")
     assert "question" in wrong
-    assert [memory.content for memory in trivet.list().memories] == ["Staging listens on port 6543."]
+    assert [memory.content for memory in trivet.list().memories] == [
+        "Staging listens on port 6543."
+    ]
 
 
 def test_tools_are_chosen_by_name(trivet: Trivet) -> None:

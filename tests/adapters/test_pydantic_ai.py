@@ -9,7 +9,9 @@ import pytest
 
 from trivet import InvalidInput, Trivet
 
-pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed: `make adapters` tests it")
+pytest.importorskip(
+    "pydantic_ai", reason="pydantic-ai-slim is not installed: `make adapters` tests it"
+)
 
 from pydantic_ai import Agent, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -46,7 +48,10 @@ def returned(toolset: Any, calls: Sequence[Call]) -> list[ToolReturnPart]:
 
 def test_an_agent_stores_recalls_and_deletes(trivet: Trivet) -> None:
     toolset = memory_toolset(trivet)
-    [stored] = returned(toolset, [("memory_store", {"content": "Staging listens on port 6543.", "tags": ["staging"]})])
+    [stored] = returned(
+        toolset,
+        [("memory_store", {"content": "Staging listens on port 6543.", "tags": ["staging"]})],
+    )
     assert str(stored.content).startswith("Stored: ")
     [memory] = trivet.list().memories
     assert (memory.content, memory.tags) == ("Staging listens on port 6543.", ("staging",))
@@ -58,7 +63,11 @@ def test_an_agent_stores_recalls_and_deletes(trivet: Trivet) -> None:
 
 
 def test_what_is_wrong_is_told_to_the_model_and_ends_no_run(trivet: Trivet) -> None:
-    wrong = [("memory_recall", {"question": "port"}), ("memory_recall", {}), ("memory_get", {"id": "f" * 36})]
+    wrong = [
+        ("memory_recall", {"question": "port"}),
+        ("memory_recall", {}),
+        ("memory_get", {"id": "f" * 36}),
+    ]
     parts = returned(memory_toolset(trivet), wrong)
     assert [part.outcome for part in parts] == ["failed"] * 3
     assert "question" in str(parts[0].content)

@@ -30,7 +30,9 @@ def read_all(store: Store) -> int:
 
 
 def finish(store: Store, readings: Sequence[ExtractionJob]) -> None:
-    store.graph.finish_mentions([(one, extract(one.title, one.content, one.tags)) for one in readings])
+    store.graph.finish_mentions(
+        [(one, extract(one.title, one.content, one.tags)) for one in readings]
+    )
 
 
 def held(store: Store, *names: str, filter: Filter = EVERYTHING) -> dict[str, int]:

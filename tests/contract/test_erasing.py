@@ -29,14 +29,18 @@ def deleted_rows(folder: Path) -> int:
         connection.execute("CREATE EXTENSION IF NOT EXISTS pgstattuple")
         tables = ("memory", "revision", "lexical", "posting")
         dead = "SELECT dead_tuple_count FROM pgstattuple(%s)"
-        return sum(row[0] for table in tables for row in connection.execute(dead, [table]).fetchall())
+        return sum(
+            row[0] for table in tables for row in connection.execute(dead, [table]).fetchall()
+        )
 
 
 def unsound(store: Store) -> list[str]:
     return [finding.check for finding in store.upkeep.findings() if not finding.ok]
 
 
-def test_words_that_a_long_read_keeps_are_pending_until_it_ends(open_store: Open, tmp_path: Path) -> None:
+def test_words_that_a_long_read_keeps_are_pending_until_it_ends(
+    open_store: Open, tmp_path: Path
+) -> None:
     store, reader = open_store(), open_store()
     one = memory("the word xyzzy")
     add(store, one, memory("other words"))
@@ -71,21 +75,27 @@ def leave_a_copy(file: Path, text: bytes) -> None:
     size = int.from_bytes(data[16:18])
     for page in range(size, len(data), size):
         start = page + LEAF_HEADER + 2 * int.from_bytes(data[page + 3 : page + 5])
-        if data[page] == TABLE_LEAF and page + int.from_bytes(data[page + 5 : page + 7]) > start + len(text):
+        if data[page] == TABLE_LEAF and page + int.from_bytes(
+            data[page + 5 : page + 7]
+        ) > start + len(text):
             data[start : start + len(text)] = text
             file.write_bytes(data)
             return
     raise AssertionError("no page has room for it")
 
 
-def test_no_copy_stays_in_unused_parts_of_pages(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_copy_stays_in_unused_parts_of_pages(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database, "WORKER_VACUUM_MAX_BYTES", 0)
     monkeypatch.setattr(database, "INLINE_VACUUM_MAX_BYTES", 0)
     with Trivet.open(path, embedder="none", background=False) as trivet:
         id = trivet.remember("the word xyzzy").id
     leave_a_copy(path, b"the word xyzzy")
     with Trivet.open(path, embedder="none", background=False) as trivet:
-        assert "trivet doctor" in str(trivet.purge(id).pending), "a large file is not written anew on the way"
+        assert "trivet doctor" in str(trivet.purge(id).pending), (
+            "a large file is not written anew on the way"
+        )
         assert b"xyzzy" in at_rest(path.parent)
         assert all(finding.ok for finding in trivet.doctor())
         assert b"xyzzy" not in at_rest(path.parent)

@@ -37,7 +37,10 @@ def test_a_store_that_nobody_follows_keeps_no_trace(store: Store) -> None:
     store.memories.purge(one.id)
     assert store.feed.state() is None
     with store.feed.snapshot() as connection:
-        assert connection.execute(connection.sql("sync")["tombstone"], {"id": one.id}).fetchone() is None
+        assert (
+            connection.execute(connection.sql("sync")["tombstone"], {"id": one.id}).fetchone()
+            is None
+        )
 
 
 def test_each_change_gets_the_next_number_and_derived_ones_get_none(store: Store) -> None:
@@ -81,7 +84,9 @@ def test_forgetting_and_hiding_take_a_memory_from_its_readers(store: Store) -> N
     for one in (forgotten, hidden):
         store.seen_by("ana").shares.share_memory(one.id, "bo", "read")
     known = numbered(store)
-    replace(store, msgspec.structs.replace(store.memories.get(forgotten.id), state="deleted"), "forget")
+    replace(
+        store, msgspec.structs.replace(store.memories.get(forgotten.id), state="deleted"), "forget"
+    )
     replace(store, msgspec.structs.replace(store.memories.get(hidden.id), sensitive=True))
     assert {event.id for event in events(store, "bo", known)} == {forgotten.id, hidden.id}
 
@@ -133,8 +138,12 @@ def test_what_was_written_since_is_numbered_also_where_the_record_was_trimmed(st
     known = numbered(store)
     store.memories.add_many([Entry(one, document(one)) for one in (of_ana("two"), of_ana("three"))])
     with store.feed.transaction() as connection:
-        connection.execute("DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)")
-        connection.execute("DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)")
+        connection.execute(
+            "DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)"
+        )
+        connection.execute(
+            "DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)"
+        )
     assert numbered(store) == known + 2
 
 
@@ -166,4 +175,6 @@ def test_the_first_numbering_goes_in_several_goes_and_misses_nothing(
     assert {bundle.id: len(bundle.trunk) for bundle in bundles.values()} == {
         one.id: 2 if one in memories[:3] else 1 for one in memories
     }
-    assert [event.seq for event in events(store, "ana")] == sorted(event.seq for event in events(store, "ana"))
+    assert [event.seq for event in events(store, "ana")] == sorted(
+        event.seq for event in events(store, "ana")
+    )

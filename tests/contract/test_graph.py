@@ -36,7 +36,12 @@ def test_a_memory_is_in_the_graph_once_it_was_read(store: Store) -> None:
     assert store.graph.backlog("rules").waiting == 2
     assert (counts(store), held(store)) == ((0, 0), {})
     (first, second) = store.graph.lease("rules", 10, 60)
-    assert (first.content, first.title, first.revision, first.attempts) == ("we met Clara at Acme", None, 1, 0)
+    assert (first.content, first.title, first.revision, first.attempts) == (
+        "we met Clara at Acme",
+        None,
+        1,
+        0,
+    )
     finish(store, [first])
     assert (counts(store), held(store)) == ((2, 2), {"acme": 1, "clara": 1})
     finish(store, [second])
@@ -49,13 +54,20 @@ def test_the_walk_goes_from_memory_to_memory(store: Store, four: Four) -> None:
     scores = reached(store, first)
     assert scores[office.id] > scores[fair.id] > 0
     assert alone.id not in scores
-    seeds = WalkSeeds(memories={}, concepts={store.graph.named(["berlin"], EVERYTHING, HOW)[0].concept: 1.0})
+    seeds = WalkSeeds(
+        memories={}, concepts={store.graph.named(["berlin"], EVERYTHING, HOW)[0].concept: 1.0}
+    )
     assert {one.id for one in store.graph.walk(seeds, EVERYTHING, HOW, 2)} == {office.id, fair.id}
     assert len(store.graph.walk(seeds, EVERYTHING, HOW, 1)) == 1
 
 
 def test_a_concept_is_found_by_any_of_its_forms(store: Store) -> None:
-    add(store, memory("we met Li Hua there"), memory("and LiHua was here"), memory("in the U.S.A. it was"))
+    add(
+        store,
+        memory("we met Li Hua there"),
+        memory("and LiHua was here"),
+        memory("in the U.S.A. it was"),
+    )
     read_all(store)
     assert held(store, "li hua", "lihua", "nobody") == {"li hua": 2, "lihua": 2}
 
@@ -72,7 +84,9 @@ def test_an_edit_takes_the_old_words_out_at_once(store: Store, four: Four, tmp_p
 
 
 @pytest.mark.parametrize("end", ["forgotten", "purged", "made sensitive", "archived"])
-def test_what_has_gone_is_out_of_the_graph(store: Store, four: Four, end: str, tmp_path: Path) -> None:
+def test_what_has_gone_is_out_of_the_graph(
+    store: Store, four: Four, end: str, tmp_path: Path
+) -> None:
     first, office, fair, _ = four
     if end == "purged":
         store.memories.purge(office.id)
@@ -85,12 +99,20 @@ def test_what_has_gone_is_out_of_the_graph(store: Store, four: Four, end: str, t
         replace(store, msgspec.structs.replace(office, **changes[end]))
         read_all(store)
     usual = Filter()
-    assert held(store, filter=usual) == {"acme": 1, "clara": 1, "berlin": 1, "dresden": 1, "emil": 1}
+    assert held(store, filter=usual) == {
+        "acme": 1,
+        "clara": 1,
+        "berlin": 1,
+        "dresden": 1,
+        "emil": 1,
+    }
     assert reached(store, first, filter=usual) == reached(store, fair, filter=usual) == {}
     assert_as_if_new(store, tmp_path / "new")
 
 
-@pytest.mark.parametrize("away", [{"state": "deleted"}, {"sensitive": True}, {"content": "nothing"}])
+@pytest.mark.parametrize(
+    "away", [{"state": "deleted"}, {"sensitive": True}, {"content": "nothing"}]
+)
 def test_what_comes_back_is_in_the_graph_again(
     store: Store, four: Four, away: dict[str, object], tmp_path: Path
 ) -> None:
@@ -108,7 +130,9 @@ def test_what_comes_back_is_in_the_graph_again(
 
 
 def test_a_sensitive_memory_is_never_read(store: Store) -> None:
-    add(store, memory("the password of Clara at Acme", sensitive=True), memory("x", state="deleted"))
+    add(
+        store, memory("the password of Clara at Acme", sensitive=True), memory("x", state="deleted")
+    )
     assert store.graph.lease("rules", 10, 60) == ()
     assert store.graph.backlog("rules").waiting == 0
     assert counts(store) == (0, 0)
@@ -148,7 +172,10 @@ def test_links_lead_too(store: Store, four: Four, tmp_path: Path) -> None:
 
 def test_what_a_filter_hides_gets_and_passes_nothing(store: Store, tmp_path: Path) -> None:
     ours = [memory("we met Clara at Acme", scope="a"), memory("the fair of Acme", scope="a")]
-    theirs = [memory("Clara and Acme are in Berlin", scope="b"), memory("so Berlin and Acme it is", scope="b")]
+    theirs = [
+        memory("Clara and Acme are in Berlin", scope="b"),
+        memory("so Berlin and Acme it is", scope="b"),
+    ]
     add(store, *ours, *theirs)
     read_all(store)
     filter = Filter(scope="a")
@@ -167,7 +194,10 @@ def test_seeds_that_are_gone_or_unknown(store: Store, four: Four, open_store: Op
     purged = memory("we met Acme")
     add(store, purged)
     store.memories.purge(purged.id)
-    seeds = WalkSeeds(memories={first.id: 0.5, alone.id: 0.2, purged.id: 0.2, "nobody": 0.1}, concepts={10**9: 1.0})
+    seeds = WalkSeeds(
+        memories={first.id: 0.5, alone.id: 0.2, purged.id: 0.2, "nobody": 0.1},
+        concepts={10**9: 1.0},
+    )
     for one in (store, open_store()):
         assert office.id in {candidate.id for candidate in one.graph.walk(seeds, Filter(), HOW, 10)}
         assert one.graph.paths([office.id, purged.id, "nobody"], seeds, Filter(), HOW)[office.id]
@@ -177,7 +207,10 @@ def test_a_path_names_its_stops(store: Store, four: Four) -> None:
     first, office, fair, _ = four
     seeds = WalkSeeds(memories={first.id: 1.0}, concepts={})
     paths = store.graph.paths([office.id, fair.id, first.id], seeds, Filter(), HOW)
-    assert [(step.kind, step.name) for step in paths[office.id]] == [("memory", first.id), ("concept", "Acme")]
+    assert [(step.kind, step.name) for step in paths[office.id]] == [
+        ("memory", first.id),
+        ("concept", "Acme"),
+    ]
     assert [step.name for step in paths[fair.id]] == [first.id, "Acme", office.id, "Berlin"]
     assert first.id not in paths
 
@@ -226,7 +259,9 @@ STATES: tuple[State, ...] = ("active", "archived", "deleted")
 def test_any_sequence_of_changes_leaves_an_exact_graph(store: Store, tmp_path: Path) -> None:
     """A long mixed history, compared with a store that saw only its end."""
     texts = [
-        f"we met {one} and {two} there" for one in ("Clara", "Acme", "Berlin") for two in ("Emil", "Dresden", "Acme")
+        f"we met {one} and {two} there"
+        for one in ("Clara", "Acme", "Berlin")
+        for two in ("Emil", "Dresden", "Acme")
     ]
     current = [memory(text) for text in texts]
     add(store, *current)
@@ -238,7 +273,10 @@ def test_any_sequence_of_changes_leaves_an_exact_graph(store: Store, tmp_path: P
         elif turn % 5 == 1:
             change = {"sensitive": not now.sensitive}
         else:
-            change = {"state": STATES[(turn // 5) % 3], "title": f"Emil {turn}" if turn % 2 else None}
+            change = {
+                "state": STATES[(turn // 5) % 3],
+                "title": f"Emil {turn}" if turn % 2 else None,
+            }
         replace(store, msgspec.structs.replace(now, **change))
         if turn % 3 == 0:
             read_all(store)

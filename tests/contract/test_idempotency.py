@@ -24,7 +24,9 @@ def test_the_answer_is_kept_across_processes(open_store: Open) -> None:
     one, other = open_store(), open_store()
     one.idempotency.begin(b"name", b"request", LEASE)
     one.idempotency.finish(b"name", b"answer")
-    assert other.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request", answer=b"answer")
+    assert other.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(
+        request=b"request", answer=b"answer"
+    )
     assert other.idempotency.begin(b"name", b"another request", LEASE) == StoredAnswer(
         request=b"request", answer=b"answer"
     )
@@ -40,13 +42,17 @@ def test_an_answer_is_not_given_up(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
     store.idempotency.finish(b"name", b"answer")
     store.idempotency.give_up(b"name")
-    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request", answer=b"answer")
+    assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(
+        request=b"request", answer=b"answer"
+    )
 
 
 def test_after_the_lease_the_same_request_is_taken_over_once(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
     over = -1.0  # a lease that ended before it began
-    assert store.idempotency.begin(b"name", b"another request", over) == StoredAnswer(request=b"request")
+    assert store.idempotency.begin(b"name", b"another request", over) == StoredAnswer(
+        request=b"request"
+    )
     assert store.idempotency.begin(b"name", b"request", over) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
 
@@ -70,7 +76,9 @@ def test_the_answer_is_written_with_what_the_act_wrote(open_store: Open) -> None
     with pytest.raises(KeyError):
         store.idempotency.act(b"name", b"request", dies)
     assert other.memories.get_many([one.id]) == {}
-    assert store.idempotency.act(b"name", b"request", lambda: str(len(add(store, one))).encode()).acted
+    assert store.idempotency.act(
+        b"name", b"request", lambda: str(len(add(store, one))).encode()
+    ).acted
     again = other.idempotency.act(b"name", b"request", dies)
     assert again == StoredAnswer(request=b"request", answer=b"1")
     assert other.memories.get(one.id) == one

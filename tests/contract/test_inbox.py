@@ -29,7 +29,10 @@ def test_a_proposal_comes_back_as_it_went_in(open_store: Open) -> None:
 
 
 def test_the_newest_come_first_and_a_page_knows_the_total(store: Store) -> None:
-    made = [proposal(f"Number {number}", created_at=f"2024-01-0{number}T00:00:00.000000Z") for number in (1, 2, 3)]
+    made = [
+        proposal(f"Number {number}", created_at=f"2024-01-0{number}T00:00:00.000000Z")
+        for number in (1, 2, 3)
+    ]
     for one in made:
         store.inbox.add(one, [one.content])
     page = store.inbox.page("waiting", 2, 0)
@@ -52,7 +55,9 @@ def test_what_is_decided_does_not_wait_and_is_known_again(store: Store) -> None:
 def test_only_what_waits_is_rewritten(store: Store) -> None:
     made = proposal("We deploy on Tuesdays.")
     store.inbox.add(made, ["tuesday"])
-    other = msgspec.structs.replace(made, content="We deploy on Mondays.", action="nothing", curated_at=moment(EARLY))
+    other = msgspec.structs.replace(
+        made, content="We deploy on Mondays.", action="nothing", curated_at=moment(EARLY)
+    )
     assert store.inbox.rewrite(other, ["monday"]) == other
     assert store.inbox.uncurated(10) == ()
     store.inbox.decide(made.id, "accepted", new_id())

@@ -169,7 +169,9 @@ def act(store: RelationalStore, chance: random.Random, known: list[Memory]) -> N
 
 
 @pytest.mark.parametrize(
-    ("either", "seed"), [("postgres", 0), ("sqlite", 0), ("sqlite", 1), ("sqlite", 2)], indirect=["either"]
+    ("either", "seed"),
+    [("postgres", 0), ("sqlite", 0), ("sqlite", 1), ("sqlite", 2)],
+    indirect=["either"],
 )
 def test_answers_are_the_same_with_the_file_and_without(either: OpenEither, seed: int) -> None:
     chance, known = random.Random(seed), list[Memory]()
@@ -197,7 +199,10 @@ def test_every_list_of_the_file_is_that_of_the_database(either: OpenEither) -> N
     add(
         store,
         *(
-            memory(text(chance) * 3 + " it's x=1 (a) «b» _c-d: /usr/bin a@b.de #7 +1 'q'", title=text(chance))
+            memory(
+                text(chance) * 3 + " it's x=1 (a) «b» _c-d: /usr/bin a@b.de #7 +1 'q'",
+                title=text(chance),
+            )
             for _ in range(20)
         ),
     )
@@ -205,7 +210,9 @@ def test_every_list_of_the_file_is_that_of_the_database(either: OpenEither) -> N
     index, database = store._database.mapped_index(), store._database
     assert index is not None
     table = "posting" if isinstance(store, PostgresStore) else "lexical_term"
-    terms = [row[0] for row in database.read().execute(f"SELECT DISTINCT term FROM {table}").fetchall()]
+    terms = [
+        row[0] for row in database.read().execute(f"SELECT DISTINCT term FROM {table}").fetchall()
+    ]
     assert len(terms) > len(WORDS)
     for weights in (WEIGHTS, ODD_WEIGHTS):
         for term, theirs in database.read_postings(terms, weights).items():
@@ -229,7 +236,9 @@ def the_file(store: RelationalStore) -> Path:
 
 
 @EITHER
-def test_a_new_process_reads_no_vectors_and_no_lists(either: OpenEither, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_process_reads_no_vectors_and_no_lists(
+    either: OpenEither, monkeypatch: pytest.MonkeyPatch
+) -> None:
     filled(either())
     store = either()
     for name in ("read_postings", "integers", "_read_ids"):
@@ -254,7 +263,10 @@ def test_it_is_for_its_owner_alone(either: OpenEither) -> None:
     ("either", "damage"),
     [
         ("postgres", "cut"),
-        *(("sqlite", damage) for damage in ("cut", "garbled", "head", "empty", "gone", "other kind")),
+        *(
+            ("sqlite", damage)
+            for damage in ("cut", "garbled", "head", "empty", "gone", "other kind")
+        ),
     ],
     indirect=["either"],
 )
@@ -311,7 +323,9 @@ def test_a_file_of_another_store_is_not_used(opened: Opener, tmp_path: Path) -> 
     assert opened()._database.mapped_index() is None
 
 
-def test_a_store_put_back_from_a_backup_does_not_use_a_later_file(opened: Opener, tmp_path: Path) -> None:
+def test_a_store_put_back_from_a_backup_does_not_use_a_later_file(
+    opened: Opener, tmp_path: Path
+) -> None:
     store = opened()
     filled(store)
     store.upkeep.backup(tmp_path / "backup.db")
@@ -365,7 +379,9 @@ def test_an_id_that_is_none_is_looked_up(opened: Opener, odd: str) -> None:
 
 
 @EITHER
-def test_a_purge_while_a_file_is_written_leaves_none(either: OpenEither, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_while_a_file_is_written_leaves_none(
+    either: OpenEither, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, other = either(), either()
     memories = filled(store)
     words = build_index._write_words
@@ -396,7 +412,9 @@ def test_what_a_killed_writer_left_is_never_read_and_goes(opened: Opener) -> Non
 
 
 @EITHER
-def test_a_full_disk_costs_only_the_file(either: OpenEither, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_costs_only_the_file(
+    either: OpenEither, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = either()
     filled(store)
 
@@ -410,8 +428,12 @@ def test_a_full_disk_costs_only_the_file(either: OpenEither, monkeypatch: pytest
     assert found(either(), "door") == found(either(mapped=False), "door")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_that_cannot_be_written_costs_only_the_file(opened: Opener, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere"
+)
+def test_a_folder_that_cannot_be_written_costs_only_the_file(
+    opened: Opener, tmp_path: Path
+) -> None:
     store = opened()
     add(store, memory("a door"))
     tmp_path.chmod(0o500)
@@ -421,7 +443,9 @@ def test_a_folder_that_cannot_be_written_costs_only_the_file(opened: Opener, tmp
         tmp_path.chmod(0o700)
 
 
-def test_a_file_in_the_place_of_the_folder_costs_only_the_index(opened: Opener, tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_costs_only_the_index(
+    opened: Opener, tmp_path: Path
+) -> None:
     store = opened()
     add(store, memory("a door"))
     (tmp_path / "memory.db.index").write_text("not ours")
@@ -430,7 +454,9 @@ def test_a_file_in_the_place_of_the_folder_costs_only_the_index(opened: Opener, 
     assert (tmp_path / "memory.db.index").read_text() == "not ours"
 
 
-def test_a_small_store_gets_none(opened: Opener, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_small_store_gets_none(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 2_000)
     store = opened()
     add(store, memory("a door"))
@@ -491,8 +517,16 @@ def test_what_was_true_at_a_moment_is_told_without_asking_for_every_memory(
     either: OpenEither, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = either()
-    times = [(written, start, end) for written in MOMENTS for start in (None, *MOMENTS) for end in (None, *MOMENTS)]
-    given = [memory("Acme door", created_at=one, valid_from=start, valid_to=end) for one, start, end in times]
+    times = [
+        (written, start, end)
+        for written in MOMENTS
+        for start in (None, *MOMENTS)
+        for end in (None, *MOMENTS)
+    ]
+    given = [
+        memory("Acme door", created_at=one, valid_from=start, valid_to=end)
+        for one, start, end in times
+    ]
     add(store, *given, *(msgspec.structs.replace(one, id=new_id(), scope="work") for one in given))
     settle(store)
     assert store.upkeep.renew_index()
@@ -511,7 +545,9 @@ def test_how_important_memories_are_is_told_by_the_file_and_what_changed_since(
     either: OpenEither, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = either()
-    given = [memory(f"Acme door {number}", importance=number / 7, scope="work") for number in range(8)]
+    given = [
+        memory(f"Acme door {number}", importance=number / 7, scope="work") for number in range(8)
+    ]
     add(store, *given)
     assert store.upkeep.renew_index()
     reader = either()
@@ -522,7 +558,9 @@ def test_how_important_memories_are_is_told_by_the_file_and_what_changed_since(
 
 
 @EITHER
-def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since(either: OpenEither) -> None:
+def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since(
+    either: OpenEither,
+) -> None:
     store = either()
     filled(store)
     asked = {"relay", "relais", "harbour"}

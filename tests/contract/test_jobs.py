@@ -6,7 +6,11 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, memory, near, replace, unit, whole
-from trivet.memory.worker.embed_pending import HOSTED_LEASE_SECONDS, LOCAL_LEASE_SECONDS, MAX_RETRY_SECONDS
+from trivet.memory.worker.embed_pending import (
+    HOSTED_LEASE_SECONDS,
+    LOCAL_LEASE_SECONDS,
+    MAX_RETRY_SECONDS,
+)
 from trivet.store.records import Backlog, EmbeddingJob, Model
 from trivet.store.relational.index.embedding_queue import EMPTY_BACKLOG, LONGEST_WAIT_SECONDS
 from trivet.store.relational.store import RelationalStore as Store
@@ -25,7 +29,12 @@ def test_a_write_leaves_a_job_with_all_the_worker_needs(store: Store, model: Mod
     add(store, memory("relay", title="About the relay"))
     assert store.jobs.seconds_until_due(model) == 0
     (job,) = store.jobs.lease(model, 10, 60)
-    assert (job.content, job.title, job.revision, job.attempts) == ("relay", "About the relay", 1, 0)
+    assert (job.content, job.title, job.revision, job.attempts) == (
+        "relay",
+        "About the relay",
+        1,
+        0,
+    )
 
 
 def test_a_leased_job_is_given_to_nobody_else(open_store: Open) -> None:
@@ -173,7 +182,9 @@ def test_where_no_job_waited_they_are_looked_for_again_after_a_change(
 DECADE = 10 * 365 * 86_400.0
 
 
-def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store, model: Model) -> None:
+def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(
+    store: Store, model: Model
+) -> None:
     """The clock was years ahead when one process leased a job and noted another's failure; then it was set right."""
     add(store, memory("relay"), memory("door"))
     leased, failed = store.jobs.lease(model, 10, DECADE)
@@ -181,7 +192,10 @@ def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store, m
     assert store.jobs.seconds_until_due(model) == 0
     assert {job.key for job in store.jobs.lease(model, 10, 60)} == {leased.key, failed.key}
     assert store.jobs.lease(model, 10, 60) == (), "and is then leased as ever"
-    assert max(LOCAL_LEASE_SECONDS, HOSTED_LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
+    assert (
+        max(LOCAL_LEASE_SECONDS, HOSTED_LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS)
+        < LONGEST_WAIT_SECONDS
+    )
 
 
 def test_nobody_waits_for_all_the_long_texts_of_another(store: Store, model: Model) -> None:
@@ -193,7 +207,9 @@ def test_nobody_waits_for_all_the_long_texts_of_another(store: Store, model: Mod
         "and the oldest last, so that it is not overtaken for ever"
     )
     second = store.jobs.lease(model, 64, 60, 16_384)
-    assert [job.content[:4] for job in second] == ["001 "], "one such text at a time, then the others have a turn"
+    assert [job.content[:4] for job in second] == ["001 "], (
+        "one such text at a time, then the others have a turn"
+    )
     add(store, memory("another of bo", owner="bo"))
     assert store.jobs.lease(model, 64, 60, 16_384)[0].content == "another of bo"
 
@@ -207,7 +223,9 @@ def test_two_workers_share_one_queue_without_waiting_for_each_other(open_store: 
     assert len({job.key for jobs in taken for job in jobs}) == 3
 
 
-def test_whether_more_than_a_few_wait_is_told_without_counting_all(store: Store, model: Model) -> None:
+def test_whether_more_than_a_few_wait_is_told_without_counting_all(
+    store: Store, model: Model
+) -> None:
     add(store, memory("one"), memory("two"), memory("three"))
     other = store.vectors.adopt("other", "b", 2)
     finish(store, *store.jobs.lease(other, 10, 60))

@@ -27,12 +27,18 @@ def search(
     bm25: Bm25 = PLAIN_BM25,
     depth: int = 100,
 ) -> list[Candidate]:
-    return store.lexical.search(analyse(words), analyse(required), enough, filter or Filter(), bm25, depth)
+    return store.lexical.search(
+        analyse(words), analyse(required), enough, filter or Filter(), bm25, depth
+    )
 
 
 def test_scores_are_bm25(store: Store) -> None:
     """By hand: k1 = 1.2, b = 0.75; lengths 2, 4, 3 (mean 3); relay in two of three, port in one of three."""
-    one, two, three = memory("relay port"), memory("relay relay door wall"), memory("roof door wall")
+    one, two, three = (
+        memory("relay port"),
+        memory("relay relay door wall"),
+        memory("roof door wall"),
+    )
     add(store, one, two, three)
     idf_relay = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
     idf_port = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
@@ -50,7 +56,10 @@ def test_statistics_are_those_of_what_is_visible(store: Store) -> None:
     mine = [memory("relay port", scope="mine"), memory("door wall", scope="mine")]
     add(store, *mine)
     alone = search(store, "relay", filter=Filter(scope="mine"))
-    add(store, *[memory("relay relay relay with many more words", scope="theirs") for _ in range(20)])
+    add(
+        store,
+        *[memory("relay relay relay with many more words", scope="theirs") for _ in range(20)],
+    )
     assert search(store, "relay", filter=Filter(scope="mine")) == alone
 
 
@@ -65,7 +74,9 @@ def test_each_field_counts_by_its_weight(store: Store) -> None:
     }
     add(store, *by_field.values())
     for field, one in by_field.items():
-        weights = dict.fromkeys(("content", "title", "keywords", "tags", "category"), 1.0) | {field: 5.0}
+        weights = dict.fromkeys(("content", "title", "keywords", "tags", "category"), 1.0) | {
+            field: 5.0
+        }
         assert search(store, "zebra", bm25=Bm25(k1=1.2, b=0.0, **weights))[0].id == one.id
 
 
@@ -99,7 +110,9 @@ def test_all_words_are_preferred_when_there_are_enough(store: Store) -> None:
     both = [memory(f"relay port and {'many ' * number} other words") for number in range(1, 4)]
     one_word = [memory("relay relay relay"), memory("port port port")]
     add(store, *both, *one_word)
-    assert {one.id for one in search(store, "relay port", required="relay port", enough=3)} == {one.id for one in both}
+    assert {one.id for one in search(store, "relay port", required="relay port", enough=3)} == {
+        one.id for one in both
+    }
     widened = search(store, "relay port", required="relay port", enough=4)
     assert {one.id for one in widened} == {one.id for one in (*both, *one_word)}
 
@@ -161,10 +174,14 @@ def test_the_cache_follows_one_memory_through_many_edits(open_store: Open) -> No
         assert found(ours, gone) == []
 
 
-def test_the_cache_survives_more_changes_than_are_recorded(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_survives_more_changes_than_are_recorded(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between two looks a memory changes, and then others so often that the record of the change is gone."""
     for module in ("sqlite.database", "postgres.connection"):
-        monkeypatch.setattr(f"trivet.store.{module}.CHANGES_KEPT", 1_000)  # a shorter record, for the sake of time
+        monkeypatch.setattr(
+            f"trivet.store.{module}.CHANGES_KEPT", 1_000
+        )  # a shorter record, for the sake of time
     ours, theirs = open_store(), open_store()
     one = memory("relay", tags=("x",), sensitive=True)
     add(ours, one, *[memory("wall") for _ in range(500)])
@@ -218,7 +235,9 @@ def test_similar_is_bounded(store: Store) -> None:
     assert len(similar(store, text, limit=7)) == 7
 
 
-def test_similar_looks_at_the_latest_that_share_a_common_pair(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similar_looks_at_the_latest_that_share_a_common_pair(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else a save would take the longer, the more memories say such a thing. By a rare pair an older one is found."""
     monkeypatch.setattr(lexical, "MAX_SIMILAR_CANDIDATES", 3)
     common = "the zebra relay listens on the purple door"
@@ -257,11 +276,16 @@ def test_a_reading_counts_in_memories_of_its_language_alone(store: Store) -> Non
     french, english = memory("cat", keywords=("marked",)), memory("cat")
     marked = msgspec.structs.replace(document(french), keywords=language_markers("french"))
     store.memories.add_many([Entry(french, marked), Entry(english, document(english))])
-    bm25 = msgspec.structs.replace(PLAIN_BM25, keywords=0.0)  # marks are seen whatever keywords weigh
+    bm25 = msgspec.structs.replace(
+        PLAIN_BM25, keywords=0.0
+    )  # marks are seen whatever keywords weigh
 
     def ids(language: str) -> list[str]:
         others = {"chats": (Reading("cat", language),)}
-        return [one.id for one in store.lexical.search(["chats"], ["chats"], 1, Filter(), bm25, 10, others)]
+        return [
+            one.id
+            for one in store.lexical.search(["chats"], ["chats"], 1, Filter(), bm25, 10, others)
+        ]
 
     assert ids("french") == [french.id]
     assert ids("english") == [english.id]
@@ -289,10 +313,16 @@ def test_words_that_no_memory_holds_and_scopes_that_do_not_exist_cannot_fill_the
 
 def test_it_says_which_terms_each_memory_holds_and_follows_changes(store: Store) -> None:
     """In any field; what recall tells as matched words and measures relevance by."""
-    one, two = memory("The relays listen on a port.", tags=("harbour",)), memory("A door.", title="Relay room")
+    one, two = (
+        memory("The relays listen on a port.", tags=("harbour",)),
+        memory("A door.", title="Relay room"),
+    )
     add(store, one, two)
     asked = analyse("relay harbour port zebra")
-    assert store.lexical.held(asked, [one.id, two.id], PLAIN_BM25) == {one.id: {*asked[:3]}, two.id: {asked[0]}}
+    assert store.lexical.held(asked, [one.id, two.id], PLAIN_BM25) == {
+        one.id: {*asked[:3]},
+        two.id: {asked[0]},
+    }
     replace(store, msgspec.structs.replace(one, content="A window."))
     assert store.lexical.held(asked, [one.id], PLAIN_BM25) == {one.id: {asked[1]}}
 

@@ -33,7 +33,12 @@ def test_a_link_is_found_from_both_ends_and_removed(
     a, b, c = three
     made = link(a, kind, b)
     assert store.links.add(made)
-    assert store.links.touching([a.id]) == store.links.touching([b.id]) == store.links.everything() == (made,)
+    assert (
+        store.links.touching([a.id])
+        == store.links.touching([b.id])
+        == store.links.everything()
+        == (made,)
+    )
     assert store.links.touching([c.id]) == ()
     assert store.links.from_sources([a.id], kind) == store.links.to_targets([b.id], kind) == (made,)
     assert store.links.from_sources([b.id], kind) == store.links.to_targets([a.id], kind) == ()
@@ -51,7 +56,9 @@ def test_the_same_link_twice_is_one(store: Store, three: tuple[Memory, Memory, M
 
 
 @pytest.mark.parametrize("kind", ONE_WAY)
-def test_a_circle_is_refused(store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind) -> None:
+def test_a_circle_is_refused(
+    store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind
+) -> None:
     a, b, c = three
     store.links.add(link(a, kind, b))
     store.links.add(link(b, kind, c))
@@ -69,7 +76,9 @@ def test_see_also_may_go_both_ways(store: Store, three: tuple[Memory, Memory, Me
     assert len(store.links.everything()) == 2
 
 
-def test_different_kinds_do_not_make_a_circle(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+def test_different_kinds_do_not_make_a_circle(
+    store: Store, three: tuple[Memory, Memory, Memory]
+) -> None:
     a, b, _ = three
     store.links.add(link(a, "supersedes", b))
     store.links.add(link(b, "part-of", a))
@@ -78,12 +87,17 @@ def test_different_kinds_do_not_make_a_circle(store: Store, three: tuple[Memory,
 
 def test_a_link_to_nothing_is_refused(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
     a, *_ = three
-    for made in (link(a, "see-also", memory("not stored")), link(memory("not stored"), "see-also", a)):
+    for made in (
+        link(a, "see-also", memory("not stored")),
+        link(memory("not stored"), "see-also", a),
+    ):
         with pytest.raises(NotFound):
             store.links.add(made)
 
 
-def test_superseding_and_undoing_it_set_the_state(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+def test_superseding_and_undoing_it_set_the_state(
+    store: Store, three: tuple[Memory, Memory, Memory]
+) -> None:
     a, b, _ = three
     store.links.add(link(b, "supersedes", a))
     assert (state_of(store, a), state_of(store, b)) == ("superseded", "active")
@@ -91,7 +105,9 @@ def test_superseding_and_undoing_it_set_the_state(store: Store, three: tuple[Mem
     assert state_of(store, a) == "active"
 
 
-def test_the_state_follows_the_life_of_the_successor(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+def test_the_state_follows_the_life_of_the_successor(
+    store: Store, three: tuple[Memory, Memory, Memory]
+) -> None:
     a, b, _ = three
     store.links.add(link(b, "supersedes", a))
     gone = replace(store, msgspec.structs.replace(b, state="deleted"), "forget")
@@ -103,7 +119,9 @@ def test_the_state_follows_the_life_of_the_successor(store: Store, three: tuple[
     assert state_of(store, a) == "active"
 
 
-def test_with_two_successors_one_is_enough(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+def test_with_two_successors_one_is_enough(
+    store: Store, three: tuple[Memory, Memory, Memory]
+) -> None:
     a, b, c = three
     store.links.add(link(b, "supersedes", a))
     store.links.add(link(c, "supersedes", a))

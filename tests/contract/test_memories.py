@@ -121,7 +121,9 @@ def test_forgetting_leaves_both_indexes_and_restoring_comes_back(store: Store) -
 
 @pytest.mark.parametrize("neighbours", [0, 40])
 @pytest.mark.parametrize("size", [20, 6_000])
-def test_a_purged_memory_leaves_no_byte_behind(open_store: Open, tmp_path: Path, neighbours: int, size: int) -> None:
+def test_a_purged_memory_leaves_no_byte_behind(
+    open_store: Open, tmp_path: Path, neighbours: int, size: int
+) -> None:
     store = open_store()
     canary = "xyzzyplugh"
     filler = " ".join(f"word{number}" for number in range(size // 8))
@@ -138,7 +140,9 @@ def test_a_purged_memory_leaves_no_byte_behind(open_store: Open, tmp_path: Path,
     model = store.vectors.adopt("tiny", "none", 2)
     vectors = {other.content: (0.0, 1.0) for other in (*others, one)}
     embed(store, model, vectors)
-    edited = replace(store, msgspec.structs.replace(one, content=f"Now the {canary} moved. {filler}"))
+    edited = replace(
+        store, msgspec.structs.replace(one, content=f"Now the {canary} moved. {filler}")
+    )
     embed(store, model, {edited.content: (1, 0)})
     if others:
         store.links.add(link(one, "see-also", others[0]))
@@ -172,14 +176,19 @@ def test_a_history_that_comes_with_a_memory_is_kept(store: Store) -> None:
         Revision(revision=1, changed_at=past.updated_at, action="remember", memory=past),
         Revision(revision=2, changed_at=now.updated_at, action="edit", memory=now),
     )
-    assert store.memories.add_many([Entry(now, document(now), revisions)]) == [AddResult("stored", 2)]
+    assert store.memories.add_many([Entry(now, document(now), revisions)]) == [
+        AddResult("stored", 2)
+    ]
     assert store.memories.revisions(now.id) == revisions
 
 
 def test_pages_are_ordered_and_counted(store: Store) -> None:
     days = [f"2024-01-0{day}T00:00:00.000000Z" for day in (1, 2, 3)]
     weights = (0.9, 0.1, 0.5)
-    added = [memory(f"Day {day}", created_at=day, importance=w) for day, w in zip(days, weights, strict=True)]
+    added = [
+        memory(f"Day {day}", created_at=day, importance=w)
+        for day, w in zip(days, weights, strict=True)
+    ]
     add(store, *added)
     first, second, third = added
     newest = store.memories.page(Filter(), "recency", 2, 0)
@@ -194,7 +203,10 @@ def test_pages_go_on_after_a_memory(store: Store, sort: Sort) -> None:
     """Of several created at one moment, and equally important, none is missed and none comes twice."""
     days = ("2024-01-01", "2024-01-01", "2024-01-02", "2024-01-01", "2024-01-03")
     importance = (0.5, 0.1, 0.1, 0.5, 0.1)
-    made = [memory(f"Number {n}", created_at=days[n], importance=importance[n], tags=("x",)) for n in range(5)]
+    made = [
+        memory(f"Number {n}", created_at=days[n], importance=importance[n], tags=("x",))
+        for n in range(5)
+    ]
     add(store, *made, memory("Another tag.", created_at="2024-01-02"))
     filter = Filter(tags=("x",))
     turned, last = list[Memory](), None
@@ -217,17 +229,32 @@ def test_pages_go_on_after_no_memory_that_the_caller_may_not_see(store: Store) -
 def test_counts_by_source(store: Store) -> None:
     sources = ("notes/a.md", "notes/a.md", "Notes/B.md", "talk.jsonl", None)
     add(store, *(memory(f"Number {n}", source=source) for n, source in enumerate(sources)))
-    assert pairs(store.memories.sources(Filter(), None, 2)) == [("notes/a.md", 2), ("Notes/B.md", 1)]
-    assert pairs(store.memories.sources(Filter(), "OTES/", 9)) == [("notes/a.md", 2), ("Notes/B.md", 1)]
+    assert pairs(store.memories.sources(Filter(), None, 2)) == [
+        ("notes/a.md", 2),
+        ("Notes/B.md", 1),
+    ]
+    assert pairs(store.memories.sources(Filter(), "OTES/", 9)) == [
+        ("notes/a.md", 2),
+        ("Notes/B.md", 1),
+    ]
     assert pairs(store.memories.sources(Filter(source="notes/"), None, 9)) == [("notes/a.md", 2)]
 
 
 def test_counts_by_day_on_any_clock(store: Store) -> None:
-    times = ("2024-03-01T00:30:00Z", "2024-03-01T23:00:00Z", "2024-03-02T12:00:00Z", "9999-12-31T23:00:00Z")
+    times = (
+        "2024-03-01T00:30:00Z",
+        "2024-03-01T23:00:00Z",
+        "2024-03-02T12:00:00Z",
+        "9999-12-31T23:00:00Z",
+    )
     add(store, *(memory(f"Number {n}", created_at=time) for n, time in enumerate(times[:3])))
     assert pairs(store.memories.days(Filter(), 0, 9)) == [("2024-03-02", 1), ("2024-03-01", 2)]
     assert pairs(store.memories.days(Filter(), 60, 9)) == [("2024-03-02", 2), ("2024-03-01", 1)]
-    assert pairs(store.memories.days(Filter(), -60, 9)) == [("2024-03-02", 1), ("2024-03-01", 1), ("2024-02-29", 1)]
+    assert pairs(store.memories.days(Filter(), -60, 9)) == [
+        ("2024-03-02", 1),
+        ("2024-03-01", 1),
+        ("2024-02-29", 1),
+    ]
     assert pairs(store.memories.days(Filter(), 0, 1)) == [("2024-03-02", 1)]
     add(store, memory("At the end of time.", created_at=times[3]))
     assert pairs(store.memories.days(Filter(), 120, 9))[0] == ("9999-12-31", 1)
@@ -274,7 +301,9 @@ def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> Non
     assert store.memories.ids_with_prefix(ids[1], 9) == [ids[1]]
 
 
-def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_their_texts(store: Store) -> None:
+def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_their_texts(
+    store: Store,
+) -> None:
     start, end = "2024-02-01T00:00:00.000000Z", "2030-02-01T00:00:00.000000Z"
     dated = memory("The fair is on 3 May 2024.", owner="ana", valid_from=start, valid_to=end)
     plain = memory("The relay.", owner="ana")
@@ -284,18 +313,28 @@ def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_thei
     assert {id: (row.created_at, row.valid_from, row.valid_to) for id, row in first.items()} == {
         one.id: (one.created_at, one.valid_from, one.valid_to) for one in (dated, plain)
     }
-    assert first[dated.id].times == document(dated).times != first[plain.id].times == document(plain).times
+    assert (
+        first[dated.id].times
+        == document(dated).times
+        != first[plain.id].times
+        == document(plain).times
+    )
     assert store.seen_by("ana").memories.dated(ids) == first
     assert store.seen_by("bo").memories.dated(ids) == {}
     later = replace(store, msgspec.structs.replace(dated, content="The fair is on 4 May 2024."))
-    assert store.memories.dated(ids)[dated.id].times not in (first[dated.id].times, first[plain.id].times)
+    assert store.memories.dated(ids)[dated.id].times not in (
+        first[dated.id].times,
+        first[plain.id].times,
+    )
     replace(store, msgspec.structs.replace(later, content="There is no fair."))
     assert store.memories.dated(ids)[dated.id].times == first[plain.id].times
 
 
 def test_the_times_of_a_text_are_stored_anew_with_its_terms(store: Store) -> None:
     dated = memory("The fair is on 3 May 2024.")
-    store.memories.add_many([Entry(dated, msgspec.structs.replace(document(dated), times=None))])  # as of before
+    store.memories.add_many(
+        [Entry(dated, msgspec.structs.replace(document(dated), times=None))]
+    )  # as of before
     assert store.memories.dated([dated.id])[dated.id].times is None
     store.upkeep.rebuild_lexical(iter([(dated, document(dated))]))
     assert store.memories.dated([dated.id])[dated.id].times == document(dated).times

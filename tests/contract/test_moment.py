@@ -51,7 +51,9 @@ def test_others_learn_what_a_moment_does_not(open_store: Open) -> None:
         for words in ("relay", "door"):
             found(ours, words)
     assert learned == [{first.id, second.id}]
-    assert found(ours, "door") == [second.id], "a cache that was asked within an older moment is fresh after it"
+    assert found(ours, "door") == [second.id], (
+        "a cache that was asked within an older moment is fresh after it"
+    )
 
 
 def test_a_copy_of_the_context_takes_the_moment_along(open_store: Open) -> None:
@@ -63,7 +65,9 @@ def test_a_copy_of_the_context_takes_the_moment_along(open_store: Open) -> None:
     with ours.moment():
         assert found(ours, "relay") == [first.id]
         add(theirs, memory("relay"))
-        leg = threading.Thread(target=copy_context().run, args=(lambda: answers.append(found(ours, "relay")),))
+        leg = threading.Thread(
+            target=copy_context().run, args=(lambda: answers.append(found(ours, "relay")),)
+        )
         leg.start()
         ended(leg)
     assert answers == [[first.id]]
@@ -91,7 +95,9 @@ def test_times_of_validity_are_followed(open_store: Open) -> None:
     past = moment("2020-01-01")
     ended = replace(theirs, msgspec.structs.replace(one, valid_to=past))
     assert found(ours, "relay") == []
-    begins_later = replace(theirs, msgspec.structs.replace(ended, valid_to=None, valid_from=moment("2999-01-01")))
+    begins_later = replace(
+        theirs, msgspec.structs.replace(ended, valid_to=None, valid_from=moment("2999-01-01"))
+    )
     assert found(ours, "relay") == []
     replace(theirs, msgspec.structs.replace(begins_later, valid_from=past))
     assert found(ours, "relay") == [one.id]

@@ -121,7 +121,9 @@ def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store) -
     store.graph.fail("rules", [reading], "a failure", decade)
     assert [one.key for one in store.graph.lease("rules", 10, 60)] == [reading.key]
     assert store.graph.lease("rules", 10, 60) == ()
-    assert max(UNREADABLE_RETRY_SECONDS, LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
+    assert (
+        max(UNREADABLE_RETRY_SECONDS, LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
+    )
 
 
 def test_whether_more_than_a_few_wait_to_be_read_is_told_without_counting_all(store: Store) -> None:

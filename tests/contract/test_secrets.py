@@ -11,7 +11,9 @@ from trivet.store.records import Entry
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Memory, Revision, Sealed
 
-SEALED = Sealed(revision=1, field="content", kind="jwt", number=1, key="a", nonce=b"n" * 12, sealed=b"\x00\xff")
+SEALED = Sealed(
+    revision=1, field="content", kind="jwt", number=1, key="a", nonce=b"n" * 12, sealed=b"\x00\xff"
+)
 
 
 def sealed(number: int, key: str = "a") -> Sealed:
@@ -59,9 +61,14 @@ def test_purge_takes_them_along_and_leaves_the_record(store: Store) -> None:
 def test_they_are_found_by_their_key_and_sealed_anew(store: Store) -> None:
     one, two = add_with(store, sealed(1), sealed(2)), add_with(store, sealed(1, "b"))
     waiting = store.secrets.not_under("b", 10)
-    assert sorted(waiting, key=lambda pair: pair[1].number) == [(one.id, sealed(1)), (one.id, sealed(2))]
+    assert sorted(waiting, key=lambda pair: pair[1].number) == [
+        (one.id, sealed(1)),
+        (one.id, sealed(2)),
+    ]
     assert len(store.secrets.not_under("b", 1)) == 1
-    store.secrets.reseal([(id, msgspec.structs.replace(old, key="b", sealed=b"new")) for id, old in waiting])
+    store.secrets.reseal(
+        [(id, msgspec.structs.replace(old, key="b", sealed=b"new")) for id, old in waiting]
+    )
     assert store.secrets.not_under("b", 10) == ()
     assert {secret.sealed for secret in store.secrets.of(one.id)} == {b"new"}
     assert store.secrets.of(two.id) == (sealed(1, "b"),)

@@ -40,7 +40,9 @@ def test_the_last_word_on_a_query_counts(store: Store) -> None:
     store.usage.judge(one.id, "which one?", "not-useful")
     store.usage.judge(one.id, "", "useful")
     assert (store.usage.of(one.id).useful, store.usage.of(one.id).not_useful) == (1, 1)
-    assert [(judged.query, judged.verdict) for judged in store.usage.judged()] == [("which one?", "not-useful")]
+    assert [(judged.query, judged.verdict) for judged in store.usage.judged()] == [
+        ("which one?", "not-useful")
+    ]
 
 
 def test_users_see_their_own_words_alone(store: Store) -> None:

@@ -50,7 +50,8 @@ def seen(store: Store, one: Memory, user: str) -> set[str]:
     clara = WalkSeeds(memories={}, concepts={concept.concept: concept.weight for concept in named})
     ways = {
         "get": bool(theirs.memories.get_many([one.id])),
-        "page": one.id in [held.id for held in theirs.memories.page(filter, "recency", 10, 0).memories],
+        "page": one.id
+        in [held.id for held in theirs.memories.page(filter, "recency", 10, 0).memories],
         "everything": one.id in [held.id for held in theirs.memories.everything()],
         "words": one.id in found(store, one.content, filter),
         "vectors": one.id in near(store, model, (1, 0), filter),
@@ -112,7 +113,9 @@ def test_a_shared_tag_is_a_live_rule(store: Store, ana: Store, bo: Store) -> Non
     assert "words" not in seen(store, one, "bo")
     his = memory("bo was here", owner="bo", tags=("trip",))
     add(bo, his)
-    assert not ana.memories.get_many([his.id]), "her rule shows her memories, not everybody's with that tag"
+    assert not ana.memories.get_many([his.id]), (
+        "her rule shows her memories, not everybody's with that tag"
+    )
 
 
 @pytest.mark.parametrize("permission", ["read", "write"])
@@ -159,11 +162,15 @@ def test_only_writers_change_and_only_the_owner_ends_or_shows(
     assert ana.memories.get(one.id).tags == ("trip",)
 
 
-def test_what_a_stranger_says_of_an_id_is_what_is_said_of_one_that_does_not_exist(ana: Store, bo: Store) -> None:
+def test_what_a_stranger_says_of_an_id_is_what_is_said_of_one_that_does_not_exist(
+    ana: Store, bo: Store
+) -> None:
     one, other = hers(TEXT), memory("mine", owner="bo")
     add(ana, one)
     add(bo, other)
-    sealed = Sealed(revision=2, field="content", kind="jwt", number=1, key="k", nonce=b"n", sealed=b"s")
+    sealed = Sealed(
+        revision=2, field="content", kind="jwt", number=1, key="k", nonce=b"n", sealed=b"s"
+    )
     ana.memories.replace(one, document(one), "edit", [sealed])
     nobody = msgspec.structs.replace(one, id="0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b")
     attempts: list[Callable[[Memory], object]] = [
@@ -223,12 +230,20 @@ def test_links_show_when_both_ends_do(ana: Store, bo: Store) -> None:
     ana.shares.share_memory(one.id, "bo", "read")
     assert len(ana.links.touching([one.id])) == len(ana.links.everything()) == 1
     assert bo.links.touching([one.id]) == bo.links.everything() == ()
-    assert bo.links.from_sources([one.id], "resolved-by") == bo.links.to_targets([two.id], "resolved-by") == ()
+    assert (
+        bo.links.from_sources([one.id], "resolved-by")
+        == bo.links.to_targets([two.id], "resolved-by")
+        == ()
+    )
     ana.shares.share_memory(two.id, "bo", "read")
-    assert len(bo.links.touching([one.id])) == len(bo.links.from_sources([one.id], "resolved-by")) == 1
+    assert (
+        len(bo.links.touching([one.id])) == len(bo.links.from_sources([one.id], "resolved-by")) == 1
+    )
 
 
-def test_an_id_that_a_stranger_holds_can_be_asked_for_and_is_told_by_nothing(ana: Store, bo: Store) -> None:
+def test_an_id_that_a_stranger_holds_can_be_asked_for_and_is_told_by_nothing(
+    ana: Store, bo: Store
+) -> None:
     one = hers(TEXT)
     add(ana, one)
     claimed = bo.memories.claim(one.id)
@@ -248,7 +263,9 @@ def test_nobody_stores_for_somebody_else(bo: Store, store: Store) -> None:
     assert list(store.memories.everything()) == []
 
 
-def test_writes_of_users_are_on_the_record_and_those_of_the_store_are_not(store: Store, ana: Store) -> None:
+def test_writes_of_users_are_on_the_record_and_those_of_the_store_are_not(
+    store: Store, ana: Store
+) -> None:
     one, two = hers(TEXT, tags=("trip",)), hers("another")
     add(store, memory("by whoever has the store"))
     assert store.audit.noted(10) == ()
@@ -271,7 +288,9 @@ def test_writes_of_users_are_on_the_record_and_those_of_the_store_are_not(store:
         ("purge", two.id, "ana"),
     ]
     assert store.audit.noted(20, "bo") == ()
-    assert [finding.ok for finding in store.upkeep.findings() if finding.check == "audit record"] == [True]
+    assert [
+        finding.ok for finding in store.upkeep.findings() if finding.check == "audit record"
+    ] == [True]
 
 
 def test_a_refused_write_is_not_on_the_record(store: Store, ana: Store, bo: Store) -> None:
@@ -312,10 +331,14 @@ def test_users_and_keys(store: Store) -> None:
         accounts.remove_user("ana")
 
 
-def test_what_is_done_with_users_and_keys_is_on_the_record_with_who_did_it(store: Store, ana: Store) -> None:
+def test_what_is_done_with_users_and_keys_is_on_the_record_with_who_did_it(
+    store: Store, ana: Store
+) -> None:
     store.accounts.add_user("ana", "admin")
     ana.accounts.add_user("bo", "reader")
-    ana.accounts.add_key(Key(id="k1", user="bo", rights=("read",), label="", created_at=moment(EARLY)), b"hash")
+    ana.accounts.add_key(
+        Key(id="k1", user="bo", rights=("read",), label="", created_at=moment(EARLY)), b"hash"
+    )
     ana.accounts.set_role("bo", "writer")
     ana.accounts.revoke("k1")
     ana.accounts.remove_user("bo")
@@ -335,7 +358,9 @@ def test_who_has_stored_something_is_known_after_they_are_gone(store: Store, ana
     assert not ana.accounts.has_stored("bo")
 
 
-def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(store: Store, ana: Store, bo: Store) -> None:
+def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(
+    store: Store, ana: Store, bo: Store
+) -> None:
     store.accounts.add_user("bo", "reader")
     one = hers(TEXT, tags=("trip",))
     add(ana, one)
@@ -348,7 +373,9 @@ def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(store: St
     assert seen(store, one, "bo") == set()
 
 
-def test_where_the_store_is_is_not_told_to_users(store: Store, ana: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_store_is_is_not_told_to_users(
+    store: Store, ana: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = store.memories.stats().path
 
     def troubled(*_: object) -> None:
@@ -359,4 +386,7 @@ def test_where_the_store_is_is_not_told_to_users(store: Store, ana: Store, monke
     for act in (lambda: add(ana, hers("x")), lambda: ana.memories.get(hers("x").id)):
         with pytest.raises(StoreError) as error:
             act()
-        assert str(error.value) == "The disk that holds the server's store is full. Nothing was written."
+        assert (
+            str(error.value)
+            == "The disk that holds the server's store is full. Nothing was written."
+        )

@@ -46,7 +46,12 @@ def test_a_dropped_vault_leaves_nothing(store: Store) -> None:
     store.vaults.note_links("notes", [VaultLink("1", "see-also", "2")], [])
     store.vaults.drop("notes")
     vaults = store.vaults
-    assert (vaults.vaults(), vaults.files("notes"), vaults.parts("notes"), vaults.links("notes")) == ((), (), (), ())
+    assert (
+        vaults.vaults(),
+        vaults.files("notes"),
+        vaults.parts("notes"),
+        vaults.links("notes"),
+    ) == ((), (), (), ())
 
 
 def test_links_come_and_go(store: Store) -> None:
@@ -57,7 +62,9 @@ def test_links_come_and_go(store: Store) -> None:
     assert store.vaults.links("notes") == ()
 
 
-def test_what_is_written_together_is_there_together_or_not_at_all(store: Store, open_store: Open) -> None:
+def test_what_is_written_together_is_there_together_or_not_at_all(
+    store: Store, open_store: Open
+) -> None:
     store.vaults.keep(VAULT)
     one = memory("one")
 
@@ -69,11 +76,17 @@ def test_what_is_written_together_is_there_together_or_not_at_all(store: Store, 
 
     with pytest.raises(KeyboardInterrupt):
         write()
-    assert (open_store().memories.get_many([one.id]), open_store().vaults.files("notes")) == ({}, ())
+    assert (open_store().memories.get_many([one.id]), open_store().vaults.files("notes")) == (
+        {},
+        (),
+    )
     with store.together():
         add(store, one)
         store.vaults.note_file("notes", FILE, [part(one.id)], [])
-    assert (len(open_store().memories.get_many([one.id])), open_store().vaults.files("notes")) == (1, (FILE,))
+    assert (len(open_store().memories.get_many([one.id])), open_store().vaults.files("notes")) == (
+        1,
+        (FILE,),
+    )
 
 
 def test_lines_are_moved_without_a_revision(store: Store) -> None:

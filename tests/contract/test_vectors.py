@@ -90,7 +90,9 @@ def test_order_and_scores_are_those_of_the_cosine(store: Store) -> None:
     model = store.vectors.adopt("tiny", "a", 2)
     embed(store, model, {"same": (1, 0), "close": (1, 1), "far": (0, 1), "opposite": (-1, 0)})
     scored = store.vectors.search(model, unit(1, 0), Filter(), 10)
-    assert [one.id for one in scored] == [memories[name].id for name in ("same", "close", "far", "opposite")]
+    assert [one.id for one in scored] == [
+        memories[name].id for name in ("same", "close", "far", "opposite")
+    ]
     assert [one.score for one in scored] == pytest.approx([1, 2**-0.5, 0, -1], abs=1e-3)
     assert near(store, model, (1, 0), depth=2) == [memories["same"].id, memories["close"].id]
 
@@ -132,7 +134,11 @@ def test_passages_know_their_terms(store: Store) -> None:
     add(store, long, short)
     model = store.vectors.adopt("tiny", "a", 2)
     jobs = {job.content: job for job in store.jobs.lease(model, 10, 60)}
-    halves = (jobs[long.content], (Passage(0, 0, 12), Passage(1, 12, 24)), np.stack([unit(0, 1), unit(1, 0)]))
+    halves = (
+        jobs[long.content],
+        (Passage(0, 0, 12), Passage(1, 12, 24)),
+        np.stack([unit(0, 1), unit(1, 0)]),
+    )
     store.jobs.finish([halves, (jobs["short"], (Passage(0, 0, 5),), unit(1, 1)[None, :])])
     found = store.vectors.described(model, [long.id, short.id])
     assert [one.terms for one in found[short.id]] == [""]
@@ -149,7 +155,11 @@ def test_the_best_of_many_passages_loses_what_it_has_by_chance(store: Store) -> 
     jobs = {job.content: job for job in store.jobs.lease(model, 10, 60)}
     store.jobs.finish(
         [
-            (jobs[long.content], (Passage(0, 0, 12), Passage(1, 12, 24)), np.stack([unit(0, 1), unit(1, 0)])),
+            (
+                jobs[long.content],
+                (Passage(0, 0, 12), Passage(1, 12, 24)),
+                np.stack([unit(0, 1), unit(1, 0)]),
+            ),
             (jobs["short"], (Passage(0, 0, 5),), unit(4, 1)[None, :]),
         ]
     )
@@ -183,7 +193,9 @@ def test_a_changed_memory_has_no_old_vector(store: Store) -> None:
     two = replace(store, msgspec.structs.replace(one, content="door"))
     assert near(store, model, (1, 0)) == []
     embed(store, model, {"door": (0, 1)})
-    assert store.vectors.search(model, unit(0, 1), Filter(), 1)[0].score == pytest.approx(1, abs=1e-3)
+    assert store.vectors.search(model, unit(0, 1), Filter(), 1)[0].score == pytest.approx(
+        1, abs=1e-3
+    )
     replace(store, msgspec.structs.replace(two, sensitive=True))
     assert near(store, model, (0, 1)) == []
     assert store.memories.stats().passages == 0
@@ -220,7 +232,9 @@ def test_many_removals_are_packed_away(open_store: Open) -> None:
     model = store.vectors.adopt("tiny", "a", 2)
     for turn in range(3):
         jobs = store.jobs.lease(model, 10_000, 60)
-        store.jobs.finish([(job, (Passage(0, 0, 1),), unit(1, turn + job.key)[None, :]) for job in jobs])
+        store.jobs.finish(
+            [(job, (Passage(0, 0, 1),), unit(1, turn + job.key)[None, :]) for job in jobs]
+        )
         assert set(near(store, model, (0, 1), depth=1_000)) == {one.id for one in memories}
         store.upkeep.rebuild_vectors()
     assert near(store, model, (0, 1), depth=50) == near(open_store(), model, (0, 1), depth=50)
@@ -232,17 +246,25 @@ def test_a_large_store_finds_the_nearest(store: Store) -> None:
     count, dimension = 6_000, 64
     vectors = generator.normal(size=(count, dimension)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    memories = [memory(f"text {number}", tags=("odd",) if number % 2 else ()) for number in range(count)]
+    memories = [
+        memory(f"text {number}", tags=("odd",) if number % 2 else ()) for number in range(count)
+    ]
     add(store, *memories)
     model = store.vectors.adopt("random", "a", dimension)
     by_content = {one.content: vectors[number] for number, one in enumerate(memories)}
     jobs = store.jobs.lease(model, count, 60)
-    store.jobs.finish([(job, (Passage(0, 0, 4),), by_content[job.content][None, :]) for job in jobs])
+    store.jobs.finish(
+        [(job, (Passage(0, 0, 4),), by_content[job.content][None, :]) for job in jobs]
+    )
     for number in (1, 777, 4_321, 5_999):
         assert _ids(store, model, vectors[number], Filter())[0] == memories[number].id
         assert _ids(store, model, vectors[number], Filter(tags=("odd",)))[0] == memories[number].id
-        assert memories[number].id not in _ids(store, model, vectors[number], Filter(scope="elsewhere"))
+        assert memories[number].id not in _ids(
+            store, model, vectors[number], Filter(scope="elsewhere")
+        )
 
 
-def _ids(store: Store, model: Model, vector: np.typing.NDArray[np.float32], filter: Filter) -> list[str]:
+def _ids(
+    store: Store, model: Model, vector: np.typing.NDArray[np.float32], filter: Filter
+) -> list[str]:
     return [one.id for one in store.vectors.search(model, vector, filter, 10)]

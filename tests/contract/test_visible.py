@@ -18,20 +18,44 @@ EVERY_STATE: tuple[State, ...] = ("active", "archived", "deleted", "superseded")
 # Each filter with a memory that passes it and one that does not; both would pass with no filter.
 PAIRS: dict[str, tuple[Filter, Memory, Memory]] = {
     "scope": (Filter(scope="team"), memory("relay", scope="team"), memory("relay", scope="other")),
-    "scope below": (Filter(scope="team"), memory("relay", scope="team/a/b"), memory("relay", scope="teamster")),
-    "scope above": (Filter(scope="team/a"), memory("relay", scope="team/a"), memory("relay", scope="team")),
-    "scope like": (Filter(scope="te_m"), memory("relay", scope="te_m/a"), memory("relay", scope="team/a")),
+    "scope below": (
+        Filter(scope="team"),
+        memory("relay", scope="team/a/b"),
+        memory("relay", scope="teamster"),
+    ),
+    "scope above": (
+        Filter(scope="team/a"),
+        memory("relay", scope="team/a"),
+        memory("relay", scope="team"),
+    ),
+    "scope like": (
+        Filter(scope="te_m"),
+        memory("relay", scope="te_m/a"),
+        memory("relay", scope="team/a"),
+    ),
     "category": (
         Filter(categories=("code", "events")),
         memory("relay", category="code"),
         memory("relay", category="facts"),
     ),
     "tag": (Filter(tags=("x",)), memory("relay", tags=("x", "y")), memory("relay", tags=("y",))),
-    "all tags": (Filter(tags=("x", "y")), memory("relay", tags=("x", "y")), memory("relay", tags=("x",))),
+    "all tags": (
+        Filter(tags=("x", "y")),
+        memory("relay", tags=("x", "y")),
+        memory("relay", tags=("x",)),
+    ),
     "state": (Filter(states=("archived",)), memory("relay", state="archived"), memory("relay")),
     "usual states": (Filter(), memory("relay"), memory("relay", state="archived")),
-    "source": (Filter(source="a/b.py"), memory("relay", source="a/b.py"), memory("relay", source="a/b.py.bak")),
-    "source below": (Filter(source="a/"), memory("relay", source="a/b.py"), memory("relay", source="ab.py")),
+    "source": (
+        Filter(source="a/b.py"),
+        memory("relay", source="a/b.py"),
+        memory("relay", source="a/b.py.bak"),
+    ),
+    "source below": (
+        Filter(source="a/"),
+        memory("relay", source="a/b.py"),
+        memory("relay", source="ab.py"),
+    ),
     "no source": (Filter(source="a/b.py"), memory("relay", source="a/b.py"), memory("relay")),
     "created after": (
         Filter(created_after="2024-05-01T00:00:00.000000Z"),
@@ -74,7 +98,9 @@ PAIRS: dict[str, tuple[Filter, Memory, Memory]] = {
             created_before="2025-01-01T00:00:00.000000Z",
             as_of="2024-06-01T00:00:00.000000Z",
         ),
-        memory("relay", scope="team/a", category="code", tags=("x",), state="archived", source="a/b"),
+        memory(
+            "relay", scope="team/a", category="code", tags=("x",), state="archived", source="a/b"
+        ),
         memory("relay", scope="team/a", category="code", tags=("x",), state="active", source="a/b"),
     ),
 }
@@ -83,12 +109,16 @@ Search = Callable[[Store, Model, Filter], list[str]]
 READS: dict[str, Search] = {
     "lexical": lambda store, model, filter: found(store, "relay", filter),
     "vectors": lambda store, model, filter: near(store, model, (1, 0), filter),
-    "page": lambda store, model, filter: [one.id for one in store.memories.page(filter, "recency", 10, 0).memories],
+    "page": lambda store, model, filter: [
+        one.id for one in store.memories.page(filter, "recency", 10, 0).memories
+    ],
 }
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_filter_is_inside_every_read_and_judges_one_memory_like_all(store: Store, name: str) -> None:
+def test_a_filter_is_inside_every_read_and_judges_one_memory_like_all(
+    store: Store, name: str
+) -> None:
     filter, passes, fails = PAIRS[name]
     add(store, passes, fails)
     model = store.vectors.adopt("tiny", "none", 2)
@@ -119,12 +149,18 @@ def test_without_a_time_only_what_is_true_now_is_seen(
 def test_a_selective_filter_still_fills_the_answer(store: Store, read: str) -> None:
     """The rare ones score worst of 5,000, so that filtering after the search would find none."""
     common = [memory("relay relay relay port") for _ in range(4_980)]
-    rare = [memory("relay and a good many other words that make it score worse", tags=("rare",)) for _ in range(20)]
+    rare = [
+        memory("relay and a good many other words that make it score worse", tags=("rare",))
+        for _ in range(20)
+    ]
     add(store, *common[:2_500], *rare, *common[2_500:])
     model = store.vectors.adopt("tiny", "none", 2)
     embed(store, model, {common[0].content: (1, 0), rare[0].content: (0, 1)})
     filter = Filter(tags=("rare",))
-    by_words, by_vector = found(store, "relay", filter, depth=10), near(store, model, (1, 0), filter, depth=10)
+    by_words, by_vector = (
+        found(store, "relay", filter, depth=10),
+        near(store, model, (1, 0), filter, depth=10),
+    )
     ids = by_words if read == "lexical" else by_vector
     assert len(set(ids)) == 10
     assert set(ids) <= {one.id for one in rare}
@@ -166,7 +202,9 @@ def test_memories_by_their_sources_tell_whether_the_filter_shows_them(store: Sto
     gone = memory("relay", source="notes/b.md", scope="team")
     add(store, shown, hidden, named, gone, memory("relay", source="notes/a.md.bak"))
     replace(store, msgspec.structs.replace(gone, state="deleted"), "forget")
-    told = store.memories.of_sources(["notes/a.md", "notes/b.md", named.id, "notes/none.md"], Filter(scope="team"))
+    told = store.memories.of_sources(
+        ["notes/a.md", "notes/b.md", named.id, "notes/none.md"], Filter(scope="team")
+    )
     by_id = {one.id: (one.source, one.shown, one.sensitive, one.deleted) for one in told}
     assert by_id == {
         shown.id: ("notes/a.md", True, False, False),

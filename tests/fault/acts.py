@@ -80,7 +80,11 @@ def measured(folder: str, embedder: str, texts: list[str]) -> Any:
     from trivet.lab.measure.bench import open_bench
 
     documents = tuple(Document(id=f"d{place}", text=text) for place, text in enumerate(texts))
-    return open_bench(Dataset(name="killed", documents=documents, queries=(), judgements=()), Path(folder), embedder)
+    return open_bench(
+        Dataset(name="killed", documents=documents, queries=(), judgements=()),
+        Path(folder),
+        embedder,
+    )
 
 
 def reindex(path: str, embedder: str, tell: Connection) -> None:
@@ -105,7 +109,9 @@ def back_up(path: str, target: str, tell: Connection) -> None:
 def fill_the_disk(path: str, most_bytes: int, tell: Connection) -> None:
     """No file of this process may grow beyond a size: what a full disk does, without needing a disk to fill."""
     trivet = open_store(path)
-    kept = _until_refused(most_bytes, lambda number: trivet.remember(words("full", number) + " filler" * 200).id)
+    kept = _until_refused(
+        most_bytes, lambda number: trivet.remember(words("full", number) + " filler" * 200).id
+    )
     tell.send(kept)
     tell.send(trivet.remember("room again").id)
     trivet.close()
@@ -181,7 +187,9 @@ def _made(texts: tuple[str, ...]) -> tuple[bytes, tuple[str, ...]]:
         path = Path(folder) / "memory.db"
         with open_store(str(path)) as trivet:
             stored = trivet.remember_many({"content": text} for text in texts)
-        assert [file.name for file in path.parent.iterdir()] == [path.name], "a store that is closed is one file"
+        assert [file.name for file in path.parent.iterdir()] == [path.name], (
+            "a store that is closed is one file"
+        )
         return path.read_bytes(), tuple(one.id for one in stored)
 
 

@@ -25,7 +25,13 @@ def start() -> Iterator[Start]:
     """Starts an act of acts.py in a process of its own and gives it with the pipe it tells through."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["pytest", "trivet.trivet", "trivet.memory.recall", "trivet.memory.admin.importer", "fault.acts"]
+        [
+            "pytest",
+            "trivet.trivet",
+            "trivet.memory.recall",
+            "trivet.memory.admin.importer",
+            "fault.acts",
+        ]
     )
     running: list[Started] = []
 

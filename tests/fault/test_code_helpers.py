@@ -23,7 +23,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     for number in range(FILES):
-        (folder / f"part{number:02}.py").write_text(f"def part_{number}(count: int) -> int:\n    return count\n")
+        (folder / f"part{number:02}.py").write_text(
+            f"def part_{number}(count: int) -> int:\n    return count\n"
+        )
     return folder
 
 
@@ -84,7 +86,10 @@ def test_a_process_that_hangs_holds_nobody_up(
 
 
 def test_where_no_process_can_be_begun_this_one_does_it_all(
-    tree: Path, parsed_here: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tree: Path,
+    parsed_here: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(helpers, "sys", _Missing)
     with CodeIndex.open(tree) as index:
@@ -93,11 +98,15 @@ def test_where_no_process_can_be_begun_this_one_does_it_all(
     assert "it takes longer" in caplog.text
 
 
-def test_vectors_of_another_encoder_are_made_where_it_is(tree: Path, parsed_here: list[str]) -> None:
+def test_vectors_of_another_encoder_are_made_where_it_is(
+    tree: Path, parsed_here: list[str]
+) -> None:
     from trivet.code.encoder import Encoder, bundled
 
     ours = bundled()
-    other = Encoder("another", ours.floor, ours.near, ours.terms, ours.table, ours.scales, ours.asked)
+    other = Encoder(
+        "another", ours.floor, ours.near, ours.terms, ours.table, ours.scales, ours.asked
+    )
     with CodeIndex.open(tree, other) as index:
         index.refresh()
     assert sorted(parsed_here) == all_paths()

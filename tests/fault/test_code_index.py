@@ -37,7 +37,9 @@ print(count)
 """
 
 
-def indexing(tree: Path, last: int, fewest: int = MIN_SHARED_BYTES) -> subprocess.CompletedProcess[bytes]:
+def indexing(
+    tree: Path, last: int, fewest: int = MIN_SHARED_BYTES
+) -> subprocess.CompletedProcess[bytes]:
     words = [sys.executable, "-c", INDEXING, str(tree), str(last), str(fewest)]
     return subprocess.run(words, capture_output=True, check=False)
 
@@ -47,11 +49,15 @@ def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     for number in range(FILES):
-        (folder / f"part{number:03}.py").write_text(f"def part_{number}(count: int) -> int:\n    return count\n")
+        (folder / f"part{number:03}.py").write_text(
+            f"def part_{number}(count: int) -> int:\n    return count\n"
+        )
     return folder
 
 
-def test_the_next_search_answers_fully(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_search_answers_fully(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "whole"))
     calls = int(indexing(tree, 0).stdout)
     rest, draw = [], random.Random(17)
@@ -64,7 +70,9 @@ def test_the_next_search_answers_fully(tree: Path, tmp_path: Path, monkeypatch: 
             rest.append(index.refresh().indexed)
             assert index.status().files == FILES
             for number in (0, FILES // 2, FILES - 1):
-                assert [hit.path for hit in index.search(f"part_{number}", limit=1).hits] == [f"part{number:03}.py"]
+                assert [hit.path for hit in index.search(f"part_{number}", limit=1).hits] == [
+                    f"part{number:03}.py"
+                ]
             assert index.refresh().indexed == 0
     assert rest[0] == FILES
     assert rest[-1] < FILES, "what was kept before the end is not read again"
@@ -82,4 +90,6 @@ def test_helpers_of_one_that_was_killed_leave_nothing_half_done(
             index.refresh()
             assert index.status().files == FILES
             for number in range(0, FILES, 20):
-                assert [hit.path for hit in index.search(f"part_{number}", limit=1).hits] == [f"part{number:03}.py"]
+                assert [hit.path for hit in index.search(f"part_{number}", limit=1).hits] == [
+                    f"part{number:03}.py"
+                ]

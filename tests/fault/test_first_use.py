@@ -42,4 +42,7 @@ for turn in range(60):
 
 
 def test_a_type_is_learnt_by_one_thread() -> None:
-    assert subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True).returncode
+        == 0
+    )

@@ -12,7 +12,14 @@ import pytest
 from support.waiting import heard
 from trivet import StoreError
 
-from .acts import fill_the_disk, import_on_a_full_disk, memories, open_on_a_full_disk, open_store, words
+from .acts import (
+    fill_the_disk,
+    import_on_a_full_disk,
+    memories,
+    open_on_a_full_disk,
+    open_store,
+    words,
+)
 from .conftest import Start
 
 
@@ -26,7 +33,9 @@ def test_a_write_that_does_not_fit_is_not_there(start: Start, path: Path) -> Non
     with open_store(str(path)) as trivet:
         assert all(finding.ok for finding in trivet.doctor())
         assert {memory.id for memory in trivet.list(limit=1_000).memories} == {*kept, after}
-        refused = words("full", len(kept))  # in quotes, or others would be found that differ by a letter
+        refused = words(
+            "full", len(kept)
+        )  # in quotes, or others would be found that differ by a letter
         assert trivet.recall(f'"{refused}"').hits == (), "the refused one is in no index"
         for number in (0, len(kept) - 1):
             assert trivet.recall(words("full", number)).hits[0].id == kept[number]
@@ -43,7 +52,9 @@ def test_a_store_that_does_not_fit_can_be_made_later(start: Start, path: Path) -
         assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_an_import_that_does_not_fit_can_be_repeated(start: Start, path: Path, tmp_path: Path) -> None:
+def test_an_import_that_does_not_fit_can_be_repeated(
+    start: Start, path: Path, tmp_path: Path
+) -> None:
     memories(path, 600)
     with open_store(str(path)) as trivet:
         lines = list(trivet.export())
@@ -63,7 +74,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("mounting is not permitted here; the other tests of this file bound the size of files instead")
+        pytest.skip(
+            "mounting is not permitted here; the other tests of this file bound the size of files instead"
+        )
     yield disk
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 

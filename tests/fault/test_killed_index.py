@@ -48,7 +48,10 @@ print(open("/proc/self/maps").read())
 
 def kill_while_writing(store: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, store],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
@@ -56,7 +59,9 @@ def kill_while_writing(store: str) -> None:
     process.communicate(timeout=LIMIT_SECONDS)
 
 
-def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_while_writing(
+    open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
     trivet = open_trivet()
     trivet.remember("The harbour office keeps the relay.")
@@ -65,7 +70,9 @@ def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pyte
     (left,) = folder.iterdir()
     assert left.suffix == ".partial"
     other = open_trivet()
-    assert [hit.memory.content for hit in other.recall("relay").hits] == ["The harbour office keeps the relay."]
+    assert [hit.memory.content for hit in other.recall("relay").hits] == [
+        "The harbour office keeps the relay."
+    ]
     other.purge(other.recall("relay").hits[0].memory.id)
     assert not list(folder.iterdir()), "what it left may hold what is purged"
 
@@ -101,7 +108,9 @@ def test_a_new_process_maps_the_file_that_another_one_wrote(
     (file,) = store._database.index_files.folder.iterdir()
     command = [sys.executable, "-c", READER, url]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS)
+    told = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS
+    )
     assert file.name in told.stdout
     store.close()
     postgres.drop(url)

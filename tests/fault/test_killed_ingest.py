@@ -34,7 +34,8 @@ with Trivet.open(sys.argv[1], embedder="none", background=False) as memory:
 def test_a_killed_ingest_is_taken_up_where_it_ended(path: Path, write: Write, vault: Path) -> None:
     for number in range(6):
         write(
-            f"{number}.md", f"# N{number}\n\nfirst of {number}, see [[{(number + 1) % 6}]]\n\n## B\n\nrest {number}\n"
+            f"{number}.md",
+            f"# N{number}\n\nfirst of {number}, see [[{(number + 1) % 6}]]\n\n## B\n\nrest {number}\n",
         )
     for after in (1, 2, 3, 2):
         ended = subprocess.run([sys.executable, "-c", KILLED, path, vault, str(after)], check=False)
@@ -58,7 +59,10 @@ def test_a_move_that_is_killed_halfway_keeps_the_id(path: Path, write: Write, va
         before = {text: memory.id for text, memory in everything(memory).items()}
     write("a.md", one.format("from b to a").replace("## S", "## S2"))
     write("b.md", two.format("from a to b").replace("## T", "## T2"))
-    assert subprocess.run([sys.executable, "-c", KILLED, path, vault, "2"], check=False).returncode == -9
+    assert (
+        subprocess.run([sys.executable, "-c", KILLED, path, vault, "2"], check=False).returncode
+        == -9
+    )
     with Trivet.open(path, embedder="none", background=False) as memory:
         ingest(memory, vault)
         assert {text: memory.id for text, memory in everything(memory).items()} == before

@@ -38,5 +38,7 @@ def test_killed_while_reading(open_trivet: Opened, path: Path, held: Held) -> No
 def _let_the_lease_run_out(path: Path) -> None:
     connection = sqlite3.connect(path)
     with connection:
-        connection.execute("UPDATE reading SET not_before = not_before - 100000 WHERE reader = 'triples'")
+        connection.execute(
+            "UPDATE reading SET not_before = not_before - 100000 WHERE reader = 'triples'"
+        )
     connection.close()

@@ -34,7 +34,9 @@ Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old
 
 @pytest.mark.usefixtures("configuration")
 @pytest.mark.parametrize("after", [0, 2])
-def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(trivet: Trivet, path: Path, after: int) -> None:
+def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(
+    trivet: Trivet, path: Path, after: int
+) -> None:
     ids = [trivet.remember(github(str(number))).id for number in range(6)]
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
     assert killed.returncode == -signal.SIGKILL

@@ -13,7 +13,19 @@ from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite.store import SqliteStore
 
-from .acts import back_up, drain, measure, measured, memories, open_first, open_store, received, reindex, take_in, words
+from .acts import (
+    back_up,
+    drain,
+    measure,
+    measured,
+    memories,
+    open_first,
+    open_store,
+    received,
+    reindex,
+    take_in,
+    words,
+)
 from .conftest import Start, Started
 
 
@@ -92,7 +104,9 @@ def test_killed_while_rebuilding(start: Start, path: Path, embedder: WordEmbedde
         kill(start(reindex, str(path), embedder.spec()), 1 + turn // 2, random.uniform(0, 0.05))
         with open_store(str(path), embedder.spec()) as trivet:
             assert problems(trivet) == []
-            assert trivet.stats().passages == len(ids), "the old vectors stay until they are replaced"
+            assert trivet.stats().passages == len(ids), (
+                "the old vectors stay until they are replaced"
+            )
             for number in (0, 99, 199):
                 assert trivet.recall(words("m", number)).hits[0].id == ids[number]
     finish(path, embedder, ids)
@@ -124,7 +138,11 @@ def test_killed_while_importing(start: Start, path: Path, tmp_path: Path) -> Non
         lines = list(trivet.export())
     for turn in range(5):
         target = tmp_path / f"target{turn}.db"
-        kill(start(take_in, str(target), lines), random.randint(1, len(lines)), random.uniform(0, 0.05))
+        kill(
+            start(take_in, str(target), lines),
+            random.randint(1, len(lines)),
+            random.uniform(0, 0.05),
+        )
         with open_store(str(target)) as trivet:
             assert problems(trivet) == []
             report = trivet.import_(lines)

@@ -26,7 +26,8 @@ def test_no_acknowledged_write_is_lost(start: Start, path: Path, embedder: WordE
     for turn in range(ROUNDS):
         names = [f"r{turn}w{writer}" for writer in range(WRITERS)]
         started = [
-            start(write_for_ever, str(path), embedder.spec(), name, random.randrange(1_000_000)) for name in names
+            start(write_for_ever, str(path), embedder.spec(), name, random.randrange(1_000_000))
+            for name in names
         ]
         for told in killed_after(started, [random.randint(3, 40) for _ in started]):
             for what, id, words, state in told:
@@ -67,9 +68,14 @@ def check(trivet: Trivet, acknowledged: dict[str, Said], intended: dict[str, Sai
     for id, memory in memories.items():
         allowed = [one[id] for one in (acknowledged, intended) if id in one]
         living = memory.state == "active"
-        assert any(memory.state == state and (not living or memory.content == words) for words, state in allowed)
+        assert any(
+            memory.state == state and (not living or memory.content == words)
+            for words, state in allowed
+        )
         # In quotes, or others would be found for a deleted one that differ by a letter.
-        found = [hit.id for hit in trivet.recall(f'"{memory.content}"', recipe="legs(lexical)").hits]
+        found = [
+            hit.id for hit in trivet.recall(f'"{memory.content}"', recipe="legs(lexical)").hits
+        ]
         assert found == ([id] if living else [])
         assert trivet.history(id)[-1].memory == memory
         if living:

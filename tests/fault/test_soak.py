@@ -24,9 +24,11 @@ def attacked(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def test_a_lost_a_doubled_and_a_purged_write_are_noticed(attacked: World) -> None:
     assert not any(check(attacked, at_the_end=False).values())
-    lost, doubled = [subject for subject, fate in attacked.ledger.fates.items() if fate.acknowledged.state == "active"][
-        :2
-    ]
+    lost, doubled = [
+        subject
+        for subject, fate in attacked.ledger.fates.items()
+        if fate.acknowledged.state == "active"
+    ][:2]
     with attacked.open("none") as memory:
         found = {one.content.split()[0]: one for one in memory.engine.store.memories.everything()}
         memory.remember(found[doubled].content)
@@ -38,5 +40,7 @@ def test_a_lost_a_doubled_and_a_purged_write_are_noticed(attacked: World) -> Non
         f"{lost} is Said(text='', state='purged')",
         f"{doubled} is there 2 times",
     }
-    assert wrong["nothing purged is in any file"] == [f"{doubled} was purged, and its letters are still stored"]
+    assert wrong["nothing purged is in any file"] == [
+        f"{doubled} was purged, and its letters are still stored"
+    ]
     assert wrong["the doctor is clean"] == wrong["a stranger sees nothing"] == []

@@ -12,7 +12,9 @@ from .acts import open_store, words, write_and_recall
 from .conftest import Start
 
 
-@pytest.mark.parametrize(("processes", "count"), [(2, 150), (6, 5)], ids=["two for long", "six from the first moment"])
+@pytest.mark.parametrize(
+    ("processes", "count"), [(2, 150), (6, 5)], ids=["two for long", "six from the first moment"]
+)
 def test_no_error_and_no_lost_write(start: Start, path: Path, processes: int, count: int) -> None:
     """All begin together, with no store there yet."""
     names = [f"p{number}" for number in range(processes)]

@@ -21,13 +21,36 @@ MEMORIES: tuple[dict[str, Any], ...] = (
         "scope": "acme/shop",
         "importance": 0.6,
     },
-    {"content": "Deployments to production are frozen on Fridays.", "category": "decisions", "tags": ["deploy"]},
-    {"content": "Ana prefers tables to prose in reports.", "category": "preferences", "title": "Reports for Ana"},
-    {"content": "The nightly backup of the database runs at 02:15.", "tags": ["database"], "scope": "acme/shop"},
-    {"content": "Staging is rebuilt every Monday morning.", "tags": ["staging"], "source": "docs/staging.md"},
-    {"content": "The payment gateway times out after 30 seconds.", "category": "problems", "scope": "acme/pay"},
+    {
+        "content": "Deployments to production are frozen on Fridays.",
+        "category": "decisions",
+        "tags": ["deploy"],
+    },
+    {
+        "content": "Ana prefers tables to prose in reports.",
+        "category": "preferences",
+        "title": "Reports for Ana",
+    },
+    {
+        "content": "The nightly backup of the database runs at 02:15.",
+        "tags": ["database"],
+        "scope": "acme/shop",
+    },
+    {
+        "content": "Staging is rebuilt every Monday morning.",
+        "tags": ["staging"],
+        "source": "docs/staging.md",
+    },
+    {
+        "content": "The payment gateway times out after 30 seconds.",
+        "category": "problems",
+        "scope": "acme/pay",
+    },
     {"content": "Bert keeps the keys of the office printer.", "sensitive": True},
-    *({"content": f"Note {number}: sprint {number} ended with {number} open tasks."} for number in range(1, 15)),
+    *(
+        {"content": f"Note {number}: sprint {number} ended with {number} open tasks."}
+        for number in range(1, 15)
+    ),
 )
 
 
@@ -37,7 +60,9 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(settings) as running:
         running.house.make_key("local", "admin", RIGHTS["admin"])
         running.client("local").done("POST", "/v1/memories/batch", json={"memories": MEMORIES})
-        running.client("local").done("POST", "/v1/inbox", json={"content": "The canteen opens at eleven."})
+        running.client("local").done(
+            "POST", "/v1/inbox", json={"content": "The canteen opens at eleven."}
+        )
         yield running
 
 
@@ -65,4 +90,6 @@ def browser(town: Served, stranger: Browser) -> Iterator[Browser]:
     """Signed in as the owner. Whatever the test does, no script fails, and the policy refuses nothing."""
     stranger.sign_in(town.key("local"))
     yield stranger
-    assert [line for line in stranger.complaints() if "SEVERE" in line and "favicon" not in line] == []
+    assert [
+        line for line in stranger.complaints() if "SEVERE" in line and "favicon" not in line
+    ] == []

@@ -50,7 +50,9 @@ def _is_shown(browser: Browser, id: str) -> bool:
     return id in shown(browser)
 
 
-def test_only_what_is_in_sight_is_drawn_and_the_address_follows(browser: Browser, long_list: list[str]) -> None:
+def test_only_what_is_in_sight_is_drawn_and_the_address_follows(
+    browser: Browser, long_list: list[str]
+) -> None:
     browser.go(LONG)
     browser.see(".count", f"{MANY} memories")
     browser.see(".long-list li.memory")
@@ -63,7 +65,9 @@ def test_only_what_is_in_sight_is_drawn_and_the_address_follows(browser: Browser
         browser.until(partial(_is_shown, browser, wanted), f"row {place} has not come")
         browser.until(lambda: None not in shown(browser), "rows still wait")
         first = long_list.index(shown(browser)[0])
-        assert shown(browser) == long_list[first : first + len(shown(browser))], "in order, without a gap"
+        assert shown(browser) == long_list[first : first + len(shown(browser))], (
+            "in order, without a gap"
+        )
         assert len(shown(browser)) < 50
     browser.until(lambda: 0 < offset(browser) <= 20, "the address does not follow")
     browser.driver.refresh()
@@ -90,14 +94,19 @@ def test_a_day_filters_and_so_do_sources_and_tags(browser: Browser, long_list: l
     browser.press("t")
     browser.press("\ue012", "\ue007")  # one bar to the left, Enter
     browser.see(".count", "100 memories")
-    assert browser.hash == f"{LONG.replace('/long', '%2Flong')}&created_after=2001-02-01&created_before=2001-02-02"
+    assert (
+        browser.hash
+        == f"{LONG.replace('/long', '%2Flong')}&created_after=2001-02-01&created_before=2001-02-02"
+    )
     browser.see(".facets a", "lists/1.md").click()
     browser.see(".count", "50 memories")
     browser.see(".facets a[aria-current]", "lists/1.md").click()
     browser.see(".count", "100 memories")
 
 
-def test_tags_sources_by_a_part_of_their_name_and_the_order(browser: Browser, long_list: list[str]) -> None:
+def test_tags_sources_by_a_part_of_their_name_and_the_order(
+    browser: Browser, long_list: list[str]
+) -> None:
     browser.go("#/browse")
     browser.see(".facets a", "lists/0.md")
     browser.see(".facets input[type=search]").send_keys("DOCS")
@@ -108,4 +117,6 @@ def test_tags_sources_by_a_part_of_their_name_and_the_order(browser: Browser, lo
     assert browser.hash == "#/browse?tags=staging"
     newest = shown(browser)
     browser.see("select[name=sort]").send_keys("Most")
-    browser.until(lambda: shown(browser) == [PORT, *(one for one in newest if one != PORT)], "the order stays")
+    browser.until(
+        lambda: shown(browser) == [PORT, *(one for one in newest if one != PORT)], "the order stays"
+    )

@@ -32,14 +32,22 @@ HOSTILE: tuple[dict[str, Any], ...] = (
         "tags": ["<b>hostile</b>", "\"><iframe srcdoc='x'>"],
         "source": "javascript:window.hacked='source'",
     },
-    {"content": "hostile [link](javascript:window.hacked='link') &lt;b&gt; {{7*7}} ${7*7}", "title": "hostile two"},
+    {
+        "content": "hostile [link](javascript:window.hacked='link') &lt;b&gt; {{7*7}} ${7*7}",
+        "title": "hostile two",
+    },
     {
         "content": "hostile \u202e\u2066 evil right to left \u202e",
         "title": "\u202ehostile three",
         "tags": ["\u202etag"],
     },
     {"content": "hostile " + "a" * 30_000},
-    {"content": "hostile five", "title": "hostile" + "w" * 290, "source": "s" * 2000, "tags": ["t" * 64]},
+    {
+        "content": "hostile five",
+        "title": "hostile" + "w" * 290,
+        "source": "s" * 2000,
+        "tags": ["t" * 64],
+    },
 )
 
 
@@ -55,7 +63,11 @@ def test_axe_finds_nothing(browser: Browser) -> None:
         for dark in (False, True):
             browser.colours(dark)
             browser.picture(f"{name}-{'dark' if dark else 'light'}")
-            found |= {(name, dark): rules} if (rules := browser.unreachable(axe, only_colours=dark)) else {}
+            found |= (
+                {(name, dark): rules}
+                if (rules := browser.unreachable(axe, only_colours=dark))
+                else {}
+            )
     assert found == {}
 
 
@@ -85,14 +97,22 @@ def test_stored_text_stays_text(town: Served, browser: Browser) -> None:
     try:
         for size in (WIDE, PHONE):
             browser.look(size)
-            browser.go("#/search?query=hostile&tags=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E")
+            browser.go(
+                "#/search?query=hostile&tags=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E"
+            )
             browser.see(".chips li", "<img src=x")
             browser.go("#/search?query=hostile")
-            browser.until(lambda: len(browser.all("main li.hit")) == len(HOSTILE), "not all hostile memories came")
+            browser.until(
+                lambda: len(browser.all("main li.hit")) == len(HOSTILE),
+                "not all hostile memories came",
+            )
             browser.script(OPENED["search"])
             browser.picture(f"hostile-{size[0]}")
             assert browser.script("return window.hacked ?? null") is None
-            assert browser.all("main :is(img, script, iframe, b, i, object, embed), main svg[onload]") == []
+            assert (
+                browser.all("main :is(img, script, iframe, b, i, object, embed), main svg[onload]")
+                == []
+            )
             assert browser.all("a[href^='javascript' i]") == []
             assert browser.script("return document.documentElement.scrollWidth") <= size[0]
         assert "<script>window.hacked='script'</script>" in browser.text("main")
@@ -109,13 +129,19 @@ def test_everything_is_reached_by_keys(browser: Browser) -> None:
     browser.press(Keys.ESCAPE)
     browser.gone("dialog")
     browser.press("j", "j")
-    assert browser.focused.get_attribute("data-item") == browser.all("main li.hit")[1].get_attribute("data-item")
+    assert browser.focused.get_attribute("data-item") == browser.all("main li.hit")[
+        1
+    ].get_attribute("data-item")
     browser.press("k")
-    assert browser.focused.get_attribute("data-item") == browser.all("main li.hit")[0].get_attribute("data-item")
+    assert browser.focused.get_attribute("data-item") == browser.all("main li.hit")[
+        0
+    ].get_attribute("data-item")
     browser.press("/")
     assert browser.focused.get_attribute("name") == "query"
     browser.press("j")  # a letter like any other now
-    browser.until(lambda: browser.hash == "#/search?query=stagingj", "the field does not take letters")
+    browser.until(
+        lambda: browser.hash == "#/search?query=stagingj", "the field does not take letters"
+    )
 
 
 def test_tab_walks_through_all_there_is(browser: Browser) -> None:

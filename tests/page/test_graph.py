@@ -23,13 +23,28 @@ def ferries(town: Served) -> Iterator[dict[str, str]]:
     """Memories about ferries, in a scope of their own, which are gone afterwards: other tests count what there is."""
     client = town.client("local")
     texts: dict[str, dict[str, Any]] = {
-        "old": {"content": "Clara Nordlicht steers the ferry Albatros.", "created_at": "2024-01-01"},
-        "new": {"content": "Clara Nordlicht steers the ferry Kormoran.", "created_at": "2025-06-01"},
-        "hostile": {"content": f"Clara Nordlicht wrote {HOSTILE} down.", "tags": [HOSTILE], "created_at": "2025-07-01"},
+        "old": {
+            "content": "Clara Nordlicht steers the ferry Albatros.",
+            "created_at": "2024-01-01",
+        },
+        "new": {
+            "content": "Clara Nordlicht steers the ferry Kormoran.",
+            "created_at": "2025-06-01",
+        },
+        "hostile": {
+            "content": f"Clara Nordlicht wrote {HOSTILE} down.",
+            "tags": [HOSTILE],
+            "created_at": "2025-07-01",
+        },
     }
-    texts |= {f"many{at}": {"content": f"Otto Ostwind lists {', '.join(piers)}."} for at, piers in enumerate(PIERS)}
+    texts |= {
+        f"many{at}": {"content": f"Otto Ostwind lists {', '.join(piers)}."}
+        for at, piers in enumerate(PIERS)
+    }
     stored = client.done(
-        "POST", "/v1/memories/batch", json={"memories": [{"scope": "sea", **fields} for fields in texts.values()]}
+        "POST",
+        "/v1/memories/batch",
+        json={"memories": [{"scope": "sea", **fields} for fields in texts.values()]},
     )
     ids: dict[str, str] = {name: one["id"] for name, one in zip(texts, stored, strict=True)}
     memory = town.house.trivet(town.house.caller(town.key("local")))
@@ -43,7 +58,9 @@ def ferries(town: Served) -> Iterator[dict[str, str]]:
 def shown(browser: Browser, hash: str) -> None:
     browser.go(hash)
     browser.see("main .nodes li")
-    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    browser.until(
+        lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest"
+    )
 
 
 def start_of(browser: Browser) -> str:
@@ -57,7 +74,9 @@ def test_one_walks_by_keys_alone(ferries: dict[str, str], browser: Browser) -> N
     browser.press("/")
     field.send_keys("clara nordlicht", Keys.ENTER)
     browser.until(lambda: start_of(browser) == "Clara Nordlicht", "the concept is not shown")
-    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    browser.until(
+        lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest"
+    )
     browser.script("document.activeElement.blur()")
     browser.press("j", "j")
     there = browser.focused.get_attribute("data-item")
@@ -65,7 +84,9 @@ def test_one_walks_by_keys_alone(ferries: dict[str, str], browser: Browser) -> N
     assert browser.all(".node.memory.selected rect")
     browser.press(Keys.ENTER)
     browser.until(lambda: f"start={there}" in browser.hash, "Enter does not walk")
-    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    browser.until(
+        lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest"
+    )
     browser.script("document.querySelector('h1').focus()")
     browser.press("p", Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_DOWN)
     label = browser.text(".pointed h2")
@@ -73,7 +94,9 @@ def test_one_walks_by_keys_alone(ferries: dict[str, str], browser: Browser) -> N
     browser.until(lambda: start_of(browser) == label, "the picture does not walk by keys")
 
 
-def test_time_goes_back_and_what_stays_keeps_its_place(ferries: dict[str, str], browser: Browser) -> None:
+def test_time_goes_back_and_what_stays_keeps_its_place(
+    ferries: dict[str, str], browser: Browser
+) -> None:
     shown(browser, "#/graph?start=Clara%20Nordlicht&depth=1&scope=sea")
     assert "Kormoran" in browser.text("main .nodes")
     where = (
@@ -89,9 +112,13 @@ def test_time_goes_back_and_what_stays_keeps_its_place(ferries: dict[str, str], 
         "slider.dispatchEvent(new Event('input'))"
     )
     browser.until(lambda: "as_of=2024-06-01" in browser.hash, "the address does not say when")
-    browser.until(lambda: "Kormoran" not in browser.text("main .nodes"), "what came later is still there")
+    browser.until(
+        lambda: "Kormoran" not in browser.text("main .nodes"), "what came later is still there"
+    )
     assert "Albatros" in browser.text("main .nodes")
-    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    browser.until(
+        lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest"
+    )
     after = browser.script(where)
     assert after.items() <= before.items(), "what stays keeps its place"
     assert 2 <= len(after) < len(before)
@@ -100,7 +127,9 @@ def test_time_goes_back_and_what_stays_keeps_its_place(ferries: dict[str, str], 
     browser.see("output", "2024-06-01")
 
 
-def test_shapes_tell_memories_from_concepts_and_kinds_of_links(ferries: dict[str, str], browser: Browser) -> None:
+def test_shapes_tell_memories_from_concepts_and_kinds_of_links(
+    ferries: dict[str, str], browser: Browser
+) -> None:
     shown(browser, f"#/graph?start={ferries['new']}&depth=2&scope=sea")
     assert len(browser.all(".node.memory rect")) + len(browser.all(".node.concept circle")) == len(
         browser.all("main .nodes li")
@@ -113,7 +142,9 @@ def test_shapes_tell_memories_from_concepts_and_kinds_of_links(ferries: dict[str
 def test_fingers_move_and_enlarge_the_picture(ferries: dict[str, str], browser: Browser) -> None:
     shown(browser, "#/graph?start=Clara%20Nordlicht&depth=1&scope=sea")
     cdp = browser.driver.execute_cdp_cmd
-    frame = browser.script("return document.querySelector('.picture').getBoundingClientRect().toJSON()")
+    frame = browser.script(
+        "return document.querySelector('.picture').getBoundingClientRect().toJSON()"
+    )
     x, y = frame["x"] + 200, frame["y"] + 100
 
     def touch(kind: str, *points: tuple[float, float]) -> None:
@@ -127,7 +158,9 @@ def test_fingers_move_and_enlarge_the_picture(ferries: dict[str, str], browser: 
         return [(float(one[0]), float(one[1])) for one in (text[10:-1].split(" ") for text in told)]
 
     def moved(before: list[tuple[float, float]]) -> list[tuple[float, float]]:
-        return [(round(b[0] - a[0]), round(b[1] - a[1])) for a, b in zip(before, places(), strict=True)]
+        return [
+            (round(b[0] - a[0]), round(b[1] - a[1])) for a, b in zip(before, places(), strict=True)
+        ]
 
     cdp("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
     try:
@@ -141,17 +174,21 @@ def test_fingers_move_and_enlarge_the_picture(ferries: dict[str, str], browser: 
         touch("touchMove", (x - 40, y), (x + 120, y))
         touch("touchEnd")
         browser.until(
-            lambda: abs(dist(*places()) - 2 * dist(*before)) < 0.5, "two fingers do not make it twice as large"
+            lambda: abs(dist(*places()) - 2 * dist(*before)) < 0.5,
+            "two fingers do not make it twice as large",
         )
     finally:
         cdp("Emulation.setTouchEmulationEnabled", {"enabled": False})
     assert start_of(browser) == "Clara Nordlicht", "nobody walked"
-    assert browser.script("return [visualViewport.scale, scrollY]") == [1, 0], "the page stays as it is"
+    assert browser.script("return [visualViewport.scale, scrollY]") == [1, 0], (
+        "the page stays as it is"
+    )
 
 
 def test_three_hundred_nodes_and_hostile_names(ferries: dict[str, str], browser: Browser) -> None:
     browser.driver.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]},
     )
     browser.go("#/graph?start=Otto%20Ostwind&depth=2&limit=300&scope=sea")
     count = "return document.querySelectorAll('.node').length"

@@ -10,7 +10,12 @@ from selenium.webdriver.common.keys import Keys
 from support.browser import Browser
 from support.http_server import Client, Served
 
-SAID = ("Otters sleep at noon.", "Badgers dig by night.", "Foxes cross the yard at six.", "Owls nest in the barn.")
+SAID = (
+    "Otters sleep at noon.",
+    "Badgers dig by night.",
+    "Foxes cross the yard at six.",
+    "Owls nest in the barn.",
+)
 
 
 @pytest.fixture
@@ -20,12 +25,17 @@ def client(town: Served) -> Iterator[Client]:
     waiting = client.done("GET", "/v1/inbox")["proposals"]
     if waiting:
         client.done("POST", "/v1/reject", json={"ids": [one["id"] for one in waiting]})
-    made = [client.done("POST", "/v1/inbox", json={"content": text, "kind": "told"})["id"] for text in SAID]
+    made = [
+        client.done("POST", "/v1/inbox", json={"content": text, "kind": "told"})["id"]
+        for text in SAID
+    ]
     yield client
     for id in made:
         # With its memory the proposal goes too, so that the same can be proposed by the next test.
         if client("GET", f"/v1/inbox/{id}").json()["state"] != "accepted":
-            client.done("PATCH", f"/v1/inbox/{id}", json={"action": "add"}) if _waits(client, id) else None
+            client.done("PATCH", f"/v1/inbox/{id}", json={"action": "add"}) if _waits(
+                client, id
+            ) else None
             client.done("POST", "/v1/accept", json={"ids": [id]})
         stored = client.done("GET", f"/v1/inbox/{id}")["stored"]
         client.done("POST", f"/v1/memories/{stored}/purge")
@@ -42,7 +52,10 @@ def shown(browser: Browser) -> list[str]:
 
 
 def decided(client: Client, state: str) -> set[str]:
-    return {one["content"] for one in client.done("GET", f"/v1/inbox?state={state}&limit=4")["proposals"]}
+    return {
+        one["content"]
+        for one in client.done("GET", f"/v1/inbox?state={state}&limit=4")["proposals"]
+    }
 
 
 def test_decided_by_keys_alone(browser: Browser, client: Client) -> None:
@@ -64,7 +77,9 @@ def test_decided_by_keys_alone(browser: Browser, client: Client) -> None:
     browser.gone("li.proposal textarea")
     browser.until(lambda: len(shown(browser)) == 2, "the edited one was not accepted")
     assert f"{SAID[1]} In the wood." in decided(client, "accepted")
-    [foxes] = [one for one in client.done("GET", "/v1/inbox")["proposals"] if one["content"] == SAID[2]]
+    [foxes] = [
+        one for one in client.done("GET", "/v1/inbox")["proposals"] if one["content"] == SAID[2]
+    ]
     client.done("POST", "/v1/accept", json={"ids": [foxes["id"]]})  # by somebody else, meanwhile
     browser.press("k", "r")
     browser.see("#status .wrong", "was accepted already")
@@ -94,8 +109,12 @@ def test_several_at_once_and_back_and_what_was_decided(browser: Browser, client:
 
 
 def test_what_it_may_update_is_linked_by_one_click(browser: Browser, client: Client) -> None:
-    old = client.done("POST", "/v1/memories", json={"content": "Otters sleep at midnight, in the reeds."})["id"]
-    [otters] = [one for one in client.done("GET", "/v1/inbox")["proposals"] if one["content"] == SAID[0]]
+    old = client.done(
+        "POST", "/v1/memories", json={"content": "Otters sleep at midnight, in the reeds."}
+    )["id"]
+    [otters] = [
+        one for one in client.done("GET", "/v1/inbox")["proposals"] if one["content"] == SAID[0]
+    ]
     client.done("PATCH", f"/v1/inbox/{otters['id']}", json={"action": "supersede", "memory": old})
     browser.go("#/inbox")
     item = browser.see("li.proposal", "This may update:")

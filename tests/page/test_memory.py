@@ -39,7 +39,9 @@ def now(client: Client, id: str, field: str) -> object:
     return client.done("GET", f"/v1/memories/{id}")[field]
 
 
-def test_an_edit_is_a_revision_and_it_and_forgetting_are_undone(browser: Browser, client: Client, make: Make) -> None:
+def test_an_edit_is_a_revision_and_it_and_forgetting_are_undone(
+    browser: Browser, client: Client, make: Make
+) -> None:
     id = make("The relay listens on port 7001.", tags=["net"])
     browser.go(f"#/memory/{id}")
     browser.see("main h1", "port 7001")
@@ -64,25 +66,33 @@ def test_an_edit_is_a_revision_and_it_and_forgetting_are_undone(browser: Browser
     assert now(client, id, "state") == "active"
 
 
-def test_who_edits_what_somebody_changed_sees_both(browser: Browser, client: Client, make: Make) -> None:
+def test_who_edits_what_somebody_changed_sees_both(
+    browser: Browser, client: Client, make: Make
+) -> None:
     id = make("The relay listens on port 7001.", title="Relay")
     browser.go(f"#/memory/{id}")
     browser.see("main h1", "Relay")
     browser.press("e")
     field = browser.see("form.edit textarea")
-    client.done("PATCH", f"/v1/memories/{id}", json={"content": "The relay is gone.", "title": "No relay"})
+    client.done(
+        "PATCH", f"/v1/memories/{id}", json={"content": "The relay is gone.", "title": "No relay"}
+    )
     field.send_keys(" Mine.")
     browser.see("form.edit button[type=submit]").click()
     browser.see(".theirs", "Somebody changed it")
     assert "The relay is gone." in browser.text(".theirs .text")
-    assert now(client, id, "content") == "The relay is gone.", "nothing is written before the person decides"
+    assert now(client, id, "content") == "The relay is gone.", (
+        "nothing is written before the person decides"
+    )
     browser.complaints()  # the browser tells of every 412
     browser.see("form.edit button[type=submit]", "Save yours over theirs").click()
     browser.see("main .text", "port 7001. Mine.")
     assert now(client, id, "title") == "No relay", "what the person did not touch stays theirs"
 
 
-def test_history_shows_any_difference_and_brings_a_revision_back(browser: Browser, client: Client, make: Make) -> None:
+def test_history_shows_any_difference_and_brings_a_revision_back(
+    browser: Browser, client: Client, make: Make
+) -> None:
     id = make("Port 7001.")
     for port in (7002, 7003):
         client.done("PATCH", f"/v1/memories/{id}", json={"content": f"Port {port}."})
@@ -98,7 +108,9 @@ def test_history_shows_any_difference_and_brings_a_revision_back(browser: Browse
     browser.see("main h1", "Port 7003.")
 
 
-def test_it_is_linked_by_search_judged_and_shared(browser: Browser, town: Served, client: Client, make: Make) -> None:
+def test_it_is_linked_by_search_judged_and_shared(
+    browser: Browser, town: Served, client: Client, make: Make
+) -> None:
     reader = town.client("rea", "reader")
     old, middle, new = make("Heron one."), make("Heron two."), make("Heron three.")
     client.done("PUT", f"/v1/memories/{middle}/links/supersedes/{old}")
@@ -127,7 +139,9 @@ def test_it_is_linked_by_search_judged_and_shared(browser: Browser, town: Served
     reader.refused(404, "GET", f"/v1/memories/{middle}")
 
 
-def test_a_tag_is_shared_and_who_shares_what_is_listed(browser: Browser, town: Served, make: Make) -> None:
+def test_a_tag_is_shared_and_who_shares_what_is_listed(
+    browser: Browser, town: Served, make: Make
+) -> None:
     reader = town.client("rea", "reader")
     tagged, other = make("Heron four.", tags=["birds"]), make("Heron five.", tags=["birds"])
     browser.go(f"#/memory/{tagged}")
@@ -143,7 +157,9 @@ def test_a_tag_is_shared_and_who_shares_what_is_listed(browser: Browser, town: S
     browser.see("form[aria-label='Share a tag'] input[name=tag]").send_keys("birds")
     browser.see("form[aria-label='Share a tag'] input[name=user]").send_keys("rea", Keys.ENTER)
     browser.see(".shares li", "rea may read all with the tag birds")
-    town.client("local").done("POST", "/v1/shares", json={"user": "*", "id": tagged, "permission": "write"})
+    town.client("local").done(
+        "POST", "/v1/shares", json={"user": "*", "id": tagged, "permission": "write"}
+    )
     browser.sign_in(town.key("rea", "reader"))
     browser.go("#/people")
     browser.see(".shares li", "local lets you read all with the tag birds")
@@ -153,7 +169,9 @@ def test_a_tag_is_shared_and_who_shares_what_is_listed(browser: Browser, town: S
     town.client("local").done("DELETE", "/v1/shares?user=rea&tag=birds")
 
 
-def test_a_reader_is_offered_nothing_that_they_may_not_do(browser: Browser, town: Served, make: Make) -> None:
+def test_a_reader_is_offered_nothing_that_they_may_not_do(
+    browser: Browser, town: Served, make: Make
+) -> None:
     id = make("Heron one.")
     town.client("local").done("POST", "/v1/shares", json={"user": "*", "id": id})
     browser.sign_in(town.key("rea", "reader"))
@@ -169,7 +187,9 @@ def test_a_reader_is_offered_nothing_that_they_may_not_do(browser: Browser, town
     browser.complaints()  # the browser tells of every 404
 
 
-def test_what_is_sensitive_is_edited_only_after_it_was_revealed(browser: Browser, client: Client, make: Make) -> None:
+def test_what_is_sensitive_is_edited_only_after_it_was_revealed(
+    browser: Browser, client: Client, make: Make
+) -> None:
     id = make("The door opens with 4711.", sensitive=True)
     browser.go(f"#/memory/{id}")
     browser.see("main .masked button", "Reveal")
@@ -185,7 +205,9 @@ def test_what_is_sensitive_is_edited_only_after_it_was_revealed(browser: Browser
     assert client.done("GET", "/v1/audit?limit=1")[0]["act"] == "reveal"
 
 
-def test_hostile_text_stays_text_in_every_view(browser: Browser, client: Client, make: Make) -> None:
+def test_hostile_text_stays_text_in_every_view(
+    browser: Browser, client: Client, make: Make
+) -> None:
     ids = [make(**{**one, "content": one["content"].replace("\0", "")}) for one in HOSTILE[:3]]
     client.done("PUT", f"/v1/memories/{ids[0]}/links/supersedes/{ids[1]}")
     client.done("PATCH", f"/v1/memories/{ids[0]}", json={"expanded_keywords": ["<i>keyword</i>"]})
@@ -208,7 +230,10 @@ def test_hostile_text_stays_text_in_every_view(browser: Browser, client: Client,
         browser.go(hash)
         browser.see(there)
         assert browser.script("return window.hacked ?? null") is None
-        assert browser.all("main :is(img, script, iframe, b, i, object, embed), main svg[onload]") == []
+        assert (
+            browser.all("main :is(img, script, iframe, b, i, object, embed), main svg[onload]")
+            == []
+        )
         assert browser.all("a[href^='javascript' i]") == []
         assert browser.script("return document.documentElement.scrollWidth <= innerWidth"), hash
     assert "<script>window.hacked" in browser.text("main")

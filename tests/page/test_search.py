@@ -12,10 +12,16 @@ def test_typing_finds_and_the_address_says_what(browser: Browser) -> None:
     browser.go("#/search")
     browser.see("input[name=query]").send_keys("port of the staging database")
     hit = browser.see("main li.hit:first-child", "6543")
-    assert [mark.text for mark in hit.find_elements("css selector", "mark")] == ["staging", "database", "port"]
+    assert [mark.text for mark in hit.find_elements("css selector", "mark")] == [
+        "staging",
+        "database",
+        "port",
+    ]
     assert hit.find_elements("css selector", ".bars[aria-label^='Place by words #1']")
     assert browser.hash == "#/search?query=port+of+the+staging+database"
-    assert browser.script("return document.title") == "port of the staging database · Search · Trivet"
+    assert (
+        browser.script("return document.title") == "port of the staging database · Search · Trivet"
+    )
 
 
 def test_an_older_answer_never_replaces_a_newer_one(browser: Browser) -> None:
@@ -33,7 +39,9 @@ def test_an_older_answer_never_replaces_a_newer_one(browser: Browser) -> None:
     )
     field = browser.see("input[name=query]")
     field.send_keys("gateway")
-    browser.until(lambda: browser.script("return window.held") == 1, "the first question is not asked")
+    browser.until(
+        lambda: browser.script("return window.held") == 1, "the first question is not asked"
+    )
     field.clear()
     field.send_keys("backup")
     browser.see("main li.hit", "02:15")
@@ -84,7 +92,9 @@ def test_what_it_supersedes_is_named_by_its_title(town: Served, browser: Browser
         {"content": "Ferrets sleep in the shed.", "title": "Ferrets of old"},
         {"content": "They moved to the attic."},
     ]
-    old, new = (one["id"] for one in client.done("POST", "/v1/memories/batch", json={"memories": told}))
+    old, new = (
+        one["id"] for one in client.done("POST", "/v1/memories/batch", json={"memories": told})
+    )
     client.done("PUT", f"/v1/memories/{new}/links/supersedes/{old}")
     browser.go("#/search?query=ferrets+shed")
     browser.see("main li.hit", "They moved to the attic.")
@@ -101,7 +111,9 @@ def test_why_not_is_asked_by_picking_or_by_id(town: Served, browser: Browser) ->
     field.send_keys("payment gateway")
     browser.see("dialog .offers button", "times out").click()
     browser.see("dialog .note", "filter")
-    [found] = town.client("local").done("GET", "/v1/memories?tags=staging&tags=database")["memories"]
+    [found] = town.client("local").done("GET", "/v1/memories?tags=staging&tags=database")[
+        "memories"
+    ]
     field.clear()
     field.send_keys(found["id"])
     browser.see("dialog .note.good", "place")
@@ -109,7 +121,9 @@ def test_why_not_is_asked_by_picking_or_by_id(town: Served, browser: Browser) ->
     browser.gone("dialog")
 
 
-def test_what_is_sensitive_is_masked_until_revealed_which_is_noted(town: Served, browser: Browser) -> None:
+def test_what_is_sensitive_is_masked_until_revealed_which_is_noted(
+    town: Served, browser: Browser
+) -> None:
     browser.go("#/search?query=keys+of+the+office+printer")
     hit = browser.see("main li.hit", "masked")
     assert "Bert" not in browser.driver.page_source

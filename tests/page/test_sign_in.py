@@ -8,7 +8,13 @@ from selenium.webdriver.common.keys import Keys
 
 from support.browser import Browser
 from support.http_server import Served
-from trivet.serve.http.endpoints.page import MAX_WRONG_BURST, POLICY, SignInLinks, link_to, page_files
+from trivet.serve.http.endpoints.page import (
+    MAX_WRONG_BURST,
+    POLICY,
+    SignInLinks,
+    link_to,
+    page_files,
+)
 
 # What the first view may weigh, of our own bytes; the promise to whoever opens it over a slow line.
 FIRST_VIEW_BYTES = 100_000
@@ -26,7 +32,9 @@ def test_a_link_signs_in_once(town: Served, stranger: Browser) -> None:
     assert not stranger.all("main li.memory")
 
 
-def test_a_stranger_sees_nothing_and_comes_where_they_wanted(town: Served, stranger: Browser) -> None:
+def test_a_stranger_sees_nothing_and_comes_where_they_wanted(
+    town: Served, stranger: Browser
+) -> None:
     stranger.go("#/search?query=staging+port")
     field = stranger.see("input[name=key]")
     assert "6543" not in stranger.driver.page_source
@@ -37,7 +45,9 @@ def test_a_stranger_sees_nothing_and_comes_where_they_wanted(town: Served, stran
     field.send_keys(town.key("local"), Keys.ENTER)
     stranger.see("main li.hit", "6543")
     assert stranger.hash == "#/search?query=staging+port"
-    assert stranger.script("return [sessionStorage, localStorage].map(one => 'trivet.key' in one)") == [True, False]
+    assert stranger.script(
+        "return [sessionStorage, localStorage].map(one => 'trivet.key' in one)"
+    ) == [True, False]
 
 
 def test_signing_out_makes_the_key_void(town: Served, stranger: Browser) -> None:
@@ -66,7 +76,10 @@ def test_wrong_links_are_refused_and_soon_not_even_looked_at(town: Served) -> No
 
     transport = httpx2.HTTPTransport(local_address="127.0.0.9")
     with httpx2.Client(base_url=town.address, transport=transport, trust_env=False) as client:
-        asked = [client.post("/page/sign-in", json={"token": "guess"}) for _ in range(MAX_WRONG_BURST + 1)]
+        asked = [
+            client.post("/page/sign-in", json={"token": "guess"})
+            for _ in range(MAX_WRONG_BURST + 1)
+        ]
         assert [one.status_code for one in asked] == [401] * MAX_WRONG_BURST + [429]
         assert client.post("/page/sign-in", json={"token": town.links.make()}).status_code == 429
 

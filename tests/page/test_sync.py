@@ -40,13 +40,17 @@ def laptop(town: Served, stranger: Browser, tmp_path: Path) -> Iterator[Trivet]:
             client.done("POST", f"/v1/memories/{id}/purge")
 
 
-def test_what_clashed_and_what_was_refused_is_decided_on_the_page(laptop: Trivet, stranger: Browser) -> None:
+def test_what_clashed_and_what_was_refused_is_decided_on_the_page(
+    laptop: Trivet, stranger: Browser
+) -> None:
     browser = stranger
     browser.go("#/health")
     browser.see(".sync", "as wim")
     browser.see(".sync", "1, the oldest since just now")
     browser.picture("health-of-a-laptop")
-    assert "The key hangs on a nail." in browser.see("main .refused", "The key is <b>gone</b>.").text
+    assert (
+        "The key hangs on a nail." in browser.see("main .refused", "The key is <b>gone</b>.").text
+    )
     browser.see("main .finding button", "Let go of it").click()
     browser.see("dialog button", "Let go of it").click()
     browser.gone("main .refused")
@@ -59,7 +63,9 @@ def test_what_clashed_and_what_was_refused_is_decided_on_the_page(laptop: Trivet
     browser.see("main h1", "The office is in Kiel.")
     browser.gone(".conflicts")
     assert laptop.sync_conflicts() == ()
-    assert [line for line in browser.complaints() if "SEVERE" in line and "favicon" not in line] == []
+    assert [
+        line for line in browser.complaints() if "SEVERE" in line and "favicon" not in line
+    ] == []
 
 
 def _conflict(laptop: Trivet, browser: Browser) -> None:
@@ -91,7 +97,9 @@ def test_another_text_settles_a_clash(laptop: Trivet, stranger: Browser) -> None
     assert laptop.sync_conflicts() == ()
 
 
-def test_a_clash_of_a_sensitive_memory_is_masked_until_it_is_revealed(laptop: Trivet, stranger: Browser) -> None:
+def test_a_clash_of_a_sensitive_memory_is_masked_until_it_is_revealed(
+    laptop: Trivet, stranger: Browser
+) -> None:
     (clash,) = laptop.sync_conflicts()
     laptop.edit(clash.id, sensitive=True)
     _conflict(laptop, stranger)

@@ -54,8 +54,12 @@ def test_two_runs_of_the_lab_are_read_in_the_browser(browser: Browser, tmp_path:
         return str(file)
 
     browser.go("#/compare?runs=files")
-    browser.see("input[name=run-A]").send_keys(run("a", {"q1": 0.5, "q2": 1.0, "q3": 0.2}, ["d1", "d2"]))
-    browser.see("input[name=run-B]").send_keys(run("b", {"q1": 0.6, "q2": 0.1, "q3": 0.2}, ["d2", "d3"]))
+    browser.see("input[name=run-A]").send_keys(
+        run("a", {"q1": 0.5, "q2": 1.0, "q3": 0.2}, ["d1", "d2"])
+    )
+    browser.see("input[name=run-B]").send_keys(
+        run("b", {"q1": 0.6, "q2": 0.1, "q3": 0.2}, ["d2", "d3"])
+    )
     browser.see("main .note", "3 queries: 1 better in B, 1 worse, 1 alike")
     rows = browser.all("main tbody tr")
     assert [row.get_attribute("data-item") for row in rows] == ["q2", "q1", "q3"]
@@ -91,7 +95,9 @@ def click(browser: Browser, selector: str) -> None:
     browser.script("arguments[0].click()", browser.see(selector))
 
 
-def test_an_admin_adds_a_user_and_hands_over_a_key_that_is_shown_once(town: Served, browser: Browser) -> None:
+def test_an_admin_adds_a_user_and_hands_over_a_key_that_is_shown_once(
+    town: Served, browser: Browser
+) -> None:
     browser.go("#/people")
     browser.see("input[name=name]").send_keys("berta", Keys.ENTER)
     browser.see("main tbody th", "berta")
@@ -101,7 +107,9 @@ def test_an_admin_adds_a_user_and_hands_over_a_key_that_is_shown_once(town: Serv
     assert key.startswith("tvt.default.")
     browser.press(Keys.ESCAPE)
     browser.gone("dialog")
-    assert key not in browser.driver.page_source + browser.script("return JSON.stringify(localStorage)")
+    assert key not in browser.driver.page_source + browser.script(
+        "return JSON.stringify(localStorage)"
+    )
     browser.see("main tbody th", "<i>laptop</i>")
     berta = town.with_key(key)
     assert {one["user"] for one in berta.done("GET", "/v1/keys")} == {"berta"}
@@ -122,7 +130,10 @@ def test_who_is_no_admin_sees_neither_people_nor_mending(town: Served, stranger:
         stranger.see("main", text)
         stranger.until(lambda: not stranger.all("[aria-busy]"), "it does not come to rest")
         assert "local" not in stranger.text("main")
-        assert stranger.all("main :is(.finding, .budget, table, form:not([aria-label='Share a tag']))") == []
+        assert (
+            stranger.all("main :is(.finding, .budget, table, form:not([aria-label='Share a tag']))")
+            == []
+        )
 
 
 VIEWS = {
@@ -144,11 +155,17 @@ def test_axe_finds_nothing(browser: Browser) -> None:
         browser.look()
         browser.go(hash)
         browser.see(selector)
-        browser.until(lambda: not browser.all(".picture[data-state=moving]"), "it does not come to rest")
+        browser.until(
+            lambda: not browser.all(".picture[data-state=moving]"), "it does not come to rest"
+        )
         for dark in (False, True) if name in IN_BOTH else (False,):
             browser.colours(dark)
             browser.picture(f"{name}-{'dark' if dark else 'light'}")
-            found |= {(name, dark): rules} if (rules := browser.unreachable(axe, only_colours=dark)) else {}
+            found |= (
+                {(name, dark): rules}
+                if (rules := browser.unreachable(axe, only_colours=dark))
+                else {}
+            )
     assert found == {}
 
 

@@ -27,8 +27,13 @@ from trivet.analyse import (
 
 texts = st.text(max_size=200)
 # Letters of many scripts, joiners, digits and quotes close together, where the rules meet.
-knotty = st.text(alphabet="aBzÄßéıİŉ1२9_-./:@#+'’\\\"  \n数据库カナไทย한글\u0301\u200d\ufdfa\u3000😀", max_size=60)
-words = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=1, max_size=20)
+knotty = st.text(
+    alphabet="aBzÄßéıİŉ1२9_-./:@#+'’\\\"  \n数据库カナไทย한글\u0301\u200d\ufdfa\u3000😀",
+    max_size=60,
+)
+words = st.text(
+    alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=1, max_size=20
+)
 parts = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=10)
 
 
@@ -88,7 +93,10 @@ def test_every_token_of_a_knotty_text_is_found_when_queried(text: str) -> None:
             assert set(analyse_query(token).terms) <= held
 
 
-@given(st.lists(parts, min_size=2, max_size=4), st.sampled_from(["_", "-", ".", "/", ":", "::", "@", "#", "\\"]))
+@given(
+    st.lists(parts, min_size=2, max_size=4),
+    st.sampled_from(["_", "-", ".", "/", ":", "::", "@", "#", "\\"]),
+)
 def test_identifiers_are_kept_whole_and_split(pieces: list[str], joiner: str) -> None:
     identifier = joiner.join(pieces)
     assume(len(identifier) <= LONGEST_TERM)
@@ -125,7 +133,13 @@ def test_any_part_of_an_unspaced_text_is_found(text: str, data: st.DataObject) -
 def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(spoken) - 1))
     stop = data.draw(st.integers(start + 1, len(spoken)))
-    text = fold(", ".join(spoken[:start]) + " " + " ".join(spoken[start:stop]) + "! " + " ".join(spoken[stop:]))
+    text = fold(
+        ", ".join(spoken[:start])
+        + " "
+        + " ".join(spoken[start:stop])
+        + "! "
+        + " ".join(spoken[stop:])
+    )
     phrase = fold(" ".join(spoken[start:stop]))
     assert contains_phrase(text, phrase)
     assert not contains_phrase(f"x{phrase}", phrase)
@@ -136,7 +150,26 @@ def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.
 # Mostly ASCII, with words that are not, white space of many kinds, and marks that fold into nothing or into spaces.
 spotted = st.lists(
     st.sampled_from(
-        ["Ab", "a", "b", "ab?", " ", "  ", "\n", "\t ", "\x1f", "\xa0", "é", "É-a", "\u0301", "´", "ﬁ", "数", "’", "İ"]
+        [
+            "Ab",
+            "a",
+            "b",
+            "ab?",
+            " ",
+            "  ",
+            "\n",
+            "\t ",
+            "\x1f",
+            "\xa0",
+            "é",
+            "É-a",
+            "\u0301",
+            "´",
+            "ﬁ",
+            "数",
+            "’",
+            "İ",
+        ]
     ),
     max_size=40,
 ).map("".join)
@@ -144,11 +177,18 @@ spotted = st.lists(
 
 @given(spotted | knotty, st.data())
 @example("plain text " * 3, None)
-def test_a_phrase_is_found_without_folding_where_folding_finds_it(text: str, data: st.DataObject | None) -> None:
-    text, folded = f"{text} enough that is plain ASCII to be looked at as it is: {'x' * 99}", fold(text)
+def test_a_phrase_is_found_without_folding_where_folding_finds_it(
+    text: str, data: st.DataObject | None
+) -> None:
+    text, folded = (
+        f"{text} enough that is plain ASCII to be looked at as it is: {'x' * 99}",
+        fold(text),
+    )
     start = data.draw(st.integers(0, len(folded))) if data and folded else 0
     stop = data.draw(st.integers(start, len(folded))) if data and folded else len(folded)
-    for phrase in {fold(folded[start:stop]), fold(data.draw(spotted)) if data else "text plain"} - {""}:
+    for phrase in {fold(folded[start:stop]), fold(data.draw(spotted)) if data else "text plain"} - {
+        ""
+    }:
         assert holds_phrase(text, phrase) == contains_phrase(fold(text), phrase)
         assert holds_phrase(text.encode("ascii", "ignore").decode(), phrase) == contains_phrase(
             fold(text.encode("ascii", "ignore").decode()), phrase
@@ -156,9 +196,16 @@ def test_a_phrase_is_found_without_folding_where_folding_finds_it(text: str, dat
 
 
 @given(
-    st.lists(words | st.sampled_from(["café", "GitHub", "don't", "the", "a.b", "—"]), min_size=4, max_size=9), st.data()
+    st.lists(
+        words | st.sampled_from(["café", "GitHub", "don't", "the", "a.b", "—"]),
+        min_size=4,
+        max_size=9,
+    ),
+    st.data(),
 )
-def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(said: list[str], data: st.DataObject) -> None:
+def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(
+    said: list[str], data: st.DataObject
+) -> None:
     """So that a text without them need not be looked at."""
     text, folded = f"It was {' '.join(said)}.", fold(" ".join(said))
     start = data.draw(st.integers(0, len(folded) // 2))
@@ -196,7 +243,9 @@ IDENTIFIERS = (
     "IDs",
 )
 cases = st.sampled_from([str, str.lower, str.upper, str.title])
-around = st.sampled_from(["", " ", "/", "-", "_", ".", ":", " x-", "/lib.", "-2 ", ", ", "用", "表 "])
+around = st.sampled_from(
+    ["", " ", "/", "-", "_", ".", ":", " x-", "/lib.", "-2 ", ", ", "用", "表 "]
+)
 
 
 @given(st.sampled_from(IDENTIFIERS), cases, around, around)
@@ -204,7 +253,9 @@ def test_a_text_that_holds_an_identifier_has_its_term_or_those_of_its_parts(
     identifier: str, written: Callable[[str], str], before: str, after: str
 ) -> None:
     text, asked = f"It was {before}{written(identifier)}{after} again.", analyse_query(identifier)
-    (indexed,) = (IndexedIdentifier(one, set(asked.every_term)) for one in asked.identifiers or (identifier,))
+    (indexed,) = (
+        IndexedIdentifier(one, set(asked.every_term)) for one in asked.identifiers or (identifier,)
+    )
     if holds_phrase(text, indexed.folded):
         assert indexed.is_possible(set(analyse(text, ENGLISH)))
 
@@ -213,4 +264,6 @@ def test_a_text_that_holds_an_identifier_has_its_term_or_those_of_its_parts(
 def test_most_texts_are_known_to_lack_an_identifier(text: str) -> None:
     asked = analyse_query("E_CONN_4012 in getUserName")
     held = set(analyse(text, ENGLISH))
-    assert not any(IndexedIdentifier(one, set(asked.every_term)).is_possible(held) for one in asked.identifiers)
+    assert not any(
+        IndexedIdentifier(one, set(asked.every_term)).is_possible(held) for one in asked.identifiers
+    )

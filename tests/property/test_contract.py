@@ -23,7 +23,9 @@ json_values = st.recursive(
 )
 NAMES = sorted({field for verb in VERBS.values() for field in verb.request.__struct_fields__})
 likely = st.one_of(
-    st.sampled_from(["relevance", "active", "supersedes", "facts", "2024-01-01", "a/b", "", new_id(), "\ud800"]),
+    st.sampled_from(
+        ["relevance", "active", "supersedes", "facts", "2024-01-01", "a/b", "", new_id(), "\ud800"]
+    ),
     st.sampled_from([0, 1, 50, 2**63, 2**64, 10**400, -1, 0.5, float("nan"), float("inf")]),
     st.lists(st.sampled_from(["active", "facts", "", "x" * 65, "\x00", "\ud800"]), max_size=3),
 )
@@ -31,7 +33,9 @@ requests = st.dictionaries(st.sampled_from(NAMES) | any_text, json_values | like
 
 
 # One verb of each form: what is checked is the same code for all.
-@pytest.mark.parametrize("name", ["remember", "recall", "edit", "list", "link", "share", "inbox_accept", "stats"])
+@pytest.mark.parametrize(
+    "name", ["remember", "recall", "edit", "list", "link", "share", "inbox_accept", "stats"]
+)
 @settings(max_examples=30)  # of each verb: they are all checked by the same code
 @given(given=requests)
 @example(given={"\ud800": 1})
@@ -47,7 +51,10 @@ def test_check_answers_or_teaches(name: str, given: dict[str, Any]) -> None:
         "kind": "part-of",
     }
     fields = verb.request.__struct_fields__
-    for arguments in (given, {key: value for key, value in required.items() if key in fields} | given):
+    for arguments in (
+        given,
+        {key: value for key, value in required.items() if key in fields} | given,
+    ):
         request, complaint = outcome(verb, arguments)
         if request is None:
             assert len(complaint) > 10

@@ -48,7 +48,9 @@ def test_a_memory_whose_terms_rule_it_out_does_not_hold_the_query_literally(
     text = f"{title or ''} {content}"
     language = language_of_text(text)
     terms = set(analyse(content, language)) | set(analyse(title or "", language))
-    held = frozenset(terms & set(question.every_term)) | ({NOT_ENGLISH} if language != ENGLISH else set())
+    held = frozenset(terms & set(question.every_term)) | (
+        {NOT_ENGLISH} if language != ENGLISH else set()
+    )
     exactness = Exactness(question, index_covers_text=True)
     if Exactness(question, index_covers_text=False).of(one, held, str):  # by its text alone
         assert exactness.is_possible(held)

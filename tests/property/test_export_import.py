@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 from trivet import Trivet, TrivetError
 from trivet.settings import CATEGORIES
 
-plain = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=60)
+plain = st.text(
+    alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00"),
+    min_size=1,
+    max_size=60,
+)
 tags = st.lists(plain.filter(lambda text: len(text) <= 64), max_size=4)
 scopes = st.from_regex(r"[\w.-]{1,8}(/[\w.-]{1,8}){0,2}", fullmatch=True)
 moments = st.datetimes().map(lambda moment: moment.isoformat())
@@ -35,7 +39,11 @@ memories = st.fixed_dictionaries(
     },
 )
 acts = st.lists(
-    st.tuples(st.sampled_from(["edit", "forget", "restore", "archive", "link"]), st.integers(0, 3), memories),
+    st.tuples(
+        st.sampled_from(["edit", "forget", "restore", "archive", "link"]),
+        st.integers(0, 3),
+        memories,
+    ),
     max_size=6,
 )
 
@@ -57,11 +65,15 @@ def live(trivet: Trivet, ids: list[str], name: str, place: int, fields: dict[str
         elif name == "archive":
             trivet.edit(id, state="archived")
         else:
-            trivet.link(id, ("supersedes", "see-also", "part-of")[place % 3], ids[(place + 1) % len(ids)])
+            trivet.link(
+                id, ("supersedes", "see-also", "part-of")[place % 3], ids[(place + 1) % len(ids)]
+            )
 
 
 def whole(trivet: Trivet) -> list[Any]:
-    return sorted((json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps)
+    return sorted(
+        (json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps
+    )
 
 
 @settings(max_examples=25)

@@ -53,7 +53,9 @@ def test_contributions_say_what_the_legs_said(fusion: Fusion, rankings: list[Ran
     for fused in fuse(fusion, rankings):
         assert math.isclose(sum(part.weight for part in fused.contributions), 1.0)
         for part in fused.contributions:
-            assert (part.rank, part.score) == said.get((part.leg, fused.id), (None, floors[part.leg]))
+            assert (part.rank, part.score) == said.get(
+                (part.leg, fused.id), (None, floors[part.leg])
+            )
 
 
 @given(fusions, some_rankings())
@@ -63,8 +65,12 @@ def test_an_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -
 
 
 @pytest.mark.parametrize("norm", ["minmax", "zscore", "dbsf", "tmm", "spread"])
-@given(rankings=some_rankings(whole_score), scale=st.integers(1, 1000), shift=st.integers(-1000, 1000))
-def test_unit_and_origin_of_a_leg_do_not_matter(norm: str, rankings: list[Ranking], scale: int, shift: int) -> None:
+@given(
+    rankings=some_rankings(whole_score), scale=st.integers(1, 1000), shift=st.integers(-1000, 1000)
+)
+def test_unit_and_origin_of_a_leg_do_not_matter(
+    norm: str, rankings: list[Ranking], scale: int, shift: int
+) -> None:
     # Whole numbers, so that the transformation itself is exact.
     fusion = parse_fusion(f"convex(norm={norm}, dense=2)")
     moved = [transformed(rankings[0], scale, shift), *rankings[1:]]
@@ -96,5 +102,7 @@ def transformed(ranking: Ranking, scale: int, shift: int) -> Ranking:
     return Ranking(
         leg=ranking.leg,
         floor=ranking.floor * scale + shift,
-        candidates=tuple(Candidate(id=one.id, score=one.score * scale + shift) for one in ranking.candidates),
+        candidates=tuple(
+            Candidate(id=one.id, score=one.score * scale + shift) for one in ranking.candidates
+        ),
     )

@@ -76,4 +76,7 @@ def test_what_stands_apart_is_found_apart(one: str, other: str) -> None:
 def test_a_query_can_name_what_was_found(text: str) -> None:
     """A concept is looked up by the form of its label, whose own name is the concept's."""
     for mention in extract(None, text):
-        assert mention.name in (canonical(form(mention.label)), canonical(singular(form(mention.label))))
+        assert mention.name in (
+            canonical(form(mention.label)),
+            canonical(singular(form(mention.label))),
+        )

@@ -58,7 +58,9 @@ def test_where_nothing_is_named_the_order_is_that_of_two_legs(demo: Trivet) -> N
     assert silent >= 5
 
 
-def test_with_an_empty_graph_the_order_is_that_of_two_legs(demo: Trivet, tmp_path: Path, open_trivet: Opened) -> None:
+def test_with_an_empty_graph_the_order_is_that_of_two_legs(
+    demo: Trivet, tmp_path: Path, open_trivet: Opened
+) -> None:
     copy = tmp_path / "empty.db"
     demo.backup(copy)
     connection = sqlite3.connect(copy)
@@ -75,7 +77,11 @@ def test_with_an_empty_graph_the_order_is_that_of_two_legs(demo: Trivet, tmp_pat
 
 def test_the_walk_changes_some_orders_and_is_the_same_each_time(demo: Trivet) -> None:
     answers = {query: demo.recall(query) for query in QUERIES}
-    changed = [query for query, answer in answers.items() if ranked(answer) != ranked(demo.recall(query, recipe=TWO))]
+    changed = [
+        query
+        for query, answer in answers.items()
+        if ranked(answer) != ranked(demo.recall(query, recipe=TWO))
+    ]
     assert len(changed) >= 3
     for query in QUERIES:
         assert ranked(demo.recall(query)) == ranked(answers[query])
@@ -94,7 +100,9 @@ def test_only_what_the_scope_holds_counts(open_trivet: Opened, tmp_path: Path) -
         for number, text in enumerate(texts):
             one.remember(text, scope="ours", id=f"01946401-91a0-70df-97d6-5d61407820{number:02d}")
     left = "Clara Whitfield left Acme Dynamics for Rostock {} times."
-    others = trivet.remember_many({"content": left.format(number), "scope": "theirs"} for number in range(300))
+    others = trivet.remember_many(
+        {"content": left.format(number), "scope": "theirs"} for number in range(300)
+    )
     theirs = {other.id for other in others}
     for one in (trivet, alone):
         one.drain()
@@ -103,7 +111,9 @@ def test_only_what_the_scope_holds_counts(open_trivet: Opened, tmp_path: Path) -
         assert not theirs & {hit.id for hit in answer.hits}
         expected = alone.recall(question, scope="ours", limit=50)
         assert [hit.id for hit in answer.hits] == [hit.id for hit in expected.hits]
-        assert [graph_score(hit) for hit in answer.hits] == pytest.approx([graph_score(hit) for hit in expected.hits])
+        assert [graph_score(hit) for hit in answer.hits] == pytest.approx(
+            [graph_score(hit) for hit in expected.hits]
+        )
 
 
 def graph_score(hit: Hit) -> float:
@@ -118,7 +128,9 @@ def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
 
     def ask() -> None:
         while not done.is_set():
-            failed.extend(str(one.reason) for one in trivet.recall(QUESTION).health.legs if not one.answered)
+            failed.extend(
+                str(one.reason) for one in trivet.recall(QUESTION).health.legs if not one.answered
+            )
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
@@ -142,7 +154,9 @@ def test_a_graph_that_lags_is_told(open_trivet: Opened, monkeypatch: pytest.Monk
     trivet.remember("We met Clara at Acme.")
     trivet.drain()
     assert trivet.recall("Clara").health.notes == ()
-    trivet.remember_many({"content": f"Clara wrote note {number}."} for number in range(MAX_INLINE_CHANGES + 1))
+    trivet.remember_many(
+        {"content": f"Clara wrote note {number}."} for number in range(MAX_INLINE_CHANGES + 1)
+    )
     trivet.drain()
     (note,) = trivet.recall("Clara").health.notes
     assert "the one of before" in note

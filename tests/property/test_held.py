@@ -13,12 +13,19 @@ from unit.memory.triples.test_held import CITIES, Told
 
 
 def test_the_order_of_reading_does_not_matter(tmp_path: Path) -> None:
-    texts = [("Berlin", "2020-01-01"), ("Paris", "2022-01-01"), ("Rome", "2021-01-01"), ("Berlin", "2023-01-01")]
+    texts = [
+        ("Berlin", "2020-01-01"),
+        ("Paris", "2022-01-01"),
+        ("Rome", "2021-01-01"),
+        ("Berlin", "2023-01-01"),
+    ]
     seen: set[tuple[Any, ...]] = set()
     with serving(knows(CITIES)) as model:
         for number, order in enumerate(permutations(texts)):
             path = tmp_path / f"{number}.db"
-            with Trivet.open(path, embedder="none", background=False, graph_llm=model.spec) as trivet:
+            with Trivet.open(
+                path, embedder="none", background=False, graph_llm=model.spec
+            ) as trivet:
                 told = Told(trivet)
                 for city, since in order:
                     told.tell(f"Mira is in {city}.", since)

@@ -14,7 +14,7 @@ from trivet.dates.parse import find_time_expressions
 from trivet.graph.extract import extract
 from trivet.memory.propose import is_same_statement
 from trivet.secrets import guard as protect
-from trivet.secrets.detect.scan import without_secrets
+from trivet.secrets.detect import without_secrets
 from trivet.serve.mcp.text import neutralized
 from trivet.sources.files.conversations import _claude_code_spoken
 
@@ -24,10 +24,49 @@ PIECES = (
     *("a.", "a_", "_a", "a/", "/a", "@a", "#a ", "--a ", "() ", "a()", "0x1 ", "A1 ", "A_B"),
     *("http://", "http://a ", "www.", "may ", "1 may ", "1 may 2024 ", "may 1, ", "2024-01"),
     *('"a', '"a" ', "“a", "「a", "`a`", "```\n", "~~~\n```\n", "```\n\n", " \n", "\t\n", "\n;"),
-    *("def ", "def\n", "def a\n", "export ", "export\n", "public static ", "CREATE ", "CREATE TABLE "),
-    *("since the ", "in the middle of ", "mon, ", "last ", "a few ", "1 to ", "between march and ", "since monday "),
-    *("; ", "{ ", "a = ", "a=", "a(", "if ", "no, ", "remember that ", "we always ", "AKIA", "-----BEGIN "),
-    *("pass", "password ", "password is ", "door code ", "PIN 12 ", "x as the password ", "abandon ", "abandon\n"),
+    *(
+        "def ",
+        "def\n",
+        "def a\n",
+        "export ",
+        "export\n",
+        "public static ",
+        "CREATE ",
+        "CREATE TABLE ",
+    ),
+    *(
+        "since the ",
+        "in the middle of ",
+        "mon, ",
+        "last ",
+        "a few ",
+        "1 to ",
+        "between march and ",
+        "since monday ",
+    ),
+    *(
+        "; ",
+        "{ ",
+        "a = ",
+        "a=",
+        "a(",
+        "if ",
+        "no, ",
+        "remember that ",
+        "we always ",
+        "AKIA",
+        "-----BEGIN ",
+    ),
+    *(
+        "pass",
+        "password ",
+        "password is ",
+        "door code ",
+        "PIN 12 ",
+        "x as the password ",
+        "abandon ",
+        "abandon\n",
+    ),
     *(
         "password: x9Kq7!a ",
         "[secret:jwt:1]",
@@ -72,6 +111,8 @@ def _is_slow(read: Callable[[str], object], piece: str) -> bool:
     numbers = count()  # no text twice: some readers remember what they have read
     try:
         with ended(SECONDS):
-            return grows_too_fast(read, lambda length: f"{piece * (length // len(piece))}x{next(numbers)}")
+            return grows_too_fast(
+                read, lambda length: f"{piece * (length // len(piece))}x{next(numbers)}"
+            )
     except NeverEnds:
         return True

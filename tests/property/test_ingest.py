@@ -20,11 +20,15 @@ TEXTS = tuple(f"text number {number}" for number in range(6))
 Sections = dict[str, str]
 Vault = dict[str, Sections]
 
-EDIT = st.tuples(st.just("edit"), st.sampled_from(NAMES), st.sampled_from(HEADINGS), st.sampled_from(TEXTS))
+EDIT = st.tuples(
+    st.just("edit"), st.sampled_from(NAMES), st.sampled_from(HEADINGS), st.sampled_from(TEXTS)
+)
 CUT = st.tuples(st.just("cut"), st.sampled_from(NAMES), st.sampled_from(HEADINGS), st.just(""))
 DELETE = st.tuples(st.just("delete"), st.sampled_from(NAMES), st.just(""), st.just(""))
 MOVE = st.tuples(st.just("move"), st.sampled_from(NAMES), st.sampled_from(NAMES), st.just(""))
-STEPS = st.lists(st.lists(EDIT | CUT | DELETE | MOVE, min_size=1, max_size=4), min_size=2, max_size=5)
+STEPS = st.lists(
+    st.lists(EDIT | CUT | DELETE | MOVE, min_size=1, max_size=4), min_size=2, max_size=5
+)
 
 
 @settings(max_examples=25)
@@ -74,7 +78,9 @@ def _write(root: Path, vault: Vault, moments: count[int]) -> None:
             file.unlink(missing_ok=True)
             continue
         rows = [
-            f"## {heading}\n\n{vault[name][heading]}\n" for heading in HEADINGS if heading and heading in vault[name]
+            f"## {heading}\n\n{vault[name][heading]}\n"
+            for heading in HEADINGS
+            if heading and heading in vault[name]
         ]
         text = "\n".join([vault[name].get("", ""), *rows])
         if not file.exists() or file.read_text() != text:

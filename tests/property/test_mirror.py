@@ -15,7 +15,9 @@ from trivet.sources.files import ingest
 from trivet.types import Memory
 from unit.sources.files.test_mirror import to_files
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=60)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=60
+)
 
 
 AWKWARD = st.sampled_from(
@@ -33,7 +35,9 @@ AWKWARD = st.sampled_from(
 )
 
 
-CONTENT = (TEXT | AWKWARD | st.tuples(TEXT, AWKWARD, TEXT).map("".join)).filter(lambda text: text.strip())
+CONTENT = (TEXT | AWKWARD | st.tuples(TEXT, AWKWARD, TEXT).map("".join)).filter(
+    lambda text: text.strip()
+)
 
 
 WORDS = st.lists(TEXT.filter(lambda text: text.strip()), max_size=3, unique=True).map(tuple)
@@ -69,7 +73,9 @@ def held(memory: Trivet) -> dict[str, Memory]:
 def test_what_is_written_is_read_back(memories: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with Trivet.open(folder / "one.db", embedder="none", background=False, secrets="off") as one:
+        with Trivet.open(
+            folder / "one.db", embedder="none", background=False, secrets="off"
+        ) as one:
             ids = [one.remember(**memory).id for memory in memories]
             one.edit(ids[0], state="archived")
             if len(ids) > 2:
@@ -78,14 +84,23 @@ def test_what_is_written_is_read_back(memories: list[dict[str, Any]]) -> None:
             to_files(one, folder / "files")
             again = to_files(one, folder / "files")
             assert (again.written, again.removed, again.left) == (0, 0, ())
-            assert not [file for file in folder.rglob("*.md") if (folder / "files") not in file.parents]
-            with Trivet.open(folder / "two.db", embedder="none", background=False, secrets="off") as two:
+            assert not [
+                file for file in folder.rglob("*.md") if (folder / "files") not in file.parents
+            ]
+            with Trivet.open(
+                folder / "two.db", embedder="none", background=False, secrets="off"
+            ) as two:
                 done = ingest(two, folder / "files")
                 assert done.problems == ()
                 assert held(two) == held(one)
                 links = [
-                    {(link.kind, link.source, link.target) for link in store.links(ids[1 % len(ids)])}
+                    {
+                        (link.kind, link.source, link.target)
+                        for link in store.links(ids[1 % len(ids)])
+                    }
                     for store in (one, two)
                 ]
                 assert links[0] == links[1]
-                assert not ingest(one, folder / "files").changed  # nothing new to the store they came from
+                assert not ingest(
+                    one, folder / "files"
+                ).changed  # nothing new to the store they came from

@@ -15,7 +15,9 @@ WINDOW = 40
 
 prose = st.lists(
     st.tuples(
-        st.lists(st.text("abcdefgh", min_size=1, max_size=8), min_size=1, max_size=12).map(" ".join),
+        st.lists(st.text("abcdefgh", min_size=1, max_size=8), min_size=1, max_size=12).map(
+            " ".join
+        ),
         st.sampled_from([". ", "! ", "?\n", ".\n\n", "\n", '." ']),
     ),
     min_size=1,
@@ -38,7 +40,9 @@ def checked(text: str, passages: tuple[Passage, ...]) -> None:
     for one, following in pairwise(passages):
         assert one.start < following.start
         assert one.stop < following.stop
-        assert not text[one.stop : following.start].strip(), "something between two passages is lost"
+        assert not text[one.stop : following.start].strip(), (
+            "something between two passages is lost"
+        )
     assert not text[: passages[0].start].strip()
     assert not text[passages[-1].stop :].strip()
 
@@ -61,7 +65,10 @@ def test_prose_is_covered_within_the_window(text: str) -> None:
 def test_passages_are_whole_sentences(text: str) -> None:
     """No sentence here is longer than the window, so none is cut."""
     for passage in cut(text, words, WINDOW):
-        before, after = text[: passage.start].rstrip(' "'), text[passage.start : passage.stop].rstrip(' "')
+        before, after = (
+            text[: passage.start].rstrip(' "'),
+            text[passage.start : passage.stop].rstrip(' "'),
+        )
         assert not before or before[-1] in ".!?\n"
         assert after[-1] in ".!?\n"
 

@@ -18,14 +18,17 @@ from support.growth import NeverEnds, ended, grows_too_fast
 from support.hostile_texts import Text, hostile_texts
 from trivet.agents.capture import transcript as user_words
 from trivet.dates import forms
-from trivet.graph import code
-from trivet.secrets.detect.value_shape import LazyPattern
+from trivet.graph import extract as code
+from trivet.secrets.value_shape import LazyPattern
 
 PACKAGE = Path(trivet.__file__).parent
 # The lab reads files of its own user: published datasets, its reports.
 OF_THE_LAB = "trivet.lab."
 # Patterns of these see no more than so many characters of a text, so that their square is bounded, too.
-BOUNDED = {"trivet.agents.capture.rules": user_words.LONGEST, "trivet.graph.code": code.LONGEST_LINE}
+BOUNDED = {
+    "trivet.agents.capture.rules": user_words.LONGEST,
+    "trivet.graph.extract": code.LONGEST_LINE,
+}
 # Made by functions, because their names come from data; the walk over the modules cannot see them.
 MADE = {"trivet.dates.forms": (forms.any_form(), *map(forms.form, forms._FORMS))}
 AT_ONE_PLACE = ("match", "fullmatch")
@@ -36,14 +39,20 @@ SECONDS = 5.0
 class Found(msgspec.Struct, frozen=True):
     name: str
     pattern: re.Pattern[str]
-    ways: tuple[str, ...]  # in which it is used: at one place of a text by `match` or `fullmatch`, or at each by `sub`
+    ways: tuple[
+        str, ...
+    ]  # in which it is used: at one place of a text by `match` or `fullmatch`, or at each by `sub`
 
 
 def patterns() -> list[Found]:
     found: dict[tuple[str, int, tuple[str, ...]], Found] = {}
     for module, tree in modules():
         ways = _ways(tree)
-        held = {name: value for name, value in vars(importlib.import_module(module)).items() if name[:2] != "__"}
+        held = {
+            name: value
+            for name, value in vars(importlib.import_module(module)).items()
+            if name[:2] != "__"
+        }
         for name, value in (held | {"made": MADE.get(module, ())}).items():
             for pattern in _held(value):
                 one = Found(f"{module}.{name}", pattern, ways.get(name, ("sub",)))
@@ -56,7 +65,9 @@ def modules() -> tuple[tuple[str, ast.Module], ...]:
     """Those that make patterns. The others are not imported: all of them would take seconds."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        name = ".".join(("trivet", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        name = ".".join(("trivet", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
         text = path.read_text(encoding="utf-8")
         if not name.startswith(OF_THE_LAB) and ("import re\n" in text or "LazyPattern" in text):
             found.append((name, ast.parse(text)))
@@ -76,7 +87,9 @@ def _held(value: Any, depth: int = 4) -> Iterator[re.Pattern[str]]:
     elif depth and isinstance(value, msgspec.Struct):
         yield from _held([getattr(value, name) for name in value.__struct_fields__], depth - 1)
     elif depth and isinstance(value, type) and value.__module__.startswith("trivet"):
-        yield from _held([one for one in vars(value).values() if not isinstance(one, type)], depth - 1)
+        yield from _held(
+            [one for one in vars(value).values() if not isinstance(one, type)], depth - 1
+        )
 
 
 def _ways(tree: ast.Module) -> dict[str, tuple[str, ...]]:
@@ -86,7 +99,9 @@ def _ways(tree: ast.Module) -> dict[str, tuple[str, ...]]:
         if isinstance(node, ast.Attribute):
             owner = node.value.func if isinstance(node.value, ast.Call) else node.value
             if isinstance(owner, ast.Name) and owner.id.startswith("_"):
-                uses.setdefault(owner.id, set()).add(node.attr if node.attr in AT_ONE_PLACE else "sub")
+                uses.setdefault(owner.id, set()).add(
+                    node.attr if node.attr in AT_ONE_PLACE else "sub"
+                )
     return {name: tuple(sorted(ways)) for name, ways in uses.items()}
 
 
@@ -99,7 +114,7 @@ def test_patterns_stand_where_they_are_found() -> None:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         and any(map(_makes_a_pattern, ast.walk(function)))
     }
-    kept_in_tables = {"trivet.agents.capture.rules", "trivet.secrets.detect.value_shape"}
+    kept_in_tables = {"trivet.agents.capture.rules", "trivet.secrets.value_shape"}
     assert inside - kept_in_tables - set(MADE) == set()
 
 
@@ -139,7 +154,8 @@ def test_every_pattern_reads_in_linear_work() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"[^\W\d_]+$", r"<(?=\s*/?\s*x)", r"(\w+)://", r"(?:a+)+$", r"\[.*?\]\]", r"\b[\w-]+\.com"]
+    "pattern",
+    [r"[^\W\d_]+$", r"<(?=\s*/?\s*x)", r"(\w+)://", r"(?:a+)+$", r"\[.*?\]\]", r"\b[\w-]+\.com"],
 )
 def test_a_slow_pattern_would_be_found(pattern: str) -> None:
     assert _slow(Found("", re.compile(pattern), ("sub",)), seconds=0.2) is not None

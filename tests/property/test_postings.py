@@ -16,13 +16,18 @@ WEIGHTS = st.sampled_from([0.0, 0.3, 0.5, 1.0, 1.7, 2.0])
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, FIELDS - 1)), max_size=60),
     st.tuples(*[WEIGHTS] * FIELDS),
 )
-def test_a_list_adds_up_what_the_fields_weigh(stands: list[tuple[int, int]], weights: tuple[float, ...]) -> None:
-    found = postings_from_occurrences(np.array(sorted(key * 8 + field for key, field in stands), np.int32), weights)
+def test_a_list_adds_up_what_the_fields_weigh(
+    stands: list[tuple[int, int]], weights: tuple[float, ...]
+) -> None:
+    found = postings_from_occurrences(
+        np.array(sorted(key * 8 + field for key, field in stands), np.int32), weights
+    )
     counts = {key: [0] * FIELDS for key, _ in stands}
     for key, field in stands:
         counts[key][field] += 1
     weighed = {
-        key: sum(weight * count for weight, count in zip(weights, held, strict=True)) for key, held in counts.items()
+        key: sum(weight * count for weight, count in zip(weights, held, strict=True))
+        for key, held in counts.items()
     }
     expected = {key: weight for key, weight in sorted(weighed.items()) if weight}
     assert found.keys.tolist() == list(expected)

@@ -20,14 +20,22 @@ steps = st.fixed_dictionaries(
     {},
     optional={
         "fusion": fusions,
-        "legs": st.lists(st.sampled_from(leg_names()), min_size=1, max_size=2).map(", ".join).map("legs({})".format),
+        "legs": st.lists(st.sampled_from(leg_names()), min_size=1, max_size=2)
+        .map(", ".join)
+        .map("legs({})".format),
         "depth": st.integers(1, 1_000).map("depth({})".format),
         "match": st.sampled_from(MATCHES).map("match({})".format),
         "bm25": st.builds("bm25(k1={}, b={}, title={})".format, shares, shares, shares),
         "bonus": shares.map("bonus({})".format),
         "prior": shares.map("prior({})".format),
         "rerank": st.sampled_from(
-            ["rerank", "rerank(off)", "rerank(best)", "rerank(fast, top=5)", "rerank(own, top=7, blend=0.25)"]
+            [
+                "rerank",
+                "rerank(off)",
+                "rerank(best)",
+                "rerank(fast, top=5)",
+                "rerank(own, top=7, blend=0.25)",
+            ]
         ),
     },
 )

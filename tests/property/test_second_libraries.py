@@ -17,7 +17,12 @@ from trivet.lab.measure.measures import measure, parse
 
 def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
     """The same measure by scikit-learn, over all documents: their grades and their ranks from 1."""
-    from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
+    from sklearn.metrics import (
+        coverage_error,
+        label_ranking_average_precision_score,
+        ndcg_score,
+        recall_score,
+    )
 
     one = parse(name)
     relevant, depth = grades > 0, one.depth or len(grades)
@@ -34,7 +39,19 @@ def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", ["nDCG@10", "nDCG", "nDCG-exp@10", "recall@5", "recall@10", "MRR", "any@1", "any@5", "all@5", "all@25"]
+    "name",
+    [
+        "nDCG@10",
+        "nDCG",
+        "nDCG-exp@10",
+        "recall@5",
+        "recall@10",
+        "MRR",
+        "any@1",
+        "any@5",
+        "all@5",
+        "all@25",
+    ],
 )
 def test_a_second_library_agrees(name: str) -> None:
     data, run = random_case(seed=3)
@@ -52,7 +69,11 @@ def test_the_interval_agrees_with_scipys_bootstrap() -> None:
 
     differences = np.array(drawn(200))
     theirs = stats.bootstrap(
-        (differences,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(5)
+        (differences,),
+        np.mean,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(5),
     ).confidence_interval
     mine = one(differences.tolist())
     assert mine.low == pytest.approx(theirs.low, abs=0.002)
@@ -64,7 +85,11 @@ def test_the_p_value_agrees_with_scipys_permutation_test() -> None:
 
     differences = np.array(drawn(60, mean=0.03))
     theirs = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=50_000, rng=np.random.default_rng(5)
+        (differences,),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=50_000,
+        rng=np.random.default_rng(5),
     ).pvalue
     assert one(differences.tolist()).p == pytest.approx(theirs, abs=0.015)
 
@@ -73,7 +98,9 @@ def test_the_p_value_of_few_queries_is_exact() -> None:
     from scipy import stats
 
     differences = [0.3, -0.1, 0.2, 0.05, 0.4, -0.02, 0.1, 0.0]
-    theirs = stats.permutation_test((np.array(differences),), np.mean, permutation_type="samples").pvalue
+    theirs = stats.permutation_test(
+        (np.array(differences),), np.mean, permutation_type="samples"
+    ).pvalue
     assert one(differences).p == pytest.approx(theirs, abs=1e-12)
 
 

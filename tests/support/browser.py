@@ -65,14 +65,19 @@ class Browser:
 
     def colours(self, dark: bool) -> None:
         """Without the fade between them, which axe would measure halfway."""
-        wanted = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        wanted = {
+            "prefers-color-scheme": "dark" if dark else "light",
+            "prefers-reduced-motion": "reduce",
+        }
         features = [{"name": name, "value": value} for name, value in wanted.items()]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def forget(self) -> None:
         """As a browser that was never here. What it shows then is the server's, and not the page."""
         self.driver.get(f"{self.address}/healthz")
-        self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": self.address, "storageTypes": "all"})
+        self.driver.execute_cdp_cmd(
+            "Storage.clearDataForOrigin", {"origin": self.address, "storageTypes": "all"}
+        )
         self.driver.get_log("browser")
 
     def go(self, hash: str) -> None:
@@ -90,11 +95,17 @@ class Browser:
 
     def until(self, found: Callable[[], T], what: str) -> T:
         """What it finds, as soon as that is something."""
-        from selenium.common.exceptions import StaleElementReferenceException, TimeoutException, WebDriverException
+        from selenium.common.exceptions import (
+            StaleElementReferenceException,
+            TimeoutException,
+            WebDriverException,
+        )
         from selenium.webdriver.support.ui import WebDriverWait
 
         ignored = (StaleElementReferenceException, WebDriverException)
-        wait = WebDriverWait(self.driver, LIMIT_SECONDS / 4, poll_frequency=0.03, ignored_exceptions=ignored)
+        wait = WebDriverWait(
+            self.driver, LIMIT_SECONDS / 4, poll_frequency=0.03, ignored_exceptions=ignored
+        )
         try:
             return wait.until(lambda _: found())
         except TimeoutException:
@@ -107,7 +118,9 @@ class Browser:
         """The first element that can be seen and holds the text, when it is there."""
 
         def found() -> Any:
-            return next((one for one in self.script(HOLDING, selector, text) if one.is_displayed()), None)
+            return next(
+                (one for one in self.script(HOLDING, selector, text) if one.is_displayed()), None
+            )
 
         return self.until(found, f"{selector} with {text!r} has not come")
 
@@ -144,15 +157,17 @@ class Browser:
         self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
         rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
         rules = ["color-contrast", "link-in-text-block"] if only_colours else rules
-        told = (
-            "rule => [rule.id, rule.help, rule.nodes.map(node => node.target.join(' ') + ': ' + node.failureSummary)]"
-        )
+        told = "rule => [rule.id, rule.help, rule.nodes.map(node => node.target.join(' ') + ': ' + node.failureSummary)]"
         run = (
             f"axe.run(document, {{runOnly: {json.dumps(rules)}, resultTypes: ['violations']}})"
             f".then(result => JSON.stringify(result.violations.map({told})))"
         )
-        answer = self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": run, "awaitPromise": True})
-        return [f"{id}: {help} {nodes}" for id, help, nodes in json.loads(answer["result"]["value"])]
+        answer = self.driver.execute_cdp_cmd(
+            "Runtime.evaluate", {"expression": run, "awaitPromise": True}
+        )
+        return [
+            f"{id}: {help} {nodes}" for id, help, nodes in json.loads(answer["result"]["value"])
+        ]
 
 
 @contextmanager
@@ -181,7 +196,11 @@ def opened_browser(folder: Path) -> Iterator[Browser]:
 
 def axe_source() -> str:
     """axe-core from npm, kept in the cache folder; the test is skipped where it cannot be had."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trivet-tests" / AXE.replace("@", "-")
+    folder = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        / "trivet-tests"
+        / AXE.replace("@", "-")
+    )
     file = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not file.exists():
         _install(folder)
@@ -193,7 +212,9 @@ def axe_source() -> str:
 def _install(folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip(f"{AXE} checks the contrast and the names of things, and comes by npm, which is not here")
+        pytest.skip(
+            f"{AXE} checks the contrast and the names of things, and comes by npm, which is not here"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), AXE]
     subprocess.run(command, capture_output=True, timeout=LIMIT_SECONDS, check=False)

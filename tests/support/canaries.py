@@ -61,7 +61,10 @@ def everything_stored(path: Path) -> str:
     """Every cell of every table, shadow tables included."""
     connection = sqlite3.connect(path)
     connection.text_factory = bytes
-    names = [row[0].decode() for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = [
+        row[0].decode()
+        for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    ]
     rows = [row for name in names for row in connection.execute(f"SELECT * FROM [{name}]")]
     connection.close()
     return "\n".join(_text(cell) for row in rows for cell in row)

@@ -62,7 +62,9 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def chat_server(answer: Answer) -> Iterator[ChatServer]:
     server = ChatServer(answer)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield server

@@ -35,7 +35,9 @@ class CommandLine:
         self._monkeypatch = monkeypatch
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> Result:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+        out, err = (
+            io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+        )
         with self._monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
             patch.setattr(sys, "stdout", out)

@@ -31,10 +31,16 @@ class Conversation:
         return self._add("user", {"role": "user", "content": text}, more)
 
     def agent(self, text: str) -> Conversation:
-        return self._add("assistant", {"role": "assistant", "content": [{"type": "text", "text": text}]}, {})
+        return self._add(
+            "assistant", {"role": "assistant", "content": [{"type": "text", "text": text}]}, {}
+        )
 
     def tool(self, output: str) -> Conversation:
-        block = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": output}]}
+        block = {
+            "type": "tool_result",
+            "tool_use_id": "t1",
+            "content": [{"type": "text", "text": output}],
+        }
         return self.user([block], toolUseResult={"stdout": output})
 
     def raw(self, line: str) -> Conversation:

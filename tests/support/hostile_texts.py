@@ -18,7 +18,11 @@ from typing import Any
 import msgspec
 
 # Of these one is taken for each set of characters that the pattern tells apart.
-_ALPHABET = "aA0 -_.\n\t/:'\"@#=+&$<>()[]{}|,;*!?`~%^\\éß三١\u00a0–’“”" + string.ascii_letters + string.digits
+_ALPHABET = (
+    "aA0 -_.\n\t/:'\"@#=+&$<>()[]{}|,;*!?`~%^\\éß三١\u00a0–’“”"
+    + string.ascii_letters
+    + string.digits
+)
 # A run of digits with two of them is as good as one with ten; more would only cost time.
 _MOST_CHARACTERS = 10
 _REFUSED = "\x01–1\n"
@@ -61,7 +65,9 @@ class _Samples:
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._groups: dict[int, str] = {}
-        nodes = {repr(node): node for node in _sets(tree)}  # each once: long lists of words hold the same letters
+        nodes = {
+            repr(node): node for node in _sets(tree)
+        }  # each once: long lists of words hold the same letters
         # Word or not matters to `\b`, also where a set holds both.
         tests = [_CATEGORIES[codes.CATEGORY_WORD], *(_test(node) for node in nodes.values())]
         kinds: dict[tuple[bool, ...], str] = {}
@@ -78,7 +84,9 @@ class _Samples:
         whole = self.sample(self._tree)
         yield "", whole
         yield from (("", whole[:stop]) for stop in range(1, min(len(whole), 24)))
-        yield from (("", one + other) for one, other in product(self.characters, repeat=2) if one != other)
+        yield from (
+            ("", one + other) for one, other in product(self.characters, repeat=2) if one != other
+        )
         yield from (("", one) for one in self.characters)
 
     def sample(self, nodes: Any) -> str:

@@ -23,7 +23,9 @@ class Client:
 
     def __init__(self, address: str, key: str | None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.http = httpx2.Client(base_url=address, headers=headers, trust_env=False, verify=False, timeout=60)
+        self.http = httpx2.Client(
+            base_url=address, headers=headers, trust_env=False, verify=False, timeout=60
+        )
 
     def __call__(self, method: str, path: str, **options: Any) -> httpx2.Response:
         return self.http.request(method, path, **options)

@@ -14,7 +14,9 @@ from trivet.lab.measure.measures import Run
 
 def sides(differences: list[float]) -> tuple[dict[str, float], dict[str, float]]:
     base = {f"q{number:04}": 0.5 for number in range(len(differences))}
-    return base, {query: 0.5 + difference for query, difference in zip(base, differences, strict=True)}
+    return base, {
+        query: 0.5 + difference for query, difference in zip(base, differences, strict=True)
+    }
 
 
 def one(differences: list[float], seed: int = 0) -> Comparison:
@@ -35,7 +37,11 @@ def random_case(seed: int) -> tuple[Dataset, Run]:
     chance = random.Random(seed)
     pool = [f"d{number}" for number in range(30)]
     grades = {
-        f"q{number}": {one: chance.randint(0, 3) for one in chance.sample(pool, 12)} | {"d0": 2} for number in range(60)
+        f"q{number}": {one: chance.randint(0, 3) for one in chance.sample(pool, 12)} | {"d0": 2}
+        for number in range(60)
     }
-    run = {query: [(one, float(chance.randint(0, 15))) for one in chance.sample(pool, 30)] for query in grades}
+    run = {
+        query: [(one, float(chance.randint(0, 15))) for one in chance.sample(pool, 30)]
+        for query in grades
+    }
     return dataset(grades, pool=30), run

@@ -38,7 +38,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Trivet.open(settings=Settings(path=str(path), background=False, changes="off")) as memory:
         assert not memory.import_(islice(lines(), 80)).errors
         for number in range(3):
-            memory.remember(f"The {CANARY} password number {number} opens the vault door.", sensitive=True)
+            memory.remember(
+                f"The {CANARY} password number {number} opens the vault door.", sensitive=True
+            )
         memory.drain()
     return path
 
@@ -66,7 +68,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Thirty documents, of which d0 tries to act on the terminal and d1 is a secret; six queries; one judgement."""
-    corpus: list[dict[str, Any]] = [{"id": f"d{n}", "text": f"Document number {n}."} for n in range(DOCUMENTS)]
+    corpus: list[dict[str, Any]] = [
+        {"id": f"d{n}", "text": f"Document number {n}."} for n in range(DOCUMENTS)
+    ]
     corpus[0] |= {"text": "Clear\x1b[2J the \u202escreen", "title": "A \x07bell"}
     corpus[1] |= {"text": f"The {CANARY} is secret.", "sensitive": True}
     queries = [{"id": f"q{n}", "text": f"Question {n}?"} for n in range(QUERIES)]

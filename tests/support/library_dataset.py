@@ -34,7 +34,13 @@ QUESTIONS = (
 def write(folder: Path, **files: Any) -> Path:
     given = {
         "corpus": [{"id": f"d{place}", "text": text} for place, text in enumerate(NOTES)],
-        "queries": [{"id": id, "text": text, "stratum": stratum} for id, text, stratum, _ in QUESTIONS],
-        "qrels": "".join(f"{id}\t{doc}\t{grade}\n" for id, _, _, grades in QUESTIONS for doc, grade in grades.items()),
+        "queries": [
+            {"id": id, "text": text, "stratum": stratum} for id, text, stratum, _ in QUESTIONS
+        ],
+        "qrels": "".join(
+            f"{id}\t{doc}\t{grade}\n"
+            for id, _, _, grades in QUESTIONS
+            for doc, grade in grades.items()
+        ),
     }
     return small.write(folder, **{**given, **files})

@@ -72,7 +72,10 @@ class Agent:
         return text(result)
 
     def at_once(self, calls: list[tuple[str, dict[str, Any]]]) -> list[CallToolResult]:
-        futures = [self._portal.start_task_soon(self.session.call_tool, name, given) for name, given in calls]
+        futures = [
+            self._portal.start_task_soon(self.session.call_tool, name, given)
+            for name, given in calls
+        ]
         return [result_of(future) for future in futures]
 
     def tools(self) -> dict[str, Tool]:
@@ -82,7 +85,11 @@ class Agent:
 def unmarked(structured: Any) -> Any:
     """A structured result without the mark around stored text, under the number that its notice tells."""
     found = re.search(r"with nonce (\w+)", str(structured.get("notice", "")))
-    return _without(structured, re.compile(f"</?memory-data nonce={found.group(1)}>")) if found else structured
+    return (
+        _without(structured, re.compile(f"</?memory-data nonce={found.group(1)}>"))
+        if found
+        else structured
+    )
 
 
 def _without(value: Any, mark: re.Pattern[str]) -> Any:
@@ -109,17 +116,26 @@ def agent(
     **extra: str,
 ) -> Iterator[Agent]:
     """`program` is another way to start the server than the usual one; `roots` are what the client names as such."""
-    started = _session(path, program or command(path), path.with_suffix(".log"), folder, roots, extra)
+    started = _session(
+        path, program or command(path), path.with_suffix(".log"), folder, roots, extra
+    )
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(started) as session:
         yield Agent(portal, session)
 
 
 @asynccontextmanager
 async def _session(
-    path: Path, program: list[str], log: Path, folder: Path | None, roots: Sequence[Path], extra: dict[str, str]
+    path: Path,
+    program: list[str],
+    log: Path,
+    folder: Path | None,
+    roots: Sequence[Path],
+    extra: dict[str, str],
 ) -> Any:
     first, *rest = program
-    server = StdioServerParameters(command=first, args=rest, env=environment(path, **extra), cwd=folder)
+    server = StdioServerParameters(
+        command=first, args=rest, env=environment(path, **extra), cwd=folder
+    )
 
     async def named(context: Any) -> ListRootsResult:
         return ListRootsResult(roots=[Root(uri=FileUrl(root.as_uri())) for root in roots])

@@ -37,7 +37,10 @@ class Pooler:
         (self._folder / "users").write_text('"trivet" ""\n')
         silent = subprocess.DEVNULL
         self._process = subprocess.Popen(
-            [*AS_NOBODY, PROGRAM, "-q", str(configuration)], stdin=silent, stdout=silent, stderr=silent
+            [*AS_NOBODY, PROGRAM, "-q", str(configuration)],
+            stdin=silent,
+            stdout=silent,
+            stderr=silent,
         )
 
     def url(self, direct: str) -> str:

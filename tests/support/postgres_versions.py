@@ -23,8 +23,12 @@ def make_version(url: str, version: int, tenant: str, memories: tuple[Memory, ..
     migrate(url, "test", version)
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('trivet.tenant', %s, true)", (tenant,))
-        connection.execute("INSERT INTO tenant (tenant, last_key) VALUES (%s, %s)", (tenant, len(memories)))
-        connection.execute("INSERT INTO meta (name, value) VALUES ('analyser', %s)", (str(ANALYSER_VERSION),))
+        connection.execute(
+            "INSERT INTO tenant (tenant, last_key) VALUES (%s, %s)", (tenant, len(memories))
+        )
+        connection.execute(
+            "INSERT INTO meta (name, value) VALUES ('analyser', %s)", (str(ANALYSER_VERSION),)
+        )
         for key, one in enumerate(memories, 1):
             _write(connection, key, one)
             if version > 1:  # the step that brought the graph left a reading for each
@@ -36,7 +40,8 @@ def _write(connection: psycopg.Connection[Any], key: int, one: Memory) -> None:
     terms = document(one)
     state = (one.state, one.sensitive, terms.length)
     connection.execute(
-        _MEMORY, (key, one.id, one.content, json.dumps(one.tags), one.created_at, one.updated_at, *state)
+        _MEMORY,
+        (key, one.id, one.content, json.dumps(one.tags), one.created_at, one.updated_at, *state),
     )
     for tag in one.tags:
         connection.execute("INSERT INTO memory_tag (memory, tag) VALUES (%s, %s)", (key, tag))

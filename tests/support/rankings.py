@@ -27,7 +27,11 @@ LEGS = ("dense", "graph", "lexical")
 
 
 def ranking(leg: str, floor: float, **scores: float) -> Ranking:
-    return Ranking(leg=leg, floor=floor, candidates=tuple(Candidate(id=id, score=s) for id, s in scores.items()))
+    return Ranking(
+        leg=leg,
+        floor=floor,
+        candidates=tuple(Candidate(id=id, score=s) for id, s in scores.items()),
+    )
 
 
 def ids(fused: tuple[Fused, ...]) -> list[str]:
@@ -47,12 +51,16 @@ fusions: st.SearchStrategy[Fusion] = st.sampled_from(METHODS).map(parse_fusion)
 
 
 @st.composite
-def a_ranking(draw: st.DrawFn, leg: str, score: st.SearchStrategy[float] = any_score, least: int = 0) -> Ranking:
+def a_ranking(
+    draw: st.DrawFn, leg: str, score: st.SearchStrategy[float] = any_score, least: int = 0
+) -> Ranking:
     chosen = draw(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, min_size=least))
     values = sorted((draw(score) for _ in chosen), reverse=True)
     below = draw(st.sampled_from([0.0, 1.0, 50.0]))
     floor = min(values, default=0.0) - below
-    candidates = tuple(Candidate(id=id, score=value) for id, value in zip(chosen, values, strict=True))
+    candidates = tuple(
+        Candidate(id=id, score=value) for id, value in zip(chosen, values, strict=True)
+    )
     return Ranking(leg=leg, floor=floor, candidates=candidates)
 
 

@@ -103,9 +103,18 @@ class Home:
         return context_of(self.hook("prompt", prompt(text, session), **environment))
 
     def start(
-        self, source: str = "startup", session: str = "one", cwd: str = "/home/ana/shop", **variables: str
+        self,
+        source: str = "startup",
+        session: str = "one",
+        cwd: str = "/home/ana/shop",
+        **variables: str,
     ) -> str:
-        said = {"session_id": session, "cwd": cwd, "hook_event_name": "SessionStart", "source": source}
+        said = {
+            "session_id": session,
+            "cwd": cwd,
+            "hook_event_name": "SessionStart",
+            "source": source,
+        }
         return context_of(self.hook("start", said, **variables))
 
     def end(self) -> None:

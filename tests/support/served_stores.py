@@ -34,7 +34,9 @@ def serving(app: ASGIApp, **options: Any) -> Iterator[str]:
     listening = socket.socket(proto=socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen()
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5, **options))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5, **options)
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
@@ -112,7 +114,12 @@ class Served(Trivet):
         return self.behind.embed(progress=progress)
 
     def reindex(
-        self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
+        self,
+        *,
+        lexical: bool = True,
+        vectors: bool = True,
+        graph: bool = True,
+        progress: Progress | None = None,
     ) -> int:
         return self.behind.reindex(lexical=lexical, vectors=vectors, graph=graph, progress=progress)
 

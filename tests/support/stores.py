@@ -104,7 +104,11 @@ def found(store: Store, words: str, filter: Filter | None = None, depth: int = 1
 
 
 def near(
-    store: Store, model: Model, vector: Sequence[float], filter: Filter | None = None, depth: int = 100
+    store: Store,
+    model: Model,
+    vector: Sequence[float],
+    filter: Filter | None = None,
+    depth: int = 100,
 ) -> list[str]:
     """Ids that the vector index gives for a vector, best first."""
     scored = store.vectors.search(model, unit(*vector), filter or Filter(), depth)
@@ -121,7 +125,9 @@ def whole(job: EmbeddingJob) -> tuple[Passage, ...]:
     return (Passage(0, 0, len(job.content)),)
 
 
-def embed(store: Store, model: Model, vectors: Mapping[str, Sequence[float]], most: int = 100_000) -> None:
+def embed(
+    store: Store, model: Model, vectors: Mapping[str, Sequence[float]], most: int = 100_000
+) -> None:
     """Finishes every job of a model with the vector named for its content."""
     jobs = store.jobs.lease(model, most, 60)
     store.jobs.finish([(job, whole(job), unit(*vectors[job.content])[None, :]) for job in jobs])
@@ -140,6 +146,12 @@ def at_rest(folder: Path) -> bytes:
     if not (folder / ADDRESS).exists():
         return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
     with psycopg.connect(administrators(folder)) as connection:
-        tables = connection.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname").fetchall()
-        rows = [row for (table,) in tables for row in connection.execute(f"SELECT t::text FROM {table} AS t")]
+        tables = connection.execute(
+            "SELECT relname FROM pg_stat_user_tables ORDER BY relname"
+        ).fetchall()
+        rows = [
+            row
+            for (table,) in tables
+            for row in connection.execute(f"SELECT t::text FROM {table} AS t")
+        ]
     return "\n".join(row[0] for row in rows).encode()

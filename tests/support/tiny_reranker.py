@@ -20,13 +20,23 @@ LOVE = 100.0
 FIRST_WORD_NUMBER = 1000  # the vocabulary's special tokens come before
 
 
-def write_reranker(folder: Path, loved: str = "emerald", max_tokens: int = 320, answers: int = 1) -> Path:
+def write_reranker(
+    folder: Path, loved: str = "emerald", max_tokens: int = 320, answers: int = 1
+) -> Path:
     """A folder as Trivet describes its own rerankers."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(MINILM / "tokenizer.json", folder)
     _write_model(folder / "model.onnx", _number_of(loved), answers)
-    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
-    description = {"name": "tiny-reranker", "kind": "reranker", "max_tokens": max_tokens, "sha256": sums}
+    sums = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in ("model.onnx", "tokenizer.json")
+    }
+    description = {
+        "name": "tiny-reranker",
+        "kind": "reranker",
+        "max_tokens": max_tokens,
+        "sha256": sums,
+    }
     (folder / "model.json").write_text(json.dumps(description))
     return folder
 
@@ -59,7 +69,9 @@ def _write_model(path: Path, loved: int, answers: int) -> None:
         helper.make_node("Equal", ["input_ids", "loved"], ["is_loved"]),
         helper.make_node("And", ["is_loved", "in_text"], ["loved_here"]),
         helper.make_node("Cast", ["loved_here"], ["loved_numbers"], to=number),
-        helper.make_node("ReduceSum", ["loved_numbers", "tokens_axis"], ["loved_count"], keepdims=0),
+        helper.make_node(
+            "ReduceSum", ["loved_numbers", "tokens_axis"], ["loved_count"], keepdims=0
+        ),
         helper.make_node("Mul", ["loved_count", "love"], ["loved_score"]),
         helper.make_node("Add", ["shared", "loved_score"], ["total"]),
         helper.make_node("Reshape", ["total", "shape"], ["column"]),
@@ -67,7 +79,10 @@ def _write_model(path: Path, loved: int, answers: int) -> None:
     ]
     outputs = [helper.make_tensor_value_info("score", number, ["batch", answers])]
     graph = helper.make_graph(nodes, "overlap", inputs, outputs, constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        str(path),
+    )
 
 
 def _overlap(helper: Any, number: int) -> list[Any]:

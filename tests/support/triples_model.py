@@ -47,11 +47,15 @@ def knows(statements: Mapping[str, Sequence[Statement]], same: bool = False) -> 
 
     def answer(question: Any) -> str:
         if "pairs" in question:
-            return json.dumps({"same": [pair["number"] for pair in question["pairs"]] if same else []})
+            return json.dumps(
+                {"same": [pair["number"] for pair in question["pairs"]] if same else []}
+            )
         entries = [
             {
                 "number": memory["number"],
-                "triples": [one for key in statements if key in memory["text"] for one in statements[key]],
+                "triples": [
+                    one for key in statements if key in memory["text"] for one in statements[key]
+                ],
             }
             for memory in question.get("memories", [])
         ]

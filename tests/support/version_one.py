@@ -80,8 +80,25 @@ def make_version(path: Path, version: int, more: int = 0) -> tuple[Memory, ...]:
 
 def _write(connection: sqlite3.Connection, one: Memory) -> None:
     terms = document(one)
-    values = (one.id, one.content, one.title, one.category, json.dumps(one.tags), one.importance, one.confidence)
-    rest = ("[]", one.scope, one.created_at, one.updated_at, one.state, one.sensitive, one.revision, terms.length)
+    values = (
+        one.id,
+        one.content,
+        one.title,
+        one.category,
+        json.dumps(one.tags),
+        one.importance,
+        one.confidence,
+    )
+    rest = (
+        "[]",
+        one.scope,
+        one.created_at,
+        one.updated_at,
+        one.state,
+        one.sensitive,
+        one.revision,
+        terms.length,
+    )
     key = connection.execute(
         "INSERT INTO memory (id, content, title, category, tags, importance, confidence, expanded_keywords, scope, "
         "created_at, updated_at, state, sensitive, revision, length) "
@@ -90,14 +107,18 @@ def _write(connection: sqlite3.Connection, one: Memory) -> None:
     ).lastrowid
     connection.executemany("INSERT INTO memory_tag VALUES (?, ?)", [(key, tag) for tag in one.tags])
     snapshot = msgspec.json.encode(one).decode()
-    connection.execute("INSERT INTO revision VALUES (?, 1, ?, 'remember', ?)", (key, one.created_at, snapshot))
+    connection.execute(
+        "INSERT INTO revision VALUES (?, 1, ?, 'remember', ?)", (key, one.created_at, snapshot)
+    )
     connection.execute("INSERT INTO change (memory) VALUES (?)", (key,))
     if one.state != "deleted":
         fields = (terms.content, terms.title, terms.keywords, terms.tags, terms.category)
         columns = "rowid, content, title, keywords, tags, category"
         row = (key, *(" ".join(field) for field in fields))
         connection.execute(f"INSERT INTO lexical ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
-        connection.executemany("INSERT INTO fingerprint VALUES (?, ?)", [(hash, key) for hash in terms.fingerprint])
+        connection.executemany(
+            "INSERT INTO fingerprint VALUES (?, ?)", [(hash, key) for hash in terms.fingerprint]
+        )
 
 
 def contents(path: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -105,10 +126,17 @@ def contents(path: Path) -> dict[str, list[tuple[object, ...]]]:
     tables = "memory memory_tag revision link lexical fingerprint embedding_model passage job change meta".split()
     connection = sqlite3.connect(path)
     try:
-        found = {table: connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in tables}
+        found = {
+            table: connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
+            for table in tables
+        }
         names = connection.execute(
             "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY 1"
         ).fetchall()
-        return {**found, "version": connection.execute("PRAGMA user_version").fetchall(), "names": names}
+        return {
+            **found,
+            "version": connection.execute("PRAGMA user_version").fetchall(),
+            "names": names,
+        }
     finally:
         connection.close()

@@ -22,7 +22,9 @@ def ended(running: threading.Thread | BaseProcess) -> None:
 
 
 def happened(event: threading.Event) -> None:
-    assert event.wait(LIMIT_SECONDS), f"what the test waits for has not happened after {LIMIT_SECONDS:g} s"
+    assert event.wait(LIMIT_SECONDS), (
+        f"what the test waits for has not happened after {LIMIT_SECONDS:g} s"
+    )
 
 
 def grown(listed: Sized, count: int) -> None:
@@ -34,12 +36,16 @@ def until(so: Callable[[], bool]) -> None:
     """Until it is so. It looks now and then: to look all the time would hold up those who do it."""
     last, pause = time.monotonic() + LIMIT_SECONDS, threading.Event()
     while not so():
-        assert time.monotonic() < last, f"what the test waits for is not so after {LIMIT_SECONDS:g} s"
+        assert time.monotonic() < last, (
+            f"what the test waits for is not so after {LIMIT_SECONDS:g} s"
+        )
         pause.wait(LOOK_SECONDS)
 
 
 def taken(semaphore: threading.Semaphore) -> None:
-    assert semaphore.acquire(timeout=LIMIT_SECONDS), f"nothing was let go within {LIMIT_SECONDS:g} s"
+    assert semaphore.acquire(timeout=LIMIT_SECONDS), (
+        f"nothing was let go within {LIMIT_SECONDS:g} s"
+    )
 
 
 def heard(pipe: Connection) -> Any:
@@ -51,7 +57,9 @@ def result_of(future: Future[T]) -> T:
     try:
         return future.result(LIMIT_SECONDS)
     except TimeoutError as error:
-        raise AssertionError(f"no result, or a time limit of its own, within {LIMIT_SECONDS:g} s") from error
+        raise AssertionError(
+            f"no result, or a time limit of its own, within {LIMIT_SECONDS:g} s"
+        ) from error
 
 
 def in_threads(count: int, work: Callable[[int], object]) -> None:

@@ -19,7 +19,9 @@ class Watching:
         environ = {**os.environ, **environment}
         # Tests that run in the background of a shell inherit that interruptions are ignored.
         heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, text=True, preexec_fn=heard)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, env=environ, text=True, preexec_fn=heard
+        )
 
     def report(self) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -39,7 +39,9 @@ class WordEmbedder:
     def start(self) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _handler(self))
         self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         self._thread.start()
 
     def stop(self) -> None:
@@ -66,9 +68,14 @@ def _handler(embedder: WordEmbedder) -> type[BaseHTTPRequestHandler]:
             embedder.asked.set()
             happened(embedder.answering)
             if embedder.refused is not None and any(embedder.refused in text for text in texts):
-                self._send(400, {"error": f"cannot embed {texts}"})  # as providers do, which quote what they refuse
+                self._send(
+                    400, {"error": f"cannot embed {texts}"}
+                )  # as providers do, which quote what they refuse
             else:
-                data = [{"index": at, "embedding": embedder.vector(text)} for at, text in enumerate(texts)]
+                data = [
+                    {"index": at, "embedding": embedder.vector(text)}
+                    for at, text in enumerate(texts)
+                ]
                 self._send(200, {"data": data})
 
         def _send(self, status: int, body: object) -> None:

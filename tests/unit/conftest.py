@@ -19,7 +19,9 @@ def _no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def refuse(command: Any, *arguments: Any, **options: Any) -> Any:
         if sys.executable in map(str, command):
-            pytest.fail("a unit test starts no Python: this one belongs to tests/acceptance or tests/fault")
+            pytest.fail(
+                "a unit test starts no Python: this one belongs to tests/acceptance or tests/fault"
+            )
         return start(command, *arguments, **options)
 
     monkeypatch.setattr(subprocess, "Popen", refuse)

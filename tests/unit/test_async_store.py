@@ -18,7 +18,9 @@ def opened(path: Path) -> AsyncTrivet:
 def test_a_file_is_awaited_like_a_server(tmp_path: Path) -> None:
     async def act() -> None:
         async with opened(tmp_path / "memory.db") as memory:
-            ids = await asyncio.gather(*(memory.remember(f"Fact number {number}.") for number in range(20)))
+            ids = await asyncio.gather(
+                *(memory.remember(f"Fact number {number}.") for number in range(20))
+            )
             assert (await memory.recall("fact number 7")).hits[0].content == "Fact number 7."
             await memory.remember_many([{"content": "One more."}])
             await memory.edit(ids[0].id, title="First")
@@ -41,7 +43,9 @@ def test_the_loop_is_not_held_up(tmp_path: Path) -> None:
             await memory.remember("A fact.")
             await memory.embed(progress=lambda done: there.append(threading.current_thread()))
             await memory.reindex(progress=lambda done: there.append(threading.current_thread()))
-            await memory.import_(["{}"], progress=lambda done: there.append(threading.current_thread()))
+            await memory.import_(
+                ["{}"], progress=lambda done: there.append(threading.current_thread())
+            )
             assert there
             assert here not in there
 

@@ -47,7 +47,9 @@ def _arrays(cache: BoundedCache[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("fill", [_random_words, _growing_texts, _arrays])
-def test_the_bound_holds_and_is_what_the_process_really_takes(fill: Callable[[BoundedCache[Any, Any]], None]) -> None:
+def test_the_bound_holds_and_is_what_the_process_really_takes(
+    fill: Callable[[BoundedCache[Any, Any]], None],
+) -> None:
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
@@ -106,14 +108,31 @@ def test_a_function_is_asked_once_and_what_it_raises_is_not_kept() -> None:
 
 def test_a_size_counts_everything_within() -> None:
     text = "x" * 10_000
-    for holding in ((text,), [text], {text: 1}, {1: text}, frozenset((text,)), Counter((text,)), ((text, 1), 2)):
+    for holding in (
+        (text,),
+        [text],
+        {text: 1},
+        {1: text},
+        frozenset((text,)),
+        Counter((text,)),
+        ((text, 1), 2),
+    ):
         assert size_of(holding) > 10_000
     assert size_of(np.zeros(1_000)[:500]) > 4_000
 
 
 @pytest.mark.parametrize(
     "function",
-    [terms._english_terms, terms._other_terms, _form, _canonical, _statement, _senses_of, _parsed, _printed],
+    [
+        terms._english_terms,
+        terms._other_terms,
+        _form,
+        _canonical,
+        _statement,
+        _senses_of,
+        _parsed,
+        _printed,
+    ],
 )
 def test_functions_of_texts_have_such_a_cache(function: Any) -> None:
     assert 0 < function.cache.most_bytes <= 16 * 1024 * KIB
@@ -157,13 +176,27 @@ def test_no_other_function_keeps_what_it_is_asked_without_a_bound_in_bytes() -> 
         text = file.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if "cache" in text else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
-                if any(_name(decorator) in ("cache", "lru_cache") for decorator in node.decorator_list):
+                if any(
+                    _name(decorator) in ("cache", "lru_cache") for decorator in node.decorator_list
+                ):
                     kept.setdefault(str(file.relative_to(package)), set()).add(node.name)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Call) and _name(node.func) == "lru_cache":
-                kept.setdefault(str(file.relative_to(package)), set()).add("a function made by lru_cache")
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Call)
+                and _name(node.func) == "lru_cache"
+            ):
+                kept.setdefault(str(file.relative_to(package)), set()).add(
+                    "a function made by lru_cache"
+                )
     assert kept == KEYED_BY_CODE
 
 
 def _name(node: ast.expr) -> str:
     node = node.func if isinstance(node, ast.Call) else node
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )

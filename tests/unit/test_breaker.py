@@ -27,7 +27,9 @@ class Endpoint:
         self.refuses = False
         self.asked = self.tried = 0
         self.now = 100.0
-        self.breaker = CircuitBreaker(EndpointName("embedder", "http://there", "m"), self.trial, lambda: self.now)
+        self.breaker = CircuitBreaker(
+            EndpointName("embedder", "http://there", "m"), self.trial, lambda: self.now
+        )
 
     def ask(self) -> str:
         self.asked += 1

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from trivet.common.clock import clock_fixed_at, local_time, moment, now, parse_time, parse_time_expression
+from trivet.common.clock import (
+    clock_fixed_at,
+    local_time,
+    moment,
+    now,
+    parse_time,
+    parse_time_expression,
+)
 from trivet.errors import InvalidInput
 
 
@@ -53,10 +60,13 @@ def test_a_time_can_be_written_in_many_ways(text: str, moment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["soon", "7", "7x", "-7d", "before march", "between now", "2026-13", "99999y", "0000", ""]
+    "text",
+    ["soon", "7", "7x", "-7d", "before march", "between now", "2026-13", "99999y", "0000", ""],
 )
 def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"created_after: .*(2026-11-03.*7d.*yesterday|outside the years)"):
+    with pytest.raises(
+        InvalidInput, match=r"created_after: .*(2026-11-03.*7d.*yesterday|outside the years)"
+    ):
         parse_time_expression(text, "created_after")
 
 

@@ -23,7 +23,9 @@ def test_help_shows_every_parameter_with_its_text(name: str) -> None:
 
 def test_what_must_be_given_needs_no_name() -> None:
     kinds = {name: one.kind for name, one in inspect.signature(Trivet.why_not).parameters.items()}
-    assert [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD] == ["query", "id"]
+    assert [
+        name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ] == ["query", "id"]
     assert kinds["limit"] is inspect.Parameter.KEYWORD_ONLY
 
 
@@ -36,7 +38,9 @@ def test_both_facades_have_every_verb() -> None:
 
 def test_wrong_arguments_are_refused_as_python_refuses_them(path: Path) -> None:
     with Trivet.open(path, embedder="none") as memory:
-        with pytest.raises(TypeError, match=r"recall\(\) got an unexpected keyword argument 'limitt'"):
+        with pytest.raises(
+            TypeError, match=r"recall\(\) got an unexpected keyword argument 'limitt'"
+        ):
             memory.recall("text", limitt=3)  # type: ignore[call-arg]
         with pytest.raises(TypeError, match=r"get\(\) missing a required argument: 'id'"):
             memory.get()  # type: ignore[call-arg]

@@ -42,7 +42,14 @@ class Page(HTMLParser):
 def test_an_answer_is_a_table_with_bars_and_reasons(trivet: Trivet) -> None:
     stored = trivet.remember("The staging database listens on port 6543.", title="Staging")
     page = Page(trivet.recall("which port has staging?")._repr_html_() or "")
-    for shown in ("which port has staging?", "Staging", "port 6543", stored.id, "lexical #1", "matched: port, staging"):
+    for shown in (
+        "which port has staging?",
+        "Staging",
+        "port 6543",
+        stored.id,
+        "lexical #1",
+        "matched: port, staging",
+    ):
         assert shown in page.text
     assert {"table", "tr", "td"} <= page.elements
 
@@ -56,7 +63,9 @@ def test_no_stored_word_is_markup(trivet: Trivet) -> None:
     assert "\u202e" not in page.text
 
 
-@pytest.mark.parametrize(("stored", "said"), [(True, "Nothing was found."), (False, "The store is empty.")])
+@pytest.mark.parametrize(
+    ("stored", "said"), [(True, "Nothing was found."), (False, "The store is empty.")]
+)
 def test_an_empty_answer_says_why(trivet: Trivet, stored: bool, said: str) -> None:
     if stored:
         trivet.remember("Ana likes tea.")

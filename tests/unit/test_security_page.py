@@ -25,4 +25,8 @@ def test_every_test_that_is_named_is_there() -> None:
 
 
 def _functions(file: Path) -> set[str]:
-    return {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)}
+    return {
+        node.name
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    }

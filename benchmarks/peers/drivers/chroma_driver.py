@@ -31,7 +31,9 @@ class Chroma:
         pass
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:
-        found = self.collection.query(query_embeddings=[vector], n_results=count, include=["documents", "distances"])
+        found = self.collection.query(
+            query_embeddings=[vector], n_results=count, include=["documents", "distances"]
+        )
         return list(found["ids"][0])
 
     def held(self) -> list[str]:

@@ -115,7 +115,11 @@ def _say(message: dict[str, Any]) -> None:
 def _answer(peer: Peer, request: dict[str, Any]) -> dict[str, Any]:
     given = _arguments(request)
     began = time.perf_counter()
-    found = None if request["do"] == "settle" and not hasattr(peer, "settle") else getattr(peer, request["do"])(*given)
+    found = (
+        None
+        if request["do"] == "settle" and not hasattr(peer, "settle")
+        else getattr(peer, request["do"])(*given)
+    )
     seconds = time.perf_counter() - began
     return {"seconds": seconds} if found is None else {"seconds": seconds, "ids": found}
 

@@ -20,21 +20,27 @@ class LanceDB:
     def open(self, folder: Path, dimension: int, given: bool) -> None:
         database = lancedb.connect(str(folder))
         vector = pyarrow.list_(pyarrow.float32(), dimension)
-        schema = pyarrow.schema([("id", pyarrow.string()), ("text", pyarrow.string()), ("vector", vector)])
+        schema = pyarrow.schema(
+            [("id", pyarrow.string()), ("text", pyarrow.string()), ("vector", vector)]
+        )
         self.table = database.create_table("memories", schema=schema, exist_ok=True)
         if not self.table.list_indices():
             self.table.create_index("text", config=FTS())
         self.reranker = RRFReranker()
 
     def add(self, documents: Sequence[Document]) -> None:
-        self.table.add([{"id": one.id, "text": one.text, "vector": one.vector} for one in documents])
+        self.table.add(
+            [{"id": one.id, "text": one.text, "vector": one.vector} for one in documents]
+        )
 
     def finish(self) -> None:
         """Takes the new rows into the index of words, as its manual says. So few vectors need no index."""
         self.table.optimize()
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:
-        query = self.table.search(query_type="hybrid").vector(vector).text(text).distance_type("cosine")
+        query = (
+            self.table.search(query_type="hybrid").vector(vector).text(text).distance_type("cosine")
+        )
         found = query.rerank(self.reranker).limit(count).select(["id", "text"]).to_list()
         return [row["id"] for row in found]
 

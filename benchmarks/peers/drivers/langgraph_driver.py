@@ -26,7 +26,9 @@ class LangGraph:
         self.store.setup()
 
     def add(self, documents: Sequence[Document]) -> None:
-        self.store.batch([PutOp(NAMESPACE, one.id, {"text": one.text}, index=["text"]) for one in documents])
+        self.store.batch(
+            [PutOp(NAMESPACE, one.id, {"text": one.text}, index=["text"]) for one in documents]
+        )
 
     def finish(self) -> None:
         pass

@@ -45,7 +45,10 @@ class McpMemoryService:
 
     def add(self, documents: Sequence[Document]) -> None:
         """One alone goes the way of its tool, but is kept also where it resembles another."""
-        memories = [Memory(one.text, generate_content_hash(one.text), metadata={"id": one.id}) for one in documents]
+        memories = [
+            Memory(one.text, generate_content_hash(one.text), metadata={"id": one.id})
+            for one in documents
+        ]
         if len(memories) > 1:
             stored = self.wait(self.storage.store_batch(memories))
         else:

@@ -36,7 +36,11 @@ class Mem0:
     def open(self, folder: Path, dimension: int, given: bool) -> None:
         from mem0 import Memory
 
-        qdrant = {"path": str(folder / "qdrant"), "embedding_model_dims": dimension, "on_disk": True}
+        qdrant = {
+            "path": str(folder / "qdrant"),
+            "embedding_model_dims": dimension,
+            "on_disk": True,
+        }
         history = str(folder / "history.db")
         self.memory = Memory.from_config(
             {"vector_store": {"provider": "qdrant", "config": qdrant}, "history_db_path": history}

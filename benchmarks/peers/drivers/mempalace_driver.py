@@ -56,7 +56,12 @@ class MemPalace:
                 raise RuntimeError(done["error"])
 
     def _file(self, documents: Sequence[Document]) -> None:
-        filed = {"wing": WING, "room": ROOM, "chunk_index": 0, "filed_at": datetime.now().isoformat()}
+        filed = {
+            "wing": WING,
+            "room": ROOM,
+            "chunk_index": 0,
+            "filed_at": datetime.now().isoformat(),
+        }
         self.server._get_collection(create=True).upsert(
             ids=[f"drawer_{one.id}" for one in documents],
             documents=[one.text for one in documents],
@@ -67,7 +72,9 @@ class MemPalace:
         pass
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:
-        found = self.searcher.search_memories(text, self.palace, n_results=count, candidate_strategy="union")
+        found = self.searcher.search_memories(
+            text, self.palace, n_results=count, candidate_strategy="union"
+        )
         if "error" in found:
             raise RuntimeError(found["error"])
         return [hit["source_path"] for hit in found["results"]]

@@ -54,7 +54,9 @@ class TrivetPeer:
     def open(self, folder: Path, dimension: int, given: bool) -> None:
         # Recall leaves out what is late. On a busy machine that would measure the machine, so nothing has a time limit.
         embedder = f"folder:{MODEL}" if given else "bundled"
-        settings = without_time_limits(Settings(path=str(folder / "memories.db"), embedder=embedder))
+        settings = without_time_limits(
+            Settings(path=str(folder / "memories.db"), embedder=embedder)
+        )
         if given:
             settings = msgspec.structs.replace(settings, rerank="off", changes="off")
         shared = Shared.of(settings)
@@ -65,7 +67,8 @@ class TrivetPeer:
 
     def add(self, documents: Sequence[Document]) -> None:
         self.trivet.remember_many(
-            {"id": str(uuid5(NAMESPACE_URL, one.id)), "content": one.text, "source": one.id} for one in documents
+            {"id": str(uuid5(NAMESPACE_URL, one.id)), "content": one.text, "source": one.id}
+            for one in documents
         )
 
     def finish(self) -> None:

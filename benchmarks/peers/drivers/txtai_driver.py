@@ -25,7 +25,9 @@ class Txtai:
 
     def open(self, folder: Path, dimension: int, given: bool) -> None:
         self.path = str(folder / "index")
-        self.embeddings = Embeddings(method="external", transform=TRANSFORM, hybrid=True, content=True)
+        self.embeddings = Embeddings(
+            method="external", transform=TRANSFORM, hybrid=True, content=True
+        )
         if self.embeddings.exists(self.path):
             self.embeddings.load(self.path)
 
@@ -40,7 +42,11 @@ class Txtai:
         return [row["id"] for row in self.embeddings.search(text, count)]
 
     def held(self) -> list[str]:
-        found = self.embeddings.search("select id from txtai", self.embeddings.count()) if self.embeddings.ann else []
+        found = (
+            self.embeddings.search("select id from txtai", self.embeddings.count())
+            if self.embeddings.ann
+            else []
+        )
         return [row["id"] for row in found]
 
     def close(self) -> None:

@@ -39,9 +39,9 @@ from langgraph.store.base import (
 
 from trivet.adapters.shared import decode, encode, run_in_thread
 from trivet.common.clock import moment, now, stamp
-from trivet.contract.fields import MAX_SOURCE_CHARACTERS
+from trivet.contract.parameters import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput, NotFound
-from trivet.secrets.detect.scan import find
+from trivet.secrets.detect import find
 from trivet.secrets.masking import placeholder_names
 from trivet.trivet import Trivet
 from trivet.types import Memory
@@ -114,7 +114,11 @@ class TrivetStore(BaseStore):
         match op:
             case GetOp():
                 memory = self._find(op.namespace, op.key)
-                return Item(**self._fields(memory)) if memory is not None and _is_alive(memory) else None
+                return (
+                    Item(**self._fields(memory))
+                    if memory is not None and _is_alive(memory)
+                    else None
+                )
             case SearchOp():
                 return cast(Result, list(islice(self._found(op), op.offset, op.offset + op.limit)))
             case ListNamespacesOp():
@@ -136,7 +140,9 @@ class TrivetStore(BaseStore):
                 collapse=False,
                 relevance_at_least=self._relevance_at_least or 0.0,
             )
-            hits = [hit for hit in answer.hits if _key(hit) is not None and NOT_INDEXED not in hit.tags]
+            hits = [
+                hit for hit in answer.hits if _key(hit) is not None and NOT_INDEXED not in hit.tags
+            ]
             ranked = [SearchItem(**self._fields(hit), score=hit.relevance) for hit in hits]
             shown = {hit.id for hit in hits}
             yield from (item for item in ranked if matches(item.value, op.filter))
@@ -158,7 +164,11 @@ class TrivetStore(BaseStore):
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         found = {self._namespace_of(memory.scope) for memory in self._listed(self._scope)}
         conditions = op.match_conditions or ()
-        matching = {one for one in found if all(_namespace_matches(condition, one) for condition in conditions)}
+        matching = {
+            one
+            for one in found
+            if all(_namespace_matches(condition, one) for condition in conditions)
+        }
         return sorted({one[: op.max_depth] for one in matching})[op.offset : op.offset + op.limit]
 
     def _write(self, puts: Sequence[PutOp]) -> None:
@@ -186,7 +196,9 @@ class TrivetStore(BaseStore):
             self._memory.restore(memory.id)
         if memory.state == "archived":
             self._memory.edit(memory.id, state="active")
-        self._memory.edit(memory.id, content=row["content"], tags=row["tags"], valid_to=row.get("valid_to"))
+        self._memory.edit(
+            memory.id, content=row["content"], tags=row["tags"], valid_to=row.get("valid_to")
+        )
 
     def _row(self, op: PutOp) -> dict[str, Any]:
         assert op.value is not None, "a put without a value is a deletion"
@@ -211,7 +223,9 @@ class TrivetStore(BaseStore):
     def _found_by_key(self, namespace: Namespace, key: str) -> Memory | None:
         """A server gives a memory another id where the one asked for is taken by somebody else's."""
         scope = self._scope_of(namespace)
-        page = self._memory.list(scope=scope, source=KEY_PREFIX + key, state=("active", "superseded", "deleted"))
+        page = self._memory.list(
+            scope=scope, source=KEY_PREFIX + key, state=("active", "superseded", "deleted")
+        )
         return next((memory for memory in page.memories if memory.scope == scope), None)
 
     def _fields(self, memory: Memory) -> dict[str, Any]:
@@ -266,7 +280,11 @@ def _field_matches(value: Any, wanted: Any) -> bool:
             return all(_compares(value, name, other) for name, other in wanted.items())
         return isinstance(value, dict) and matches(value, wanted)
     if isinstance(wanted, list | tuple):
-        return isinstance(value, list) and len(value) == len(wanted) and all(map(_field_matches, value, wanted))
+        return (
+            isinstance(value, list)
+            and len(value) == len(wanted)
+            and all(map(_field_matches, value, wanted))
+        )
     return bool(value == wanted)
 
 
@@ -288,16 +306,24 @@ def _namespace_matches(condition: MatchCondition, namespace: Namespace) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
 def _checked_source(key: str) -> str:
     source = KEY_PREFIX + key
     if len(source) > MAX_SOURCE_CHARACTERS:
-        raise InvalidInput(f"key: it has {len(key)} characters; up to {MAX_SOURCE_CHARACTERS - len(KEY_PREFIX)} fit.")
+        raise InvalidInput(
+            f"key: it has {len(key)} characters; up to {MAX_SOURCE_CHARACTERS - len(KEY_PREFIX)} fit."
+        )
     if find(source):
-        raise InvalidInput("key: it looks like a secret, and a key is shown everywhere. Keep the secret in the value.")
+        raise InvalidInput(
+            "key: it looks like a secret, and a key is shown everywhere. Keep the secret in the value."
+        )
     return source
 
 

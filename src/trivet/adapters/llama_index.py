@@ -20,8 +20,8 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from trivet.adapters.shared import hit_metadata, pieces, run_in_thread
-from trivet.contract.fields import MAX_CONTENT_BYTES, MAX_QUERY_CHARACTERS
-from trivet.secrets.detect.scan import find
+from trivet.contract.parameters import MAX_CONTENT_BYTES, MAX_QUERY_CHARACTERS
+from trivet.secrets.detect import find
 from trivet.secrets.masking import remove_private_parts
 from trivet.serve.mcp.text import Wrapper
 from trivet.trivet import Trivet
@@ -78,7 +78,9 @@ class TrivetMemoryBlock(BaseMemoryBlock[str]):
         query = _latest_of_user(messages or ())[:MAX_QUERY_CHARACTERS]
         if not query.strip():
             return ""
-        answer = await run_in_thread(lambda: self.trivet.recall(query, **{"scope": self.scope, **self.options}))
+        answer = await run_in_thread(
+            lambda: self.trivet.recall(query, **{"scope": self.scope, **self.options})
+        )
         hits = _hits(answer, self.abstain)
         return _as_data(hits) if hits else ""
 
@@ -120,7 +122,14 @@ def _node(hit: Hit) -> NodeWithScore:
 
 
 def _latest_of_user(messages: Sequence[ChatMessage]) -> str:
-    return next((message.content or "" for message in reversed(messages) if message.role == MessageRole.USER), "")
+    return next(
+        (
+            message.content or ""
+            for message in reversed(messages)
+            if message.role == MessageRole.USER
+        ),
+        "",
+    )
 
 
 def _as_data(hits: Sequence[Hit]) -> str:

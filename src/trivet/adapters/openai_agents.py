@@ -23,11 +23,19 @@ from agents import FunctionTool
 from agents.memory import SessionSettings
 from agents.tool_context import ToolContext
 
-from trivet.adapters.memory_tools import DEFAULT_TOOLS, ToolError, call_tool, select_tools
-from trivet.adapters.shared import decode, encode, pieces, run_in_thread
-from trivet.contract.fields import MAX_SOURCE_CHARACTERS
+from trivet.adapters.shared import (
+    DEFAULT_TOOLS,
+    ToolError,
+    call_tool,
+    decode,
+    encode,
+    pieces,
+    run_in_thread,
+    select_tools,
+)
+from trivet.contract.parameters import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput
-from trivet.secrets.detect.scan import find
+from trivet.secrets.detect import find
 from trivet.secrets.masking import placeholder_names, private_spans
 from trivet.serve.mcp.tools import AgentTool
 from trivet.trivet import Trivet
@@ -160,7 +168,11 @@ class TrivetSession:
 
     def _content(self, memory: Memory) -> str:
         """With what was encrypted of it: the model that is shown it has said or seen it before."""
-        return self._memory.reveal(memory.id).content if placeholder_names(memory.content) else memory.content
+        return (
+            self._memory.reveal(memory.id).content
+            if placeholder_names(memory.content)
+            else memory.content
+        )
 
 
 def memory_tools(memory: Trivet, tools: Sequence[str] = DEFAULT_TOOLS) -> list[FunctionTool]:
@@ -192,10 +204,14 @@ def _contents(item: Item) -> list[tuple[str, tuple[str, ...]]]:
     """The texts that hold an item, each with its tags: one that people can read, or else pieces of JSON."""
     try:
         return [(encode(item), ())]
-    except (InvalidInput, UnicodeEncodeError):  # too large, halves of characters, a secret over several fields
+    except (
+        InvalidInput,
+        UnicodeEncodeError,
+    ):  # too large, halves of characters, a secret over several fields
         texts = list(_pieces(_json(item)))
     return [
-        (encode({"part": number, "of": len(texts), "text": text}), (PIECE,)) for number, text in enumerate(texts, 1)
+        (encode({"part": number, "of": len(texts), "text": text}), (PIECE,))
+        for number, text in enumerate(texts, 1)
     ]
 
 
@@ -203,7 +219,9 @@ def _json(item: Item) -> str:
     try:
         return json.dumps(item, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"items: one of them cannot be written as JSON ({error}). Nothing was added.") from None
+        raise InvalidInput(
+            f"items: one of them cannot be written as JSON ({error}). Nothing was added."
+        ) from None
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -257,5 +275,7 @@ def _checked_source(session_id: str) -> str:
         most = MAX_SOURCE_CHARACTERS - len(SOURCE_PREFIX)
         raise InvalidInput(f"session_id: it has {len(session_id)} characters; give 1 to {most}.")
     if find(source):
-        raise InvalidInput("session_id: it looks like a secret, and a session's name is shown everywhere.")
+        raise InvalidInput(
+            "session_id: it looks like a secret, and a session's name is shown everywhere."
+        )
     return source

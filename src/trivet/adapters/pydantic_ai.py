@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_ai import FunctionToolset, Tool
 from pydantic_ai.exceptions import ToolFailed
 
-from trivet.adapters.memory_tools import DEFAULT_TOOLS, ToolError, call_tool, select_tools
+from trivet.adapters.shared import DEFAULT_TOOLS, ToolError, call_tool, select_tools
 from trivet.serve.mcp.listings import INSTRUCTIONS
 from trivet.serve.mcp.tools import AgentTool
 from trivet.trivet import Trivet
@@ -25,7 +25,11 @@ TOOLS_IN_INSTRUCTIONS = {"memory_store", "memory_recall"}
 
 
 def memory_toolset(
-    memory: Trivet, tools: Sequence[str] = DEFAULT_TOOLS, *, instructions: bool = True, id: str = "trivet"
+    memory: Trivet,
+    tools: Sequence[str] = DEFAULT_TOOLS,
+    *,
+    instructions: bool = True,
+    id: str = "trivet",
 ) -> FunctionToolset[Any]:
     """The tools of `trivet mcp` for an agent, called in this process.
 

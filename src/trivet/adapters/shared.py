@@ -8,6 +8,8 @@ Values of JSON as the content of a memory: a text that people and search can rea
 
 A line a field, such as `food: pizza with olives`. What that could not give back exactly stands as JSON: a number or a
 list in its line, a value with unusual keys as a whole.
+
+The memory tools for a framework's agent: those of `trivet mcp`, called in this process instead of over MCP.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trivet.contract.fields import MAX_CONTENT_BYTES
-from trivet.errors import InvalidInput
-from trivet.secrets.detect.scan import SecretSpan
+from trivet.contract.parameters import MAX_CONTENT_BYTES
+from trivet.errors import InvalidInput, TrivetError
+from trivet.secrets.detect import SecretSpan
 from trivet.secrets.guard import redact_text
+from trivet.serve.failures import public_message
+from trivet.serve.mcp.tools import AgentTool, agent_tools, call
+from trivet.trivet import Trivet
 from trivet.types import Hit
 
 T = TypeVar("T")
@@ -46,7 +51,9 @@ _METADATA_FIELDS = (
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:
     """The fields of a hit by their own names (docs/hit.md); those that are empty are left out."""
-    values = {name: value for name in _METADATA_FIELDS if (value := getattr(hit, name)) not in (None, ())}
+    values = {
+        name: value for name in _METADATA_FIELDS if (value := getattr(hit, name)) not in (None, ())
+    }
     shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(values))
     return shown
 
@@ -67,11 +74,19 @@ _PLAIN_KEY = re.compile(r"[\w.-]{1,100}")
 def encode(value: Mapping[str, Any]) -> str:
     """The text of a value. One that would come back changed, or not at all, is refused."""
     if (wrong := _not_json(value)) is not None:
-        raise InvalidInput(f"value: {wrong} would not come back as it was. Give texts, numbers, lists and dicts alone.")
+        raise InvalidInput(
+            f"value: {wrong} would not come back as it was. Give texts, numbers, lists and dicts alone."
+        )
     plain = bool(value) and all(_PLAIN_KEY.fullmatch(key) for key in value)
-    text = "\n".join(f"{key}: {_written(one)}" for key, one in value.items()) if plain else _json(value)
+    text = (
+        "\n".join(f"{key}: {_written(one)}" for key, one in value.items())
+        if plain
+        else _json(value)
+    )
     if len(text.encode()) > MAX_CONTENT_BYTES:
-        raise InvalidInput(f"value: it has {len(text.encode())} bytes, and a memory holds up to {MAX_CONTENT_BYTES}.")
+        raise InvalidInput(
+            f"value: it has {len(text.encode())} bytes, and a memory holds up to {MAX_CONTENT_BYTES}."
+        )
     if _shape(decode(redact_text(text))) != _shape(value):
         raise InvalidInput(
             "value: what looks like a secret, or is marked <private>, reaches from one field into the next, and cannot "
@@ -93,7 +108,12 @@ def decode(text: str) -> dict[str, Any]:
 
 def _written(value: Any) -> str:
     """A text as it is, where it can be told from JSON."""
-    plain = isinstance(value, str) and value == value.strip() and "\n" not in value and "\0" not in value
+    plain = (
+        isinstance(value, str)
+        and value == value.strip()
+        and "\n" not in value
+        and "\0" not in value
+    )
     return value if plain and value and not _is_json(value) else _json(value)
 
 
@@ -133,3 +153,30 @@ def _shape(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _shape(one) for key, one in value.items()}
     return [_shape(one) for one in value] if isinstance(value, list) else None
+
+
+# What most agents need. The list is paid for in every request to a model, so the other tools are for who names them.
+DEFAULT_TOOLS = ("memory_store", "memory_recall", "memory_get", "memory_update", "memory_delete")
+
+
+class ToolError(Exception):
+    """What the model should know about a call that failed, so that it can call again."""
+
+
+def select_tools(memory: Trivet, names: Sequence[str]) -> list[AgentTool]:
+    """The tools of these names, in this order. None of them shows what is sensitive."""
+    categories = () if memory.server else memory.settings.categories  # a server has its own
+    tools = agent_tools(categories=categories)
+    if unknown := [name for name in names if name not in tools]:
+        raise InvalidInput(
+            f"tools: there is no {', '.join(unknown)}. There are: {', '.join(tools)}."
+        )
+    return [tools[name] for name in names]
+
+
+async def call_tool(memory: Trivet, tool: AgentTool, arguments: Mapping[str, Any]) -> str:
+    """The text for the model. What is wrong is raised as `ToolError`, for each framework to tell it in its own way."""
+    try:
+        return (await run_in_thread(lambda: call(memory, tool, arguments))).text
+    except TrivetError as error:
+        raise ToolError(public_message(error)) from None

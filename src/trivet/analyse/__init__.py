@@ -7,8 +7,15 @@ pairs of characters.
 
 from __future__ import annotations
 
-from trivet.analyse.function_words import STOP_WORDS
-from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_condition, language_markers, mark
+from trivet.analyse.languages import (
+    ENGLISH,
+    LANGUAGES,
+    NOT_ENGLISH,
+    STOP_WORDS,
+    language_condition,
+    language_markers,
+    mark,
+)
 from trivet.analyse.phrases import IndexedIdentifier, IndexedPhrase, PhraseSearch, holds_phrase
 from trivet.analyse.query import Question, Reading, Word, analyse_query
 from trivet.analyse.terms import (

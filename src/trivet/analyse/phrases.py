@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from itertools import pairwise, takewhile
 
-from trivet.analyse.function_words import STOP_WORDS
-from trivet.analyse.languages import ENGLISH
+from trivet.analyse.languages import ENGLISH, STOP_WORDS
 from trivet.analyse.terms import (
     LONGEST_TERM,
     contains_phrase,
@@ -34,7 +33,13 @@ AROUND_WORDS = '"`*.,:;!?()[]{}'
 _never_ascii = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _white = frozenset(b"\t\n\v\f\r\x1c\x1d\x1e\x1f")
 _view = bytes(
-    0x80 if byte >= 0x80 else 0x20 if byte in _white else byte + 32 if 0x41 <= byte <= 0x5A else byte
+    0x80
+    if byte >= 0x80
+    else 0x20
+    if byte in _white
+    else byte + 32
+    if 0x41 <= byte <= 0x5A
+    else byte
     for byte in range(256)
 )
 
@@ -90,7 +95,11 @@ def _ways(token: str) -> list[Sequence[str]]:
         return [[term for run in runs for term in unspaced_terms(fold(run))]]
     if not token.isascii() or "'" in token:  # an apostrophe joins the parts beside it to one
         return [()]
-    return [terms_in(ENGLISH)(token)[:1], english_terms_of_parts(token), english_terms_of_parts(token.lower())]
+    return [
+        terms_in(ENGLISH)(token)[:1],
+        english_terms_of_parts(token),
+        english_terms_of_parts(token.lower()),
+    ]
 
 
 def _term(word: str) -> str | None:
@@ -99,7 +108,9 @@ def _term(word: str) -> str | None:
     return "".join(terms_in(ENGLISH)(word)) if is_plain else None
 
 
-def _followed(words: Sequence[str], terms: Sequence[str | None]) -> Iterator[tuple[str, frozenset[str]]]:
+def _followed(
+    words: Sequence[str], terms: Sequence[str | None]
+) -> Iterator[tuple[str, frozenset[str]]]:
     """Each term, and those of which one must follow it: the next word's, or one of parts, as in `GitHub` or `oN`."""
     for at, term in enumerate(terms):
         rest = list(takewhile(lambda later: later == "", terms[at + 1 :]))
@@ -167,7 +178,9 @@ class PhraseSearch:
         return all(f" {one} {other} ".encode() in self._squeezed for one, other in plain)
 
     def _is_in_view(self, folded: str) -> bool:
-        longest = max(folded.split(" "), key=len).encode()  # most texts lack it, and need not be squeezed
+        longest = max(
+            folded.split(" "), key=len
+        ).encode()  # most texts lack it, and need not be squeezed
         return longest in self._view and folded.encode() in self._squeezed
 
     @cached_property
@@ -208,7 +221,13 @@ def _may_reach_into(parts: str, folded: str) -> bool:
     if words[0] + SEPARATOR in parts or SEPARATOR + words[-1] in parts:
         return True
     ends = (SEPARATOR, " ")  # a part that folds into several words counts by its first and its last
-    whole = (f"{one}{word}{other}" for word in words for one in ends for other in ends if one + other != "  ")
+    whole = (
+        f"{one}{word}{other}"
+        for word in words
+        for one in ends
+        for other in ends
+        if one + other != "  "
+    )
     return any(one in parts for one in whole)
 
 

@@ -9,7 +9,15 @@ from typing import NamedTuple
 import msgspec
 
 from trivet.analyse.languages import ENGLISH, language_of
-from trivet.analyse.terms import Terms, fold, function_words, is_identifier, terms_in, tokens_of, unspaced_run
+from trivet.analyse.terms import (
+    Terms,
+    fold,
+    function_words,
+    is_identifier,
+    terms_in,
+    tokens_of,
+    unspaced_run,
+)
 
 _quoted = re.compile(r'"([^"]{2,200})"')
 
@@ -77,7 +85,9 @@ class Question(msgspec.Struct, frozen=True):
         return [word.text for word in self.words if word.is_held(terms)]
 
     def with_indexed_terms(self, holders: Mapping[str, int]) -> Question:
-        return msgspec.structs.replace(self, words=tuple(word.with_indexed_terms(holders) for word in self.words))
+        return msgspec.structs.replace(
+            self, words=tuple(word.with_indexed_terms(holders) for word in self.words)
+        )
 
 
 def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
@@ -93,13 +103,19 @@ def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
     for token in dict.fromkeys(tokens):
         terms = _query_terms(token, own)
         if terms:
-            words[token] = Word(token, terms, _others(token, terms, own, languages) if languages else ())
+            words[token] = Word(
+                token, terms, _others(token, terms, own, languages) if languages else ()
+            )
         if is_identifier(token):
             identifiers.setdefault(fold(token), token)
     named = tuple(identifiers.values())
     phrases = tuple(dict.fromkeys(fold(match) for match in _quoted.findall(text) if fold(match)))
-    quoted_only = bool(phrases) and not any(terms_in(own)(token) for token in tokens_of(_quoted.sub(" ", text)))
-    return Question(text, fold(text), tuple(words.values()), phrases, named, quoted_only, tuple(languages))
+    quoted_only = bool(phrases) and not any(
+        terms_in(own)(token) for token in tokens_of(_quoted.sub(" ", text))
+    )
+    return Question(
+        text, fold(text), tuple(words.values()), phrases, named, quoted_only, tuple(languages)
+    )
 
 
 def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> tuple[Reading, ...]:
@@ -108,8 +124,12 @@ def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> tup
         return ()
     spellings = dict.fromkeys((token, fold(token)))
     spoken = dict.fromkeys((own, *languages, ENGLISH))
-    read = [(terms_in(language)(spelling), language) for language in spoken for spelling in spellings]
-    readings = dict.fromkeys(Reading(found[0], language) for found, language in read if len(found) == 1)
+    read = [
+        (terms_in(language)(spelling), language) for language in spoken for spelling in spellings
+    ]
+    readings = dict.fromkeys(
+        Reading(found[0], language) for found, language in read if len(found) == 1
+    )
     return tuple(reading for reading in readings if reading.term not in terms)
 
 
@@ -122,4 +142,6 @@ def _query_terms(token: str, language: str) -> Terms:
         return terms
     runs = [fold(run) for run in unspaced_run.findall(token) if len(run) > 1]
     singles = {character for run in runs for character in run}
-    return tuple(term for term in dict.fromkeys(terms) if term not in singles) or tuple(dict.fromkeys(terms))
+    return tuple(term for term in dict.fromkeys(terms) if term not in singles) or tuple(
+        dict.fromkeys(terms)
+    )

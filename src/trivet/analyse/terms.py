@@ -15,9 +15,10 @@ from hashlib import blake2b
 
 import Stemmer
 
-from trivet.analyse.function_words import FUNCTION_WORDS, STOP_WORDS
 from trivet.analyse.languages import (
     ENGLISH,
+    FUNCTION_WORDS,
+    STOP_WORDS,
     language_of,
 )
 from trivet.common.bounded_cache import MIB, cached
@@ -52,7 +53,10 @@ def tokens_of(text: str) -> list[str]:
 def is_identifier(token: str) -> bool:
     """Whether a token is no ordinary word: inner capitals, digits among letters, joiners other than - and '."""
     if token.isalpha():
-        return not (token.islower() or token.isupper() or token.istitle()) and token[1:].lower() != token[1:]
+        return (
+            not (token.islower() or token.isupper() or token.istitle())
+            and token[1:].lower() != token[1:]
+        )
     if token.isdigit():
         return False
     letters = [part for part in _hyphen_or_apostrophe.split(token) if part]
@@ -101,7 +105,11 @@ def analyse(text: str, language: str | None = None) -> Terms:
     The language is that of the text unless it is given: a title or a keyword is too short to show its own.
     """
     # One recall analyses the same few texts several times, and the next recall often the same ones.
-    return _analysed_and_cached(text, language) if len(text) <= LONGEST_CACHED else _analysed(text, language)
+    return (
+        _analysed_and_cached(text, language)
+        if len(text) <= LONGEST_CACHED
+        else _analysed(text, language)
+    )
 
 
 def language_of_text(text: str) -> str:
@@ -129,7 +137,11 @@ def _analysed(text: str, language: str | None) -> Terms:
 def _terms_of(tokens: Sequence[str], text: str, language: str) -> Terms:
     terms_of = terms_in(language)
     terms = tuple([term for token in tokens for term in terms_of(token)])
-    return terms if language == ENGLISH or text.isascii() else (*terms, *_without_accents(tokens, terms, language))
+    return (
+        terms
+        if language == ENGLISH or text.isascii()
+        else (*terms, *_without_accents(tokens, terms, language))
+    )
 
 
 _analysed_and_cached = cached(TEXTS_BYTES)(_analysed)
@@ -138,7 +150,9 @@ _analysed_and_cached = cached(TEXTS_BYTES)(_analysed)
 def _without_accents(tokens: Iterable[str], terms: Terms, language: str) -> Terms:
     """What its accented words become if they are typed without accents, where that has another stem."""
     terms_of, held = terms_in(language), set(terms)
-    plain = dict.fromkeys(term for token in tokens if not token.isascii() for term in terms_of(fold(token)))
+    plain = dict.fromkeys(
+        term for token in tokens if not token.isascii() for term in terms_of(fold(token))
+    )
     return tuple(term for term in plain if term not in held)
 
 
@@ -168,7 +182,9 @@ english_stem = Stemmer.Stemmer(ENGLISH, NO_STEMMER_CACHE).stemWord
 @cache
 def terms_in(language: str) -> Callable[[str], Terms]:
     """What a token of a text in this language is indexed by."""
-    return _english_terms if language == ENGLISH else partial(_other_terms, _LanguageRules(language))
+    return (
+        _english_terms if language == ENGLISH else partial(_other_terms, _LanguageRules(language))
+    )
 
 
 @cache
@@ -236,7 +252,11 @@ WordTerms = Callable[[str], Terms]
 
 
 def _terms(token: str, word: WordTerms) -> Terms:
-    if token.isascii() and token.isalpha() and (token.islower() or token[1:].islower() or len(token) == 1):
+    if (
+        token.isascii()
+        and token.isalpha()
+        and (token.islower() or token[1:].islower() or len(token) == 1)
+    ):
         return word(token)
     return _mixed_terms(token, word) if unspaced_run.search(token) else _compound(token, word)
 
@@ -290,7 +310,8 @@ def _camel_case_parts(run: str) -> list[str]:
     cuts = [
         index
         for index in range(1, len(run))
-        if run[index].isupper() and (run[index - 1].islower() or run[index + 1 : index + 2].islower())
+        if run[index].isupper()
+        and (run[index - 1].islower() or run[index + 1 : index + 2].islower())
     ]
     return [run[start:end] for start, end in zip([0, *cuts], [*cuts, len(run)], strict=True)]
 
@@ -300,4 +321,6 @@ HASH_BYTES = 8
 
 
 def hashed(term: str) -> int:
-    return int.from_bytes(blake2b(term.encode(errors="replace"), digest_size=HASH_BYTES).digest(), "little")
+    return int.from_bytes(
+        blake2b(term.encode(errors="replace"), digest_size=HASH_BYTES).digest(), "little"
+    )

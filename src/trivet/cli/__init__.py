@@ -17,7 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status. Imports wait until here, so that `import trivet.cli` is free."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
-        from trivet.serve.resident.hook_client import main as hook  # an agent waits for it before every prompt
+        from trivet.serve.resident.hook_client import (
+            main as hook,
+        )  # an agent waits for it before every prompt
 
         return hook(words[1:])
     from trivet.cli.run import run

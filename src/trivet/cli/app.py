@@ -10,7 +10,13 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from trivet.cli.command import REGISTERED_COMMANDS, JsonOption, PathOption, RootOptions, derived_command
+from trivet.cli.command import (
+    REGISTERED_COMMANDS,
+    JsonOption,
+    PathOption,
+    RootOptions,
+    derived_command,
+)
 from trivet.contract import VERBS
 
 # The sections of `trivet --help`, of at most eight commands each, and which module has which command.
@@ -24,7 +30,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Look closer": {
         **dict.fromkeys(("why-not", "history", "diff"), "inspection"),
         "links": "memories",
-        **dict.fromkeys(("concepts", "graph"), "graph"),
+        **dict.fromkeys(("concepts", "graph"), "inspection"),
     },
     "Count": {
         "stats": "inspection",
@@ -57,23 +63,29 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("share", "unshare", "shares"), "access"),
         **dict.fromkeys(("reveal", "audit"), "access"),
     },
-    "A server's databases": {"migrate": "transfer", "tenant": "tenants"},
+    "A server's databases": {"migrate": "transfer", "tenant": "transfer"},
     "Try and measure": {"demo": "serve", "tune": "lab.tune", "lab": "lab.measure"},
 }
-COMMAND_MODULES: dict[str, str] = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
+COMMAND_MODULES: dict[str, str] = {
+    name: module for commands in SECTIONS.values() for name, module in commands.items()
+}
 # Where a verb is that no module has a command for.
 DERIVED = ""
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
     "code": dict.fromkeys(("search", "symbol", "related", "index", "status", "check"), "code"),
-    "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "reopen", "curate"), "inbox"),
+    "inbox": dict.fromkeys(
+        ("list", "show", "propose", "accept", "edit", "reject", "reopen", "curate"), "inbox"
+    ),
     "user": {"add": "access", "list": "access", "role": "access", "remove": "access"},
     "key": {"add": "access", "list": "access", "revoke": "access"},
-    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "tenants"),
-    "sync": dict.fromkeys(("join", "now", "status", "conflicts", "resolve", "refused", "verify", "leave"), "sync"),
+    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "transfer"),
+    "sync": dict.fromkeys(
+        ("join", "now", "status", "conflicts", "resolve", "refused", "verify", "leave"), "sync"
+    ),
     "lab": {
         "import": "lab.measure",
-        "from-store": "lab.from_store",
+        "from-store": "lab.datasets",
         "run": "lab.measure",
         "compare": "lab.measure",
         "gate": "lab.measure",
@@ -84,13 +96,22 @@ GROUPS: dict[str, dict[str, str]] = {
         "federation": "lab.federation",
         "code": "lab.code",
         "report": "lab.measure",
-        "pool": "lab.judge",
-        "judge": "lab.judge",
+        "pool": "lab.datasets",
+        "judge": "lab.datasets",
     },
 }
 GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
     "lab": {
-        "Measure": ("import", "from-store", "run", "compare", "gate", "countings", "delivery", "report"),
+        "Measure": (
+            "import",
+            "from-store",
+            "run",
+            "compare",
+            "gate",
+            "countings",
+            "delivery",
+            "report",
+        ),
         "Try others": ("sweep", "ablate", "federation"),
         "Code search": ("code",),
         "Judge": ("pool", "judge"),
@@ -216,7 +237,11 @@ class SectionedGroup(TyperGroup):
         width = max(map(len, self.list_commands(ctx)))
         for heading, names in {**self.sections, "Others" if placed else "Commands": others}.items():
             found = {name: self.get_command(ctx, name) for name in names}
-            rows = [(name.ljust(width), one.get_short_help_str(_HELP_CHARACTERS)) for name, one in found.items() if one]
+            rows = [
+                (name.ljust(width), one.get_short_help_str(_HELP_CHARACTERS))
+                for name, one in found.items()
+                if one
+            ]
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
@@ -252,14 +277,20 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 def root_command() -> Any:
-    return _group(_root, HELP, LazyCommands({**COMMAND_MODULES, **_derived_verbs()}, _make), sections=SECTIONS)
+    return _group(
+        _root, HELP, LazyCommands({**COMMAND_MODULES, **_derived_verbs()}, _make), sections=SECTIONS
+    )
 
 
 def _derived_verbs() -> dict[str, str]:
     """Verbs of the contract that have no command of their own yet."""
     grouped = {f"{group}_{name}" for group, names in GROUPS.items() for name in names}
     known = {name.replace("-", "_") for name in COMMAND_MODULES} | grouped
-    return {name.replace("_", "-"): DERIVED for name, verb in VERBS.items() if verb.command and name not in known}
+    return {
+        name.replace("_", "-"): DERIVED
+        for name, verb in VERBS.items()
+        if verb.command and name not in known
+    }
 
 
 def _group(
@@ -270,11 +301,19 @@ def _group(
     sections: Mapping[str, Iterable[str]] | None = None,
 ) -> Any:
     app = typer.Typer(
-        cls=SectionedGroup, add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False
+        cls=SectionedGroup,
+        add_completion=completion,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
     )
-    first_sentence = help.partition("\n")[0]  # without it the list of commands cuts it off in the middle
+    first_sentence = help.partition("\n")[
+        0
+    ]  # without it the list of commands cuts it off in the middle
     register = app.callback(
-        invoke_without_command=True, help=help, short_help=first_sentence, context_settings=_SETTINGS
+        invoke_without_command=True,
+        help=help,
+        short_help=first_sentence,
+        context_settings=_SETTINGS,
     )
     register(callback)
     group: Any = get_command(app)
@@ -306,9 +345,17 @@ def _root(
 
 def _make(name: str, module: str) -> Any:
     if name in GROUPS:
-        commands = LazyCommands(GROUPS[name], lambda own, home: _make_command(f"{name} {own}", home))
+        commands = LazyCommands(
+            GROUPS[name], lambda own, home: _make_command(f"{name} {own}", home)
+        )
         callback = _list_by_default if name == "inbox" else _help_by_default
-        return _group(callback, GROUP_HELP[name], commands, completion=False, sections=GROUP_SECTIONS.get(name))
+        return _group(
+            callback,
+            GROUP_HELP[name],
+            commands,
+            completion=False,
+            sections=GROUP_SECTIONS.get(name),
+        )
     return _make_command(name, module)
 
 
@@ -317,7 +364,9 @@ def _help_by_default(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-def _list_by_default(context: typer.Context, path: PathOption = None, as_json: JsonOption = False) -> Any:
+def _list_by_default(
+    context: typer.Context, path: PathOption = None, as_json: JsonOption = False
+) -> Any:
     """What a group lists is what it is opened for."""
     group: Any = context.command
     given = [*(["--path", path] if path else []), *(["--json"] if as_json else [])]
@@ -336,7 +385,11 @@ def _make_command(name: str, module: str) -> Any:
     else:
         import_module(f"trivet.cli.commands.{module}")
         entry = REGISTERED_COMMANDS[name]
-    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single = typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
     own_name = name.rpartition(" ")[2]
-    single.command(own_name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS)(entry.callback)
+    single.command(
+        own_name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS
+    )(entry.callback)
     return get_command(single)

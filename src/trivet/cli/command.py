@@ -11,8 +11,8 @@ import msgspec
 import typer
 
 from trivet.cli.options import arguments_of, keyword, parameters_of
-from trivet.cli.output import discard_output, plain_lines
 from trivet.cli.session import Session
+from trivet.cli.terminal import discard_output, plain_lines
 from trivet.contract import VERBS, Request, Verb, check
 
 SECOND_CLAUSE = re.compile(r"[.:;]|, (?:each|or) ")
@@ -54,7 +54,11 @@ REGISTERED_COMMANDS: dict[str, CommandEntry] = {}
 
 PathOption = Annotated[
     str | None,
-    typer.Option("--path", metavar="FILE", help="The store, or a server's address; the configured one if none."),
+    typer.Option(
+        "--path",
+        metavar="FILE",
+        help="The store, or a server's address; the configured one if none.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 COMMON = (
@@ -65,7 +69,13 @@ COMMON = (
 
 
 def command(
-    name: str, summary: str, *, more: str = "", example: str, uses_store: bool = True, creates: bool = False
+    name: str,
+    summary: str,
+    *,
+    more: str = "",
+    example: str,
+    uses_store: bool = True,
+    creates: bool = False,
 ) -> Callable[[Handler], Handler]:
     """A command whose options are the function's own parameters after the session."""
 
@@ -142,8 +152,12 @@ def _entry(
     return CommandEntry(name, summary, help, handle, parameters, creates=creates)
 
 
-def _in_session(function: Handler, parameters: Sequence[inspect.Parameter], creates: bool) -> Handler:
-    def run(context: typer.Context, as_json: bool, path: str | None = None, **values: Any) -> Status:
+def _in_session(
+    function: Handler, parameters: Sequence[inspect.Parameter], creates: bool
+) -> Handler:
+    def run(
+        context: typer.Context, as_json: bool, path: str | None = None, **values: Any
+    ) -> Status:
         root = context.find_root().obj
         assert isinstance(root, RootOptions)
         session = Session(path or root.path, as_json or root.as_json, creates)

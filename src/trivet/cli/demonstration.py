@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from trivet import Trivet
-from trivet.cli.output import Line, line, write_json, write_lines
 from trivet.cli.session import Session
-from trivet.cli.stderr import DelayedProgress
+from trivet.cli.terminal import DelayedProgress, Line, line, write_json, write_lines
 from trivet.cli.views import memories as views
 from trivet.cli.views.answer import answer_lines
 from trivet.errors import InvalidInput, StoreError
@@ -81,7 +80,11 @@ def lines() -> Iterator[str]:
     """The memories as lines of JSON, ready for an import."""
     # Not splitlines(), which would also cut at separators that may stand inside a JSON text.
     return iter(
-        files("trivet.lab").joinpath("house", "memories.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
+        files("trivet.lab")
+        .joinpath("house", "memories.jsonl")
+        .read_text(encoding="utf-8")
+        .rstrip("\n")
+        .split("\n")
     )
 
 
@@ -89,7 +92,9 @@ def demo_path(environment: Mapping[str, str] | None = None) -> Path:
     return cache_folder(environment) / "demo.db"
 
 
-def open_demo(path: Path, importing: Progress, embedding: Progress, embedder: str = "bundled") -> Trivet:
+def open_demo(
+    path: Path, importing: Progress, embedding: Progress, embedder: str = "bundled"
+) -> Trivet:
     """The demo's store with every memory in it, embedded. None of the user's settings apply to it."""
     # By words alone: what changed in it says so, and to read all pairs would take longer than all the rest.
     settings = Settings(path=str(path), embedder=embedder, background=False, changes="words")
@@ -107,7 +112,9 @@ def _filled(settings: Settings, importing: Progress, embedding: Progress) -> Tri
         memory.drain(progress=embedding)
         problems = [finding.detail for finding in memory.doctor() if not finding.ok]
         if taken.errors or taken.kept or problems:
-            raise StoreError(f"The demo's store is not as it should be: {[*taken.errors, *problems][:1]}.")
+            raise StoreError(
+                f"The demo's store is not as it should be: {[*taken.errors, *problems][:1]}."
+            )
     except BaseException:
         memory.close()
         raise
@@ -142,7 +149,10 @@ def open_demo_with_progress(path: Path, embedder: str = "bundled") -> Trivet:
     """With progress where it takes a while."""
     total = sum(1 for _ in lines())
     if not path.exists():
-        print(f"Making a demo store of {total} memories, which takes a few seconds ...", file=sys.stderr)
+        print(
+            f"Making a demo store of {total} memories, which takes a few seconds ...",
+            file=sys.stderr,
+        )
     with (
         DelayedProgress("importing", lambda _: total) as importing,
         DelayedProgress("embedding", lambda _: total) as embedding,

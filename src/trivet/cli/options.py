@@ -17,7 +17,7 @@ import msgspec
 import typer
 
 from trivet.contract import Parameters, json_schema
-from trivet.contract.fields import IdOf, id_fields
+from trivet.contract.parameters import IdOf, id_fields
 from trivet.errors import TrivetError
 
 if TYPE_CHECKING:
@@ -82,18 +82,30 @@ def fields_of(request: type[Parameters]) -> tuple[Field, ...]:
 
 def parameters_of(request: type[Parameters]) -> Iterator[inspect.Parameter]:
     for field in fields_of(request):
-        info = _argument(field) if field.required or field.name in POSITIONAL_FIELDS else _option(field)
+        info = (
+            _argument(field)
+            if field.required or field.name in POSITIONAL_FIELDS
+            else _option(field)
+        )
         default = inspect.Parameter.empty if field.required else _shown_default(field)
-        yield keyword(field.name, Annotated[field.kind if field.required else field.kind | None, info], default)
+        yield keyword(
+            field.name,
+            Annotated[field.kind if field.required else field.kind | None, info],
+            default,
+        )
 
 
-def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+def keyword(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
+    )
 
 
 def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as arguments of a request: what was left out stays out, an empty text clears."""
-    from trivet.cli.file_io import read_if_dash
+    from trivet.cli.terminal import read_if_dash
 
     given: dict[str, Any] = {}
     for field in fields_of(request):
@@ -112,7 +124,10 @@ def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[s
 def _argument(field: Field) -> Any:
     help = field.help + (" `-` reads standard input." if field.name in LONG_TEXT_FIELDS else "")
     return typer.Argument(
-        help=help, metavar=field.name.upper(), show_default=False, autocompletion=completer(field.id_of)
+        help=help,
+        metavar=field.name.upper(),
+        show_default=False,
+        autocompletion=completer(field.id_of),
     )
 
 
@@ -151,7 +166,11 @@ def _shown_default(field: Field) -> Any:
 def _item_type(field: Field) -> Any:
     """Typer takes choices as Literal for one value, but only as Enum for several."""
     items = field.schema["items"]
-    return StrEnum(field.name, [(choice, choice) for choice in items["enum"]]) if "enum" in items else _type_of(items)
+    return (
+        StrEnum(field.name, [(choice, choice) for choice in items["enum"]])
+        if "enum" in items
+        else _type_of(items)
+    )
 
 
 def _type_of(schema: Mapping[str, Any]) -> Any:
@@ -189,7 +208,9 @@ def matching_ids(kind: IdOf, context: typer.Context, incomplete: str) -> list[tu
     try:
         known = _memories(session.memory) if kind == "memory" else _proposals(session.memory)
         return [one for one in known if one[0].startswith(incomplete.lower())][:MAX_OFFERED]
-    except TrivetError:  # the shell shows nothing but offers; the command itself will tell what is wrong
+    except (
+        TrivetError
+    ):  # the shell shows nothing but offers; the command itself will tell what is wrong
         return []
     finally:
         session.close()

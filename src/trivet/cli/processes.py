@@ -21,8 +21,7 @@ from typing import Literal
 
 import msgspec
 
-from trivet.cli.output import line, write_lines
-from trivet.cli.stderr import warn
+from trivet.cli.terminal import line, warn, write_lines
 from trivet.common.threads import prepared_type
 from trivet.serve.resident.hook_client import ResidentUnavailable, ask
 from trivet.serve.resident.protocol import END, STATUS, SUPPORTED, lock_holder, socket_file
@@ -40,9 +39,13 @@ def serve_store(path: str | None, host: str, port: int, workers: int = 1) -> Non
     settings = server_settings(load_settings(path=path))
     with listen(host, port) as listener:
         # One that only looks after others takes up no work of the store: the models for it would stay in its memory.
-        tenants = Tenants(settings if workers == 1 else msgspec.structs.replace(settings, background=False))
+        tenants = Tenants(
+            settings if workers == 1 else msgspec.structs.replace(settings, background=False)
+        )
         if not tenants.has_users():
-            warn("nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before.")
+            warn(
+                "nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before."
+            )
         if not is_loopback(host):
             warn(
                 f"{host} can be reached from other machines, and the traffic is not encrypted: keys and memories can "
@@ -52,7 +55,9 @@ def serve_store(path: str | None, host: str, port: int, workers: int = 1) -> Non
         write_lines(
             [
                 line(f"Trivet listens on {address}. Ctrl-C ends it."),
-                line("Open it in a browser to sign in with a key: `trivet key add NAME` makes one."),
+                line(
+                    "Open it in a browser to sign in with a key: `trivet key add NAME` makes one."
+                ),
             ]
         )
         if workers == 1:
@@ -69,7 +74,10 @@ def serve_demo(host: str, port: int) -> None:
     from trivet.serve.http.server import listen, run, server_settings
     from trivet.serve.http.tenants import Tenants
 
-    with listen(host, port, any_port=True) as listener, tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder:
+    with (
+        listen(host, port, any_port=True) as listener,
+        tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder,
+    ):
         path = Path(folder) / "memory.db"
         open_demo_with_progress(path).close()
         settings = server_settings(Settings(path=str(path)))
@@ -78,7 +86,9 @@ def serve_demo(host: str, port: int) -> None:
         write_lines(
             [
                 line(f"Open {link_to(address_of(host, listener), links)} in a browser."),
-                line("The link signs in once, within five minutes. Ctrl-C ends the server, and nothing stays."),
+                line(
+                    "The link signs in once, within five minutes. Ctrl-C ends the server, and nothing stays."
+                ),
             ]
         )
         run(tenants, settings, listener, host, links, log_access=False)
@@ -114,7 +124,11 @@ def _serve_here(settings: Settings, only_print: bool) -> None:
     with listen(HOST, PORT, any_port=True) as listener:
         tenants, links = Tenants(settings), SignInLinks()
         # The socket takes the browser's connection already, and the server answers it as soon as it runs.
-        _show(link_to(address_of(HOST, listener), links), only_print, "The page is served until Ctrl-C.")
+        _show(
+            link_to(address_of(HOST, listener), links),
+            only_print,
+            "The page is served until Ctrl-C.",
+        )
         run(tenants, settings, listener, HOST, links, log_access=False)
 
 
@@ -206,6 +220,10 @@ WHERE = "~/.config/systemd/user/trivet-resident.service"
 
 def unit_text(path: str | None) -> str:
     """With the program that runs now, and the store it was given."""
-    store = ["--path", path if "://" in path else str(Path(path).expanduser().absolute())] if path else []
+    store = (
+        ["--path", path if "://" in path else str(Path(path).expanduser().absolute())]
+        if path
+        else []
+    )
     words = [sys.executable, "-P", "-m", "trivet.cli", "up", *store]
     return UNIT.format(where=WHERE, command=shlex.join(words).replace("%", "%%"))

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from trivet.cli.app import root_command
-from trivet.cli.stderr import INTERRUPTED, STATUSES, STOPPED
+from trivet.cli.terminal import INTERRUPTED, STATUSES, STOPPED
 from trivet.errors import TrivetError
 
 WIDTH = 100
@@ -61,7 +61,9 @@ def _block(text: str) -> str:
 def _statuses() -> str:
     rows = ["## Exit statuses\n", "| status | meaning |", "|---|---|"]
     rows.append("| 0 | It worked. A recall that finds nothing has worked too. |")
-    rows.append(f"| {STOPPED} | You said no when asked, or a package that the command needs is not installed. |")
+    rows.append(
+        f"| {STOPPED} | You said no when asked, or a package that the command needs is not installed. |"
+    )
     rows.extend(f"| {status} | {_meaning(kind)} |" for kind, status in STATUSES.items())
     rows.append(f"| {INTERRUPTED} | Interrupted. |")
     rows.append("\n`trivet lab gate` and `trivet code` have statuses of their own: see there.")

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import typer
 
 from trivet.cli.app import root_command
-from trivet.cli.output import discard_output
-from trivet.cli.stderr import INTERRUPTED, STOPPED, report_error, report_usage
+from trivet.cli.terminal import INTERRUPTED, STOPPED, discard_output, report_error, report_usage
 from trivet.errors import TrivetError
 
 

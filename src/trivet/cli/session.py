@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trivet import Trivet, load_settings
-from trivet.cli.output import Line, write_json, write_lines
-from trivet.cli.stderr import warn
+from trivet.cli.terminal import Line, warn, write_json, write_lines
 from trivet.errors import InvalidInput, TrivetError
 from trivet.settings.locations import is_file, without_password
 
@@ -24,13 +23,17 @@ class Session:
         self.path = path
         self.as_json = as_json
         self.model_soon = False  # whether the command is going to ask the embedder
-        self.creates = creates  # whether the command may make the store; what only looks or changes may not
+        self.creates = (
+            creates  # whether the command may make the store; what only looks or changes may not
+        )
 
     @cached_property
     def memory(self) -> Trivet:
         from trivet.serve.resident.client import open_memory
 
-        return open_memory(self.path, create=self.creates, model_soon=self.model_soon, background=False)
+        return open_memory(
+            self.path, create=self.creates, model_soon=self.model_soon, background=False
+        )
 
     @property
     def file(self) -> Path:
@@ -64,14 +67,16 @@ class Session:
                 self.memory.drain()
                 _warn_background_failure(self.memory.stats().last_error)
                 return
-            from trivet.cli.stderr import DelayedProgress
+            from trivet.cli.terminal import DelayedProgress
             from trivet.memory.admin.maintenance import read_now
 
             engine = self.memory.engine
             if not engine.embedding.local:
                 read_now(engine)
                 return
-            with DelayedProgress("embedding", lambda done: done + self.memory.stats().not_embedded) as progress:
+            with DelayedProgress(
+                "embedding", lambda done: done + self.memory.stats().not_embedded
+            ) as progress:
                 self.memory.drain(progress=progress)
         except TrivetError as error:
             _warn_not_embedded(str(error))

@@ -17,15 +17,14 @@ from pathlib import Path
 import msgspec
 
 from trivet import Trivet
-from trivet.cli.output import Line, line, one_line
 from trivet.cli.session import Session
-from trivet.cli.stderr import INVALID, DelayedProgress
+from trivet.cli.terminal import INVALID, DelayedProgress, Line, line, one_line
 from trivet.cli.views import memories as views
 from trivet.common.files import private_folder
 from trivet.errors import Conflict, InvalidInput, StoreError
 from trivet.memory.open_store import open_store
 from trivet.memory.sealed_secrets import register_keys
-from trivet.secrets.detect.scan import find
+from trivet.secrets.detect import find
 from trivet.settings import Settings
 from trivet.settings.locations import APPLICATION_ID, database_of
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem, SystemName
@@ -36,7 +35,9 @@ from trivet.store.sqlite.store import SqliteStore
 EXAMPLES = 3
 
 
-def import_foreign_memories(session: Session, name: SystemName, path: Path, scope: str | None, dry_run: bool) -> int:
+def import_foreign_memories(
+    session: Session, name: SystemName, path: Path, scope: str | None, dry_run: bool
+) -> int:
     system = SYSTEMS[name]
     if not path.exists():
         raise InvalidInput(f"{path} is not there. For {system.label}, name {system.reads}.")
@@ -59,17 +60,26 @@ def import_foreign_memories(session: Session, name: SystemName, path: Path, scop
 
 
 def _summary(system: ForeignSystem, kinds: Counter[str]) -> Iterator[Line]:
-    counts = ", ".join(f"{count} of the kind {kind}" for kind, count in sorted(kinds.items())) or "nothing"
+    counts = (
+        ", ".join(f"{count} of the kind {kind}" for kind, count in sorted(kinds.items()))
+        or "nothing"
+    )
     yield line(f"{system.label}: {counts}.")
     for theirs, ours in system.mapping:
         yield line((theirs, "bold"), f" -> {ours}", indent=4)
 
 
-def _preview(system: ForeignSystem, found: Sequence[ForeignMemory], kinds: Counter[str]) -> Iterator[Line]:
+def _preview(
+    system: ForeignSystem, found: Sequence[ForeignMemory], kinds: Counter[str]
+) -> Iterator[Line]:
     yield from _summary(system, kinds)
     for one in found[:EXAMPLES]:
         title, content = (one_line(_masked(text)) for text in (one.title, one.content))
-        facts = [one.category, " ".join(f"#{tag}" for tag in one.tags), "sensitive" if one.sensitive else title]
+        facts = [
+            one.category,
+            " ".join(f"#{tag}" for tag in one.tags),
+            "sensitive" if one.sensitive else title,
+        ]
         yield line(("for example ", "dim"), " · ".join(filter(None, facts)), indent=4)
         yield line("[sensitive]" if one.sensitive else content[:160], indent=8)
     yield line("Nothing was written. Leave --dry-run out to import them.")
@@ -90,7 +100,9 @@ def restore_backup(backup: Path, store: Path, force: bool) -> Path | None:
     if not backup.is_file():
         raise InvalidInput(f"{backup} is not a file. Name a backup made by `trivet backup`.")
     if store.exists() and not force:
-        raise Conflict(f"There is a store at {store} already. Say --force to move it aside, or give another --path.")
+        raise Conflict(
+            f"There is a store at {store} already. Say --force to move it aside, or give another --path."
+        )
     partial = store.with_name(store.name + ".partial")
     try:
         private_folder(store.parent)
@@ -100,7 +112,9 @@ def restore_backup(backup: Path, store: Path, force: bool) -> Path | None:
         aside = _move_aside(store) if store.exists() else None
         partial.rename(store)
     except OSError as error:
-        raise StoreError(f"{backup} cannot be put back: {error.strerror} ({error.filename}).") from None
+        raise StoreError(
+            f"{backup} cannot be put back: {error.strerror} ({error.filename})."
+        ) from None
     finally:
         _remove(partial)
     with Trivet.open(store, embedder="none", background=False) as memory:
@@ -120,13 +134,19 @@ def _copy(backup: Path, partial: Path) -> None:
                 raise StoreError(f"{backup} is not a Trivet store. Nothing was changed.")
             source.backup(copy)
     except sqlite3.Error as error:
-        raise StoreError(f"{backup} is not a Trivet store or is damaged ({error}). Nothing was changed.") from None
+        raise StoreError(
+            f"{backup} is not a Trivet store or is damaged ({error}). Nothing was changed."
+        ) from None
 
 
 def _check(partial: Path, backup: Path) -> None:
     """Opens the copy as a store, which refuses a newer schema, and looks at everything a store is made of."""
     with Trivet.open(partial, embedder="none", background=False) as memory:
-        problems = [finding for finding in memory.doctor() if not finding.ok and finding.check == "database file"]
+        problems = [
+            finding
+            for finding in memory.doctor()
+            if not finding.ok and finding.check == "database file"
+        ]
     if problems:
         raise StoreError(f"{backup} is damaged ({problems[0].detail}). Nothing was changed.")
 
@@ -162,9 +182,13 @@ def move_to_server(file: Path, settings: Settings) -> int:
     """Copies the file into the empty tenant that the settings name; says how many memories there are now."""
     kind = database_of(settings.path)
     if kind is None:
-        raise InvalidInput("Name where to move as postgresql://USER@HOST/DATABASE. Nothing was moved.")
+        raise InvalidInput(
+            "Name where to move as postgresql://USER@HOST/DATABASE. Nothing was moved."
+        )
     if not file.is_file():
-        raise InvalidInput(f"There is no store at {file}. Nothing was moved; name the file with --path.")
+        raise InvalidInput(
+            f"There is no store at {file}. Nothing was moved; name the file with --path."
+        )
     server = open_server(settings, kind)
     try:
         SqliteStore(file, settings.busy_time_limit_ms).close()  # brings its schema up to date
@@ -181,7 +205,9 @@ def migrate_server(settings: Settings) -> int:
     """Opens the database as the owner of its tables, which brings them up to date; the version they have then."""
     kind = database_of(settings.path)
     if kind is None:
-        raise InvalidInput("Name the database as postgresql://OWNER@HOST/DATABASE. Nothing was changed.")
+        raise InvalidInput(
+            "Name the database as postgresql://OWNER@HOST/DATABASE. Nothing was changed."
+        )
     server = open_server(settings, kind)
     try:
         if server.has_tenant(settings.tenant):

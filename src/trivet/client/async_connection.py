@@ -36,8 +36,12 @@ class AsyncConnection:
         answer: T = await self._ask(call.call_of(request, configured_scope(self.settings)))
         return answer
 
-    async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
-        stored: list[Remembered] = await self._ask(call.remember_many(memories, configured_scope(self.settings)))
+    async def remember_many(
+        self, memories: Iterable[Mapping[str, Any] | Remember]
+    ) -> list[Remembered]:
+        stored: list[Remembered] = await self._ask(
+            call.remember_many(memories, configured_scope(self.settings))
+        )
         return stored
 
     async def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
@@ -53,7 +57,9 @@ class AsyncConnection:
                 yield piece
 
         try:
-            response = await self._http.request(sent.method, sent.path, content=body(), headers=sent.headers)
+            response = await self._http.request(
+                sent.method, sent.path, content=body(), headers=sent.headers
+            )
         except httpx2.RequestError as error:
             raise import_interrupted(error, self.settings.path) from None
         imported: Imported = result_of(sent, checked_body(response, self.settings))
@@ -89,7 +95,9 @@ class AsyncConnection:
         attempts = Attempts(call, self.settings.path)
         while True:
             try:
-                response = await self._http.request(call.method, call.path, content=call.body, headers=call.headers)
+                response = await self._http.request(
+                    call.method, call.path, content=call.body, headers=call.headers
+                )
             except httpx2.RequestError as error:
                 await anyio.sleep(attempts.after_connection_error(error))
                 continue

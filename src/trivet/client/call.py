@@ -67,7 +67,11 @@ def call_of(request: Request[Any], scope: str | None = None) -> Call:
         request = _with_id(request, scope)
     once = new_id() if verb.is_deduplicated else ""
     call = _to(verb.routes[0], given(request), verb.result, not verb.read_only, once)
-    return msgspec.structs.replace(call, id=request.id or "") if isinstance(request, Remember) else call
+    return (
+        msgspec.structs.replace(call, id=request.id or "")
+        if isinstance(request, Remember)
+        else call
+    )
 
 
 def remember_many(memories: Iterable[Mapping[str, Any] | Remember], scope: str | None) -> Call:
@@ -75,17 +79,31 @@ def remember_many(memories: Iterable[Mapping[str, Any] | Remember], scope: str |
     checked = [given(_with_id(request, scope)) for request in requests]
     body = msgspec.json.encode({"memories": checked})
     known: Any = UNSET if checked else []
-    return Call(method="POST", path=BATCH, body=body, result=list[Remembered], writes=True, once=new_id(), known=known)
+    return Call(
+        method="POST",
+        path=BATCH,
+        body=body,
+        result=list[Remembered],
+        writes=True,
+        once=new_id(),
+        known=known,
+    )
 
 
 def diff(id: str, older: int, newer: int, reveal: bool) -> Call:
     request = check(History, {"id": id, "reveal": reveal})
     query = _query({"older": older, "newer": newer} | ({"reveal": True} if reveal else {}))
-    return Call(method="GET", path=f"/v1/memories/{quote(request.id, safe='')}/diff{query}", result=Difference)
+    return Call(
+        method="GET",
+        path=f"/v1/memories/{quote(request.id, safe='')}/diff{query}",
+        result=Difference,
+    )
 
 
 def export(include_sensitive: bool) -> Call:
-    return Call(method="GET", path=EXPORT + _query({"include_sensitive": True} if include_sensitive else {}))
+    return Call(
+        method="GET", path=EXPORT + _query({"include_sensitive": True} if include_sensitive else {})
+    )
 
 
 def import_() -> Call:
@@ -94,7 +112,9 @@ def import_() -> Call:
 
 def unsupported_over_http(name: str, instead: str = "") -> InvalidInput:
     """What a server cannot be asked, and what to do instead."""
-    return InvalidInput(f"{name} is not to be had over HTTP. {instead or NOT_A_VERB.get(name, '')}".rstrip())
+    return InvalidInput(
+        f"{name} is not to be had over HTTP. {instead or NOT_A_VERB.get(name, '')}".rstrip()
+    )
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -116,9 +136,17 @@ def result_of(call: Call, body: bytes) -> Any:
 
 def _to(route: Route, arguments: dict[str, Any], result: Any, writes: bool, once: str) -> Call:
     """What the path names goes there, the rest into the query or the body."""
-    path = route.path.format(**{name: quote(arguments.pop(name), safe="") for name in route.in_path})
+    path = route.path.format(
+        **{name: quote(arguments.pop(name), safe="") for name in route.in_path}
+    )
     if route.in_query:
-        return Call(method=route.method, path=path + _query(arguments), result=result, writes=writes, once=once)
+        return Call(
+            method=route.method,
+            path=path + _query(arguments),
+            result=result,
+            writes=writes,
+            once=once,
+        )
     body = msgspec.json.encode(arguments)
     return Call(method=route.method, path=path, body=body, result=result, writes=writes, once=once)
 
@@ -155,7 +183,10 @@ def encode_chunks(lines: Iterable[str], progress: Progress | None) -> Iterator[b
     """
     piece, count = bytearray(), 0
     for line in lines:
-        piece += line.rstrip("\r\n").replace("\r", " ").replace("\n", " ").encode(errors="surrogatepass") + b"\n"
+        piece += (
+            line.rstrip("\r\n").replace("\r", " ").replace("\n", " ").encode(errors="surrogatepass")
+            + b"\n"
+        )
         count += 1
         if len(piece) >= CHUNK_BYTES:
             yield bytes(piece)
@@ -187,7 +218,9 @@ class LineReader:
     def last(self) -> list[str]:
         """What came after the last line feed. A proxy may end a broken answer as if it were whole; the export tells."""
         if self._ends and not (self._begun or self._latest).startswith(_LAST_LINE):
-            raise StoreError("The export came without its last line, so it is not whole. Begin it again.")
+            raise StoreError(
+                "The export came without its last line, so it is not whole. Begin it again."
+            )
         return [self._begun.decode()] if self._begun else []
 
 

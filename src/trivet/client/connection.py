@@ -45,7 +45,9 @@ def client_options(settings: Settings) -> dict[str, Any]:
         "base_url": address,
         "headers": _headers(key),
         "timeout": httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-        "limits": httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEEPALIVE_SECONDS),
+        "limits": httpx2.Limits(
+            max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEEPALIVE_SECONDS
+        ),
         "follow_redirects": False,
         "trust_env": False,
         "proxy": checked_proxy(settings.proxy),
@@ -81,14 +83,18 @@ def checked_address(text: str) -> str:
     except ValueError:
         host = None
     if not host or not is_server(text) or not text.isprintable() or " " in text:
-        raise InvalidInput("The address of a server looks like https://memory.example.org or http://127.0.0.1:7373.")
+        raise InvalidInput(
+            "The address of a server looks like https://memory.example.org or http://127.0.0.1:7373."
+        )
     if "@" in parts.netloc:
         raise InvalidInput(
             f"The address of {host} holds a user or a password, which end up in logs. Leave them out; "
             "give the key as key=..., as TRIVET_KEY, or as the setting key."
         )
     if parts.query or parts.fragment:
-        raise InvalidInput(f"The address of {host} ends with a query (? or #). Give the address of the server alone.")
+        raise InvalidInput(
+            f"The address of {host} ends with a query (? or #). Give the address of the server alone."
+        )
     return text.rstrip("/")
 
 
@@ -99,14 +105,18 @@ def checked_proxy(text: str) -> str | None:
     except ValueError:
         host = None
     if text and not host:
-        raise InvalidInput("proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none.")
+        raise InvalidInput(
+            "proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none."
+        )
     return text or None
 
 
 def checked_key(key: str) -> str:
     """The key as a header can carry it. The error does not show it."""
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InvalidInput("The key holds characters that no key has. Copy it again, without spaces or line ends.")
+        raise InvalidInput(
+            "The key holds characters that no key has. Copy it again, without spaces or line ends."
+        )
     return key
 
 
@@ -129,7 +139,9 @@ class Connection:
         return answer
 
     def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
-        stored: list[Remembered] = self._ask(call.remember_many(memories, configured_scope(self.settings)))
+        stored: list[Remembered] = self._ask(
+            call.remember_many(memories, configured_scope(self.settings))
+        )
         return stored
 
     def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
@@ -161,7 +173,9 @@ class Connection:
         attempts = Attempts(call, self.settings.path)
         while True:
             try:
-                response = self._http.request(call.method, call.path, content=call.body, headers=call.headers)
+                response = self._http.request(
+                    call.method, call.path, content=call.body, headers=call.headers
+                )
             except httpx2.RequestError as error:
                 self._wait(attempts.after_connection_error(error))
                 continue
@@ -174,7 +188,9 @@ class Connection:
         """Sends lines as they are read. They are gone then, so there is one attempt."""
         body = encode_chunks(lines, progress)
         try:
-            response = self._http.request(call.method, call.path, content=body, headers=call.headers)
+            response = self._http.request(
+                call.method, call.path, content=body, headers=call.headers
+            )
         except httpx2.RequestError as error:
             raise import_interrupted(error, self.settings.path) from None
         return result_of(call, checked_body(response, self.settings))

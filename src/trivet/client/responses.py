@@ -15,7 +15,16 @@ import msgspec
 from trivet.client import problems
 from trivet.client.call import LINES, Call
 from trivet.common.threads import prepared_type
-from trivet.errors import Conflict, Forbidden, InvalidInput, StoreError, TooMany, TrivetError, Unauthorised, UnknownFate
+from trivet.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    StoreError,
+    TooMany,
+    TrivetError,
+    Unauthorised,
+    UnknownFate,
+)
 from trivet.settings import Settings
 
 SHOWN_CHARACTERS = 200
@@ -34,7 +43,9 @@ BY_STATUS: Mapping[int, type[TrivetError]] = {
 }
 
 NOT_TRIVET_HINT = "That is not how Trivet answers: is it the address of the server?"
-NO_KEY = "No key was given: give it as key=..., as TRIVET_KEY, or as the setting key in trivet.toml."
+NO_KEY = (
+    "No key was given: give it as key=..., as TRIVET_KEY, or as the setting key in trivet.toml."
+)
 
 
 class ProblemBody(msgspec.Struct, frozen=True):
@@ -184,7 +195,9 @@ class Attempts:
 
     def _unknown_fate(self, told: str) -> UnknownFate:
         stored = f" If it was, the memory has the id {self._call.id}." if self._call.id else ""
-        return UnknownFate(f"{told} It is not known whether the write was done: look before you repeat it.{stored}")
+        return UnknownFate(
+            f"{told} It is not known whether the write was done: look before you repeat it.{stored}"
+        )
 
     def _pause(self) -> float:
         """Twice as long each time, spread so that clients do not return in step."""
@@ -197,9 +210,7 @@ def connection_error_text(error: httpx2.RequestError, address: str) -> str:
     if isinstance(error, NOT_SENT):
         return f"The server at {address} cannot be reached: {reason}. Is it running, and is the address right?"
     if isinstance(error, httpx2.TimeoutException):
-        return (
-            f"The server at {address} did not answer in time; the setting answer_time_limit_ms says how long we wait."
-        )
+        return f"The server at {address} did not answer in time; the setting answer_time_limit_ms says how long we wait."
     return f"The connection to {address} broke off: {reason}."
 
 
@@ -210,4 +221,6 @@ def import_interrupted(error: httpx2.RequestError, address: str) -> StoreError:
 
 
 def export_interrupted(error: httpx2.RequestError, address: str) -> StoreError:
-    return StoreError(f"{connection_error_text(error, address)} The export is not whole; begin it again.")
+    return StoreError(
+        f"{connection_error_text(error, address)} The export is not whole; begin it again."
+    )

@@ -21,7 +21,15 @@ from trivet.code.search.query import read_query
 from trivet.code.search.rank import rank, related, vector_of
 from trivet.code.search.view import View, allowed_chunks
 from trivet.code.tree import Listing, Root, find_root, index_path, list_tree, watch
-from trivet.code.types import DEFAULT_LIMIT, CodeAnswer, CodeFilters, CodeHit, CodeStatus, KeyedFile, LeftOut
+from trivet.code.types import (
+    DEFAULT_LIMIT,
+    CodeAnswer,
+    CodeFilters,
+    CodeHit,
+    CodeStatus,
+    KeyedFile,
+    LeftOut,
+)
 from trivet.errors import Damaged, InvalidInput, StoreError
 
 logger = logging.getLogger("trivet.code")
@@ -43,7 +51,9 @@ class CodeIndex:
         self._kept: Listing | None = None  # the listing that the file has
         self._keys: list[KeyedFile] = []
         self._parsed: frozenset[bytes] = frozenset()
-        self._unread: frozenset[str] = frozenset()  # paths of the listing that are tried again by the next look
+        self._unread: frozenset[str] = (
+            frozenset()
+        )  # paths of the listing that are tried again by the next look
         self._view: View | None = None
         self._left_out: tuple[LeftOut, ...] = ()
         self._looked = 0.0  # when the last look at the tree began
@@ -65,7 +75,10 @@ class CodeIndex:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -88,7 +101,11 @@ class CodeIndex:
             try:
                 return self._refreshed(progress, only)
             except Damaged as error:
-                logger.warning("The code index %s is damaged (%s): it is made anew.", self.file, error.__cause__)
+                logger.warning(
+                    "The code index %s is damaged (%s): it is made anew.",
+                    self.file,
+                    error.__cause__,
+                )
                 self._file.recreate()
                 self._listing = self._kept = self._view = None
                 self._parsed = frozenset()
@@ -123,7 +140,11 @@ class CodeIndex:
             unknown = self._file.unknown(one.key for one in files)
             self._show(listing, [one for one in files if one.key not in unknown])
             prefix = self.root.prefix
-            behind = [one.file.path for one in files if one.key in unknown and one.file.path.startswith(prefix)]
+            behind = [
+                one.file.path
+                for one in files
+                if one.key in unknown and one.file.path.startswith(prefix)
+            ]
             stale = tuple(path.removeprefix(prefix) for path in behind)
             return msgspec.structs.replace(self.status(), stale=stale)
 
@@ -148,11 +169,17 @@ class CodeIndex:
         ranked = rank(view, read, steps, vector, allowed_chunks(view, self.root, filters))
         return self._answer(query, build_hits(self.root, view, read, ranked[:limit], budget))
 
-    def symbol(self, name: str, limit: int = DEFAULT_LIMIT, budget: int | None = None) -> CodeAnswer:
+    def symbol(
+        self, name: str, limit: int = DEFAULT_LIMIT, budget: int | None = None
+    ) -> CodeAnswer:
         """Where a name is defined: `Class.method`, `method`, or as spoken."""
-        return self._answer(name, symbol_hits(self.root, self._viewed(), _checked(name, limit), limit, budget))
+        return self._answer(
+            name, symbol_hits(self.root, self._viewed(), _checked(name, limit), limit, budget)
+        )
 
-    def related(self, place: str, limit: int = DEFAULT_LIMIT, budget: int | None = None) -> CodeAnswer:
+    def related(
+        self, place: str, limit: int = DEFAULT_LIMIT, budget: int | None = None
+    ) -> CodeAnswer:
         """Chunks that have to do with the one at `path:line`: of like meaning, that define what it uses, or use it."""
         view = self._viewed()
         chunk = find_place(self.root, view, _checked(place, limit))
@@ -190,7 +217,9 @@ class CodeIndex:
         status = self.status()
         newer = [hit.path for hit in hits if self._is_newer(self.root.prefix + hit.path)]
         stale = tuple(dict.fromkeys([*status.stale, *newer]))
-        return CodeAnswer(query=query, hits=hits, status=msgspec.structs.replace(status, stale=stale))
+        return CodeAnswer(
+            query=query, hits=hits, status=msgspec.structs.replace(status, stale=stale)
+        )
 
     def _is_newer(self, path: str) -> bool:
         try:
@@ -226,7 +255,11 @@ class CodeIndex:
     def _keyed(self, listing: Listing) -> list[KeyedFile]:
         """Keys are made anew only for files that are not those of the last look."""
         known = {one.file.path: one for one in self._keys}
-        new = [file for file in listing.tree.files if file.path not in known or known[file.path].file != file]
+        new = [
+            file
+            for file in listing.tree.files
+            if file.path not in known or known[file.path].file != file
+        ]
         known |= {one.file.path: one for one in with_keys(new, self._encoder)}
         self._keys = [known[file.path] for file in listing.tree.files]
         return self._keys

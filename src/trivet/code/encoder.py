@@ -32,7 +32,9 @@ _identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
 # What a name loses when it is compared as spoken: `parse_retry_after` and `parseRetryAfter` are one.
 _joiners = re.compile(r"[\W_]+")
 
-_hashes: BoundedCache[str, tuple[int, ...]] = BoundedCache(HASHED_BYTES, lambda hashes: 56 + 44 * len(hashes))
+_hashes: BoundedCache[str, tuple[int, ...]] = BoundedCache(
+    HASHED_BYTES, lambda hashes: 56 + 44 * len(hashes)
+)
 
 
 def words_of(text: str) -> list[str]:
@@ -109,7 +111,9 @@ class Encoder:
         weights = occurrence_weights(count)
         sums = np.tile(self._sum(*_path_weights(path)), (len(held), 1))
         ends = np.cumsum([0, *held])
-        for start in range(0, len(held), BLOCK):  # a few chunks at a time: those of a large file would take much memory
+        for start in range(
+            0, len(held), BLOCK
+        ):  # a few chunks at a time: those of a large file would take much memory
             sizes = np.array(held[start : start + BLOCK])
             part = slice(ends[start], ends[start + len(sizes)])
             weighed = words[term[part]] * weights[part, np.newaxis]
@@ -170,4 +174,6 @@ def bundled(folder: Path = FOLDER) -> Encoder:
                 asked=arrays["asked"].astype(np.float32),
             )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EmbedderError(f"{folder} cannot be used ({error!r}): is the installation whole?") from error
+        raise EmbedderError(
+            f"{folder} cannot be used ({error!r}): is the installation whole?"
+        ) from error

@@ -126,9 +126,13 @@ typescript deno tsx
 """)
 
 # In a header that has one of these, `.h` is C++, or Objective-C.
-_CPP_HEADER = re.compile(rb"^\s{0,40}(?:class\s|namespace\s|template\s{0,9}<|using\s|public:|private:)", re.MULTILINE)
+_CPP_HEADER = re.compile(
+    rb"^\s{0,40}(?:class\s|namespace\s|template\s{0,9}<|using\s|public:|private:)", re.MULTILINE
+)
 _OBJC_HEADER = re.compile(rb"^@(?:interface|protocol|class|end)\b", re.MULTILINE)
-_OBJC_SOURCE = re.compile(rb"^(?:@(?:interface|implementation|import|end)\b|#import\b)", re.MULTILINE)
+_OBJC_SOURCE = re.compile(
+    rb"^(?:@(?:interface|implementation|import|end)\b|#import\b)", re.MULTILINE
+)
 _HEAD = 20_000  # bytes that are looked at
 
 
@@ -188,12 +192,25 @@ TEST_FOLDERS = frozenset(
 EXAMPLE_FOLDERS = frozenset(
     "example examples sample samples demo demos tutorial tutorials playground sandbox cookbook snippets".split()
 )
-DOCUMENTATION_FOLDERS = frozenset("doc docs documentation website site guide guides docs_src man".split())
+DOCUMENTATION_FOLDERS = frozenset(
+    "doc docs documentation website site guide guides docs_src man".split()
+)
 VENDORED_FOLDERS = frozenset(
     "vendor vendors vendored third_party third-party thirdparty external extern node_modules deps dist "
     "bower_components _vendor pods".split()
 )
-DOCUMENTATION_ENDINGS = (".md", ".rst", ".adoc", ".txt", ".mdx", ".markdown", ".org", ".tex", ".html", ".htm")
+DOCUMENTATION_ENDINGS = (
+    ".md",
+    ".rst",
+    ".adoc",
+    ".txt",
+    ".mdx",
+    ".markdown",
+    ".org",
+    ".tex",
+    ".html",
+    ".htm",
+)
 CONFIGURATION_ENDINGS = (
     ".json .yaml .yml .toml .ini .cfg .conf .xml .properties .lock .gradle .cmake .css .scss .less .sql .csv "
     ".editorconfig .gitignore .env"

@@ -37,7 +37,9 @@ def build_hits(
 ) -> tuple[CodeHit, ...]:
     """The hits in their order. `query` None: they were not found by words. `budget` None: they have no snippets."""
     known = evidence(view, query, [one.chunk for one in ranked]) if query else NO_EVIDENCE
-    return with_snippets([_hit(root, view, known, one, budget is not None) for one in ranked], budget)
+    return with_snippets(
+        [_hit(root, view, known, one, budget is not None) for one in ranked], budget
+    )
 
 
 class HitDraft(NamedTuple):
@@ -79,7 +81,9 @@ def _hit(root: Root, view: View, known: Evidence, one: RankedChunk, shown: bool)
         why=why_found(segment, chunk, one, known),
         signature="" if row is None else segment.symbols.signature.at(row),
     )
-    return HitDraft(hit, lines, 0 if asked is None else max(int(segment.symbols.start[asked]) - start, 0))
+    return HitDraft(
+        hit, lines, 0 if asked is None else max(int(segment.symbols.start[asked]) - start, 0)
+    )
 
 
 def _own_definition(segment: Segment, chunk: int) -> int | None:
@@ -115,7 +119,9 @@ def _truncate(lines: Sequence[str], characters: int) -> str:
     return "\n".join(kept)
 
 
-def symbol_hits(root: Root, view: View, name: str, limit: int, budget: int | None) -> tuple[CodeHit, ...]:
+def symbol_hits(
+    root: Root, view: View, name: str, limit: int, budget: int | None
+) -> tuple[CodeHit, ...]:
     """Definitions of that name, those in the container that was named first, then code before tests."""
     *containers, last = _separator.split(name.strip())
     found = []
@@ -124,15 +130,22 @@ def symbol_hits(root: Root, view: View, name: str, limit: int, budget: int | Non
             chunk = int(segment.symbols.chunk[row])
             path = segment.path.at(int(segment.file[chunk]))
             if view.alive[first + chunk] and path.startswith(root.prefix):
-                found.append(_symbol_hit(segment, row, path.removeprefix(root.prefix), containers, last))
+                found.append(
+                    _symbol_hit(segment, row, path.removeprefix(root.prefix), containers, last)
+                )
     found.sort(key=lambda hit: (-hit.score, hit.path, hit.start))
     if budget is None:
         return tuple(found[:limit])
-    drafts = [HitDraft(hit, _lines(root, root.prefix + hit.path, hit.start, hit.end)) for hit in found[:limit]]
+    drafts = [
+        HitDraft(hit, _lines(root, root.prefix + hit.path, hit.start, hit.end))
+        for hit in found[:limit]
+    ]
     return with_snippets(drafts, budget)
 
 
-def _symbol_hit(segment: Segment, row: int, path: str, containers: Sequence[str], name: str) -> CodeHit:
+def _symbol_hit(
+    segment: Segment, row: int, path: str, containers: Sequence[str], name: str
+) -> CodeHit:
     symbols = segment.symbols
     own, container = symbols.name.at(row), symbols.container.at(row)
     exact, inside = (
@@ -141,7 +154,9 @@ def _symbol_hit(segment: Segment, row: int, path: str, containers: Sequence[str]
     )
     role = Role(int(segment.role[int(segment.file[int(symbols.chunk[row])])]))
     kind = KINDS[symbols.kind[row]]
-    score = (0.4 * inside + 0.3 * exact + 0.3 * (role is Role.CODE)) * (0.5 if kind == "export" else 1)
+    score = (0.4 * inside + 0.3 * exact + 0.3 * (role is Role.CODE)) * (
+        0.5 if kind == "export" else 1
+    )
     return CodeHit(
         path=path,
         start=int(symbols.start[row]),
@@ -164,12 +179,18 @@ def find_place(root: Root, view: View, place: str) -> int:
             if segment.path.at(number) != root.prefix + path:
                 continue
             chunks = range(int(segment.first_chunk[number]), int(segment.first_chunk[number + 1]))
-            inside = [chunk for chunk in chunks if segment.start[chunk] <= line <= segment.end[chunk]]
+            inside = [
+                chunk for chunk in chunks if segment.start[chunk] <= line <= segment.end[chunk]
+            ]
             if chunks and view.alive[first + chunks[0]]:
                 if not inside:
-                    raise InvalidInput(f"{path} has no line {line}; it ends at {segment.end[chunks[-1]]}.")
+                    raise InvalidInput(
+                        f"{path} has no line {line}; it ends at {segment.end[chunks[-1]]}."
+                    )
                 return first + inside[0]
-    raise NotFound(f"{path!r} is not in the index. Give a path from {root.folder}, such as src/app.py:120.")
+    raise NotFound(
+        f"{path!r} is not in the index. Give a path from {root.folder}, such as src/app.py:120."
+    )
 
 
 # Of a pasted issue, a hit may have a hundred words.
@@ -199,7 +220,9 @@ def evidence(view: View, query: Query, chunks: Sequence[int]) -> Evidence:
 def why_found(segment: Segment, chunk: int, one: RankedChunk, known: Evidence) -> Why:
     """By leg what it added to the score; `defines` and `words` in words; `role` and `demoted` where it is no code."""
     why: dict[str, float | str] = {
-        part.leg: round(float(part.weight * part.normalised), 4) for part in one.contributions if part.rank is not None
+        part.leg: round(float(part.weight * part.normalised), 4)
+        for part in one.contributions
+        if part.rank is not None
     }
     if one.chunk in known.defined:
         why["defines"] = segment.symbols.name.at(known.defined[one.chunk])
@@ -220,7 +243,9 @@ def _defined(view: View, query: Query, wanted: np.ndarray) -> dict[int, int]:
     for name in sorted(query.names, key=lambda name: -name.sure):
         for segment, first in view.placed():
             rows = segment.symbols.rows(name.spoken)
-            for row, chunk in zip(rows, segment.symbols.chunk[rows.start : rows.stop].tolist(), strict=True):
+            for row, chunk in zip(
+                rows, segment.symbols.chunk[rows.start : rows.stop].tolist(), strict=True
+            ):
                 if chunk + first in chunks:
                     found.setdefault(chunk + first, row)
     return found
@@ -229,10 +254,12 @@ def _defined(view: View, query: Query, wanted: np.ndarray) -> dict[int, int]:
 def _words(view: View, query: Query, wanted: np.ndarray) -> dict[int, list[str]]:
     """Words as the query writes them, that stand in a chunk in any form."""
     found: dict[int, list[str]] = {int(chunk): [] for chunk in wanted}
-    for word in list({normalized_name(word): word.lower() for word in words_of(query.text)}.values())[
-        :MAX_CHUNKS_LOOKED_UP
-    ]:
-        for chunk in sorted({chunk for term in hashes_of(word) for chunk in _holders(view, term, wanted)}):
+    for word in list(
+        {normalized_name(word): word.lower() for word in words_of(query.text)}.values()
+    )[:MAX_CHUNKS_LOOKED_UP]:
+        for chunk in sorted(
+            {chunk for term in hashes_of(word) for chunk in _holders(view, term, wanted)}
+        ):
             found[chunk].append(word)
     return found
 

@@ -45,7 +45,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 def links(text: str) -> tuple[Link, ...]:
     """Every `path:symbol` in a text, each once."""
     found = (
-        Link(_plain(match["path"]), match["symbol"]) for match in _LINK.finditer(text) if _FILE.fullmatch(match["path"])
+        Link(_plain(match["path"]), match["symbol"])
+        for match in _LINK.finditer(text)
+        if _FILE.fullmatch(match["path"])
     )
     return tuple(dict.fromkeys(found))
 
@@ -64,7 +66,9 @@ def check(memories: Iterable[tuple[str, str]], index: CodeIndex) -> Iterator[Che
 
 
 def _checked(memory: str, link: Link, index: CodeIndex, paths: frozenset[str]) -> Checked:
-    hits = [hit for hit in index.symbol(link.symbol).hits if hit.symbol.endswith(_last(link.symbol))]
+    hits = [
+        hit for hit in index.symbol(link.symbol).hits if hit.symbol.endswith(_last(link.symbol))
+    ]
     inside = [hit for hit in hits if _ends_with(hit.symbol, link.symbol)]
     places = tuple(f"{hit.path}:{hit.start}" for hit in inside or hits)[:MAX_PLACES]
     state: State

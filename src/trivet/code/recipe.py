@@ -12,7 +12,15 @@ import msgspec
 from trivet.code.search.legs import CodeBm25, DefinitionWeights, PathWeights
 from trivet.common.bounded_cache import MIB, cached
 from trivet.errors import InvalidInput
-from trivet.search.fuse import Call, Fusion, Options, fusion_from, parse_fusion, parse_pipeline, print_pipeline
+from trivet.search.fuse import (
+    Call,
+    Fusion,
+    Options,
+    fusion_from,
+    parse_fusion,
+    parse_pipeline,
+    print_pipeline,
+)
 
 LEGS = ("lexical", "dense", "definitions", "paths")
 DEEPEST = 1_000
@@ -92,13 +100,17 @@ def _fusion(call: Call) -> Fusion:
         raise InvalidInput(f"{error}. Steps beside the fusion: {', '.join(_STEPS)}.") from None
     named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(fusion.weights)
     if unknown := sorted(named - set(LEGS)):
-        raise InvalidInput(f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(LEGS)}.")
+        raise InvalidInput(
+            f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(LEGS)}."
+        )
     return fusion
 
 
 def _depth(call: Call) -> int:
     if len(call.arguments) != 1 or call.options or call.arguments[0] not in range(1, DEEPEST + 1):
-        raise InvalidInput(f"depth takes one whole number from 1 to {DEEPEST}, such as depth({DEFAULT.depth}).")
+        raise InvalidInput(
+            f"depth takes one whole number from 1 to {DEEPEST}, such as depth({DEFAULT.depth})."
+        )
     return int(call.arguments[0])
 
 

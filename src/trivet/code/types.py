@@ -54,7 +54,9 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = "text"
     symbol: str = ""  # qualified name of the definition it begins, or is part of
     heading: str = ""  # signature of the definition around it, where the chunk does not show it
-    defines: tuple[int, ...] = ()  # the definitions that begin here, by their place in the file's list
+    defines: tuple[
+        int, ...
+    ] = ()  # the definitions that begin here, by their place in the file's list
 
 
 class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,7 +185,13 @@ def answer(index: CodeIndex, question: Question) -> CodeAnswer:
 
 
 # What a leg of the search, or of `related`, says in words.
-_LEGS = {"dense": "by meaning", "meaning": "by meaning", "paths": "path", "uses it": "uses it", "used by it": "is used"}
+_LEGS = {
+    "dense": "by meaning",
+    "meaning": "by meaning",
+    "paths": "path",
+    "uses it": "uses it",
+    "used by it": "is used",
+}
 _NAMED = {"exact": "named so", "spoken": "named so but for case and joiners"}
 _ROLES = {
     "test": "a test",

@@ -97,7 +97,9 @@ class CircuitBreaker:
             if due:
                 self._state = "half-open"
         if due:
-            threading.Thread(target=self._probe, name=f"trivet-trial-{self.name.purpose}", daemon=True).start()
+            threading.Thread(
+                target=self._probe, name=f"trivet-trial-{self.name.purpose}", daemon=True
+            ).start()
         return f"the {self.name.purpose} does not answer and is not waited for; it is tried again by itself"
 
     def try_again(self) -> None:
@@ -173,7 +175,8 @@ def unavailable_endpoints(with_systems: bool) -> tuple[str, ...]:
     return tuple(
         f"{breaker.refusal()} ({breaker.opened} times so far; {breaker.refused} questions were not asked)"
         for breaker in breakers()
-        if breaker.state != "closed" and (with_systems or not breaker.name.purpose.startswith(SYSTEM))
+        if breaker.state != "closed"
+        and (with_systems or not breaker.name.purpose.startswith(SYSTEM))
     )
 
 

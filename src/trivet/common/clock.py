@@ -69,7 +69,11 @@ def stamp(moment: datetime) -> str:
 def next_stamp(text: str) -> str | None:
     """The stamp directly behind this one; None behind the last of the calendar."""
     found = moment(text)
-    return stamp(found + timedelta(microseconds=1)) if found < datetime.max.replace(tzinfo=UTC) else None
+    return (
+        stamp(found + timedelta(microseconds=1))
+        if found < datetime.max.replace(tzinfo=UTC)
+        else None
+    )
 
 
 def moment(text: str) -> datetime:
@@ -155,7 +159,9 @@ def _shifted(count: int, unit: str) -> datetime:
 
     moment = _moment().replace(second=0, microsecond=0)
     return (
-        shift_time(moment, count * _MONTHS_IN[unit], "month") if unit in _MONTHS_IN else moment + count * _UNITS[unit]
+        shift_time(moment, count * _MONTHS_IN[unit], "month")
+        if unit in _MONTHS_IN
+        else moment + count * _UNITS[unit]
     )
 
 
@@ -170,7 +176,11 @@ def _start_of_period(text: str) -> datetime | None:
     from trivet.dates.parse import find_time_expressions
 
     asked = f"since {text}"
-    found = [one for one in find_time_expressions(asked, local_now()) if (one.start, one.stop) == (0, len(asked))]
+    found = [
+        one
+        for one in find_time_expressions(asked, local_now())
+        if (one.start, one.stop) == (0, len(asked))
+    ]
     return found[0].spans[0].start if found else None
 
 
@@ -188,7 +198,9 @@ class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
 def read_clock() -> ClockReading:
     """Where the system does not tell for how long it has run, by the clock alone."""
     boot = "" if is_clock_fixed() else _read_boot_id()
-    return ClockReading(at=now(), boot=boot, up=time.clock_gettime(time.CLOCK_BOOTTIME) if boot else 0.0)
+    return ClockReading(
+        at=now(), boot=boot, up=time.clock_gettime(time.CLOCK_BOOTTIME) if boot else 0.0
+    )
 
 
 def elapsed_seconds(earlier: ClockReading, later: ClockReading) -> float:
@@ -201,6 +213,8 @@ def elapsed_seconds(earlier: ClockReading, later: ClockReading) -> float:
 @cache
 def _read_boot_id() -> str:
     try:
-        return _BOOT_ID.read_text(encoding="ascii").strip() if hasattr(time, "CLOCK_BOOTTIME") else ""
+        return (
+            _BOOT_ID.read_text(encoding="ascii").strip() if hasattr(time, "CLOCK_BOOTTIME") else ""
+        )
     except OSError:  # not Linux: the clock must do
         return ""

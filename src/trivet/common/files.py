@@ -52,7 +52,9 @@ def read_regular_file(file: Path | str, most: int) -> tuple[bytes, os.stat_resul
         if not stat.S_ISREG(found.st_mode):
             raise InvalidInput("it is not a regular file")
         if found.st_size > most:
-            raise InvalidInput(f"it has {found.st_size:,} bytes, and at most {most:,} are read. Split it")
+            raise InvalidInput(
+                f"it has {found.st_size:,} bytes, and at most {most:,} are read. Split it"
+            )
         with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read(most + 1), found
     finally:
@@ -63,7 +65,9 @@ OWNER_ONLY_FILE = 0o600
 
 
 @contextmanager
-def atomic_write(file: Path, mode: int = OWNER_ONLY_FILE, durable: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(
+    file: Path, mode: int = OWNER_ONLY_FILE, durable: bool = True
+) -> Iterator[BinaryIO]:
     """A stream whose content replaces the file when the block ends; an error in the block leaves the old file.
 
     `durable` waits until the content is on the disk; without it a power failure may lose the new content.

@@ -52,7 +52,11 @@ class Mapped(msgspec.Struct, frozen=True):
 
     def damaged(self) -> list[str]:
         """The names of arrays that are not as they were written. Reads them all."""
-        return [name for name, array in self.arrays.items() if crc32(_bytes(array)) != self.checksums[name]]
+        return [
+            name
+            for name, array in self.arrays.items()
+            if crc32(_bytes(array)) != self.checksums[name]
+        ]
 
 
 _head = msgspec.json.Decoder(_Head)
@@ -75,7 +79,9 @@ class ArrayWriter:
     def add(self, name: str, array: Any) -> None:
         self.add_chunks(name, array.dtype, array.shape, (array,))
 
-    def add_chunks(self, name: str, kind: Any, shape: tuple[int, ...], portions: Iterable[Any]) -> None:
+    def add_chunks(
+        self, name: str, kind: Any, shape: tuple[int, ...], portions: Iterable[Any]
+    ) -> None:
         """An array of this shape, given as its rows in their order."""
         checksum = size = 0
         for portion in portions:
@@ -83,7 +89,9 @@ class ArrayWriter:
             checksum = crc32(written, checksum)
             size += self._stream.write(written)
         if size != prod(shape) * np.dtype(kind).itemsize:
-            raise ValueError(f"{name}: {size} bytes were given, which is not what {shape} of {kind} takes")
+            raise ValueError(
+                f"{name}: {size} bytes were given, which is not what {shape} of {kind} takes"
+            )
         self._stream.write(bytes(-size % ALIGNMENT))
         self._written.append(_Array(name, np.dtype(kind).str, shape, self._at, checksum))
         self._at += -(-size // ALIGNMENT) * ALIGNMENT
@@ -94,10 +102,14 @@ class ArrayWriter:
             raise ValueError(f"a head of {len(head)} bytes, for which there is no room")
         head = head.ljust(HEADER_ROOM - HEAD_BYTES)
         self._stream.seek(0)
-        self._stream.write(self._kind + len(head).to_bytes(4, "little") + crc32(head).to_bytes(4, "little") + head)
+        self._stream.write(
+            self._kind + len(head).to_bytes(4, "little") + crc32(head).to_bytes(4, "little") + head
+        )
 
 
-def write_arrays(stream: BinaryIO, kind: bytes, arrays: Arrays, facts: Mapping[str, str] | None = None) -> None:
+def write_arrays(
+    stream: BinaryIO, kind: bytes, arrays: Arrays, facts: Mapping[str, str] | None = None
+) -> None:
     writer = ArrayWriter(stream, kind)
     for name, array in arrays.items():
         writer.add(name, array)
@@ -133,7 +145,11 @@ def _mapped(stream: BinaryIO, kind: bytes) -> Mapped | None:
 def _part(mapped: Any, first: int, one: _Array) -> Any:
     kind = np.dtype(one.kind)
     start = first + one.at
-    return np.asarray(mapped[start : start + prod(one.shape) * kind.itemsize]).view(kind).reshape(one.shape)
+    return (
+        np.asarray(mapped[start : start + prod(one.shape) * kind.itemsize])
+        .view(kind)
+        .reshape(one.shape)
+    )
 
 
 def _bytes(array: Any) -> Any:

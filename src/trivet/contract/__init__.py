@@ -3,9 +3,20 @@
 `verbs` is the table, `verb.py` says what a verb is, `fields.py` has the types of parameters, `check.py` the checks.
 """
 
-from trivet.contract.check import check, describe, json_schema, request_of
-from trivet.contract.fields import *  # noqa: F403 - the types of parameters, by their names
-from trivet.contract.verb import VERBS, Need, Parameters, Request, Route, Tool, Verb, given, verb, verb_of
+from trivet.contract.parameters import *  # noqa: F403 - the types of parameters, by their names
+from trivet.contract.parameters import check, describe, json_schema, request_of
+from trivet.contract.verb import (
+    VERBS,
+    Need,
+    Parameters,
+    Request,
+    Route,
+    Tool,
+    Verb,
+    given,
+    verb,
+    verb_of,
+)
 from trivet.contract.verbs import *  # noqa: F403 - the requests, by their names
 
 __all__ = [

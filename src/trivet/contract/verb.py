@@ -84,8 +84,12 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     needs: Need = "write"
     destructive: bool = False
     idempotent: bool = True
-    etag: bool = False  # the answer is a memory as it now is; a write can be made to depend on what was read
-    atomic: bool = False  # all that it does may be one transaction, also with the answer that is kept of it
+    etag: bool = (
+        False  # the answer is a memory as it now is; a write can be made to depend on what was read
+    )
+    atomic: bool = (
+        False  # all that it does may be one transaction, also with the answer that is kept of it
+    )
     secret_answer: bool = False  # must not be kept to be given again
     routes: tuple[Route, ...] = ()
     tool: Tool | None = None
@@ -126,13 +130,17 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def required(self) -> frozenset[str]:
         fields, defaults = self.request.__struct_fields__, self.request.__struct_defaults__
         given = dict(zip(fields[len(fields) - len(defaults) :], defaults, strict=True))
-        return frozenset(name for name in fields if given.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
+        return frozenset(
+            name for name in fields if given.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT
+        )
 
     @cached_property
     def positional_names(self) -> tuple[str, ...]:
         """Those that need no name in Python, in their order."""
         return tuple(
-            name for name in self.request.__struct_fields__ if name in self.required or name in self.positional
+            name
+            for name in self.request.__struct_fields__
+            if name in self.required or name in self.positional
         )
 
     @cached_property
@@ -162,7 +170,14 @@ def verb(name: str, body: str | Callable[[Any, Any], Any], **declared: Any) -> C
 
     def declare(request: R) -> R:
         summary = inspect.cleandoc(request.__doc__ or "")
-        made = Verb(name=name, request=request, result=_result_of(request), summary=summary, body=body, **declared)
+        made = Verb(
+            name=name,
+            request=request,
+            result=_result_of(request),
+            summary=summary,
+            body=body,
+            **declared,
+        )
         VERBS[name] = _VERB_OF[request] = made
         for listener in LISTENERS:
             listener(made)
@@ -191,7 +206,9 @@ def _result_of(request: type[Request[Any]]) -> Any:
         if get_origin(base) is Request:
             (result,) = get_args(base)
             return None if result is type(None) else result
-    raise TypeError(f"{request.__name__} must derive from Request[...], which says what the verb answers")
+    raise TypeError(
+        f"{request.__name__} must derive from Request[...], which says what the verb answers"
+    )
 
 
 def _parameter(field: msgspec.structs.FieldInfo, kind: Any) -> inspect.Parameter:

@@ -109,12 +109,16 @@ def _month_of(name: str) -> int:
     return _MONTHS.index(name[:3]) + 1
 
 
-def _in_years(of: Callable[[int], Span], reference_time: ReferenceTime, given: dict[str, str]) -> Spans:
+def _in_years(
+    of: Callable[[int], Span], reference_time: ReferenceTime, given: dict[str, str]
+) -> Spans:
     """In the year that is given; without one the latest that has begun, the next, or both where it is unsure."""
     if year := given.get("year") or reference_time.year:
         return (of(int(year)),)
     spans = []
-    for year in range(reference_time.now.year - 4, reference_time.now.year + 5):  # 29 February comes every four years
+    for year in range(
+        reference_time.now.year - 4, reference_time.now.year + 5
+    ):  # 29 February comes every four years
         try:
             spans.append(of(year))
         except ValueError:
@@ -123,16 +127,29 @@ def _in_years(of: Callable[[int], Span], reference_time: ReferenceTime, given: d
 
 
 def _by_tense(spans: list[Span], reference_time: ReferenceTime) -> Spans:
-    begun = [span for span in spans if span.start is not None and span.start <= reference_time.now][-1:]
+    begun = [span for span in spans if span.start is not None and span.start <= reference_time.now][
+        -1:
+    ]
     ahead = [
-        span for span in spans if span.start is not None and span.end is not None and span.end > reference_time.now
+        span
+        for span in spans
+        if span.start is not None and span.end is not None and span.end > reference_time.now
     ][:1]
     if reference_time.tense > 0 or not begun:
         return tuple(ahead or begun)
     if reference_time.tense < 0:
-        return tuple(begun + [span for span in ahead if _is_nearer(span, begun[0], reference_time.now, MUCH_NEARER)])
+        return tuple(
+            begun
+            + [
+                span
+                for span in ahead
+                if _is_nearer(span, begun[0], reference_time.now, MUCH_NEARER)
+            ]
+        )
     if reference_time.nearest:
-        return tuple([span for span in ahead if _is_nearer(span, begun[0], reference_time.now, 1)] or begun)
+        return tuple(
+            [span for span in ahead if _is_nearer(span, begun[0], reference_time.now, 1)] or begun
+        )
     return tuple(dict.fromkeys((*begun, *ahead)))
 
 
@@ -144,7 +161,9 @@ def _is_nearer(ahead: Span, begun: Span, now: datetime, times: int) -> bool:
 
 def _iso(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     year, month = int(given["year"]), int(given["number"])
-    return (days(datetime(year, month, int(given["day"]))) if "day" in given else months(year, month),)
+    return (
+        days(datetime(year, month, int(given["day"]))) if "day" in given else months(year, month),
+    )
 
 
 def _numbers(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
@@ -160,7 +179,9 @@ def _date(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     if "weekday" not in given or "year" in given:
         return spans
     weekday = _WEEKDAYS.index(given["weekday"][:3])
-    every = _in_years(lambda year: _on_weekday(datetime(year, month, day), weekday), reference_time, given)
+    every = _in_years(
+        lambda year: _on_weekday(datetime(year, month, day), weekday), reference_time, given
+    )
     return every or spans
 
 
@@ -173,7 +194,9 @@ def _on_weekday(day: datetime, weekday: int) -> Span:
 def _date_range(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     month, first, last = _month_of(given["month"]), int(given["day"]), int(given["last"])
     return _in_years(
-        lambda year: Span(datetime(year, month, first), datetime(year, month, last) + DAY), reference_time, given
+        lambda year: Span(datetime(year, month, first), datetime(year, month, last) + DAY),
+        reference_time,
+        given,
     )
 
 
@@ -215,10 +238,21 @@ def _year_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 def _weekday_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     weekday = _WEEKDAYS.index(given["weekday"][:3])
-    back = (reference_time.today.weekday() - weekday - 1) % 7 + 1  # never today: that would be called today
+    back = (
+        reference_time.today.weekday() - weekday - 1
+    ) % 7 + 1  # never today: that would be called today
     ahead = (weekday - reference_time.today.weekday() - 1) % 7 + 1
-    last, following = days(reference_time.today - back * DAY), days(reference_time.today + ahead * DAY)
-    return (last,) if reference_time.tense < 0 else (following,) if reference_time.tense > 0 else (last, following)
+    last, following = (
+        days(reference_time.today - back * DAY),
+        days(reference_time.today + ahead * DAY),
+    )
+    return (
+        (last,)
+        if reference_time.tense < 0
+        else (following,)
+        if reference_time.tense > 0
+        else (last, following)
+    )
 
 
 def _weekend(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
@@ -227,7 +261,10 @@ def _weekend(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 
 def _part_of_day(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
-    day = reference_time.today + {"last": -1, "yesterday": -1, "this": 0, "tomorrow": 1}[given["which"]] * DAY
+    day = (
+        reference_time.today
+        + {"last": -1, "yesterday": -1, "this": 0, "tomorrow": 1}[given["which"]] * DAY
+    )
     start, end = _HOURS[given["hours"]]
     return (Span(day + timedelta(hours=start), day + timedelta(hours=end)),)
 
@@ -242,7 +279,8 @@ def named(text: str, reference_time: ReferenceTime) -> Spans:
         return (days(reference_time.today + {"yesterday": -1, "tomorrow": 1}.get(text, 0) * DAY),)
     return (
         Span(
-            reference_time.today - (RECENTLY if text in ("recently", "lately") else THE_OTHER_DAY) * DAY,
+            reference_time.today
+            - (RECENTLY if text in ("recently", "lately") else THE_OTHER_DAY) * DAY,
             reference_time.today + DAY,
         ),
     )
@@ -289,12 +327,23 @@ def _calendar(unit: str, step: int, reference_time: ReferenceTime) -> Span:
         monday = reference_time.monday + 7 * step * DAY
         return days(monday, 7) if unit == "week" else days(monday + 5 * DAY, 2)
     count = MONTHS_IN[unit]
-    return months(reference_time.now.year, (reference_time.now.month - 1) // count * count + 1 + step * count, count)
+    return months(
+        reference_time.now.year,
+        (reference_time.now.month - 1) // count * count + 1 + step * count,
+        count,
+    )
 
 
 def _relative(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     which = given["which"]
-    step = {"last": -1, "previous": -1, "this past": -1, "next": 1, "coming": 1, "this coming": 1}.get(which, 0)
+    step = {
+        "last": -1,
+        "previous": -1,
+        "this past": -1,
+        "next": 1,
+        "coming": 1,
+        "this coming": 1,
+    }.get(which, 0)
     if "unit" in given:
         return (_calendar(given["unit"], step, reference_time),)
     if "weekday" in given:

@@ -28,7 +28,9 @@ _LEADS = {
     "weekday": frozenset("on since until till before after by from between".split()),
     "month": frozenset("in during since until till before after from between throughout".split()),
     "year": frozenset("in during since until till before after from between throughout".split()),
-    "season": frozenset("in during since until till before after from between throughout over".split()),
+    "season": frozenset(
+        "in during since until till before after from between throughout over".split()
+    ),
     "now": frozenset(("between", "from")),
     "weekend": frozenset("at over on during since before after".split()),
 }
@@ -40,7 +42,9 @@ _lead = re.compile(
     r"(?:(?<!\w)(?P<part>early|late|mid|middle of|end of|start of|beginning of)[ -](?:in )?)?$",
 )
 _to = re.compile(r" (?:and|to|until|till|through) (?:the )?| ?[-–] ?")
-_past = re.compile(r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|said|went|got|came|made|met)\b")
+_past = re.compile(
+    r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|said|went|got|came|made|met)\b"
+)
 _future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b")
 # Lines may be broken anywhere. One for one, so that places stay.
 _BLANKS = dict.fromkeys(map(ord, "\t\n\r\xa0"), " ")
@@ -87,7 +91,9 @@ def find_time_expressions(text: str, now: datetime, nearest: bool = False) -> li
         if len(found) == MAX_EXPRESSIONS:
             break
         relation = lead["relation"] or ""
-        reference_time = ReferenceTime(now, -1 if relation == "since" else _tense(match), year, nearest)
+        reference_time = ReferenceTime(
+            now, -1 if relation == "since" else _tense(match), year, nearest
+        )
         spans = _spans(kind, match, reference_time, lead["part"] or "")
         if closes:
             found[-1] = _closed(found[-1], spans, match, text)
@@ -97,7 +103,9 @@ def find_time_expressions(text: str, now: datetime, nearest: bool = False) -> li
             related = _related(relation, spans, now)
             spelled = kind in SPELLED
             yearly = spelled and year is None and not _four_digits.search(match.group())
-            found.append(Expression(text[start : match.end()], start, match.end(), related, spelled, yearly))
+            found.append(
+                Expression(text[start : match.end()], start, match.end(), related, spelled, yearly)
+            )
             open_range = relation in ("from", "between")
     return [expression for expression in found if expression.spans]
 
@@ -121,7 +129,11 @@ def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
         return True
     if kind == "weekday" and _again_and_again.search(_around(match)):
         return False
-    if kind == "weekday" and _nothing_after.match(match.string, match.end()) and _past.search(match.string):
+    if (
+        kind == "weekday"
+        and _nothing_after.match(match.string, match.end())
+        and _past.search(match.string)
+    ):
         return not lead["article"]  # "what did we discuss Friday?"
     relation = lead["relation"] or ""
     if relation == "from" and match.group() in _NAMES:
@@ -133,7 +145,9 @@ def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
 
 def _year_named(matches: list[re.Match[str]]) -> int | None:
     """The year of the dates in a text that give one, if it is the same for all: the others are of that year too."""
-    years = {found.group() for match in matches if match.lastgroup != "year" for found in _years(match)}
+    years = {
+        found.group() for match in matches if match.lastgroup != "year" for found in _years(match)
+    }
     return int(years.pop()) if len(years) == 1 else None
 
 
@@ -162,7 +176,11 @@ def _spans(kind: str, match: re.Match[str], reference_time: ReferenceTime, part:
     assert parts is not None, "the same form matched there before"
     given = {name: value for name, value in parts.groupdict().items() if value}
     try:
-        spans = MEANINGS[kind](given, reference_time) if kind in MEANINGS else named(parts.group(), reference_time)
+        spans = (
+            MEANINGS[kind](given, reference_time)
+            if kind in MEANINGS
+            else named(parts.group(), reference_time)
+        )
     except (OverflowError, ValueError):  # 31 February, or outside of the years 1 to 9999
         return ()
     return tuple(_part(span, part) for span in spans) if part else spans
@@ -175,7 +193,12 @@ def _related(relation: str, spans: Spans, now: datetime) -> Spans:
     past = [span for span in spans if span.start is None or span.start <= now]
     start, end = (past or list(spans))[-1]
     if relation == "since":
-        return (Span(start, max(now, start or now).replace(hour=0, minute=0, second=0, microsecond=0) + DAY),)
+        return (
+            Span(
+                start,
+                max(now, start or now).replace(hour=0, minute=0, second=0, microsecond=0) + DAY,
+            ),
+        )
     if relation == "after":
         return (Span(end, None),)
     return (Span(None, end if relation in ("until", "till") else start),)
@@ -186,9 +209,12 @@ def _closed(first: Expression, ends: Spans, match: re.Match[str], text: str) -> 
     spans = tuple(
         Span(span.start, end)
         for span in first.spans
-        if (end := next((other.end for other in ends if before(span.start, other.end)), None)) is not None
+        if (end := next((other.end for other in ends if before(span.start, other.end)), None))
+        is not None
     )
-    return first._replace(text=text[first.start : match.end()], stop=match.end(), spans=spans or first.spans)
+    return first._replace(
+        text=text[first.start : match.end()], stop=match.end(), spans=spans or first.spans
+    )
 
 
 def _part(span: Span, part: str) -> Span:

@@ -29,7 +29,9 @@ _about_past_elsewhere = re.compile(
 # "What did it cost before", but not "must I ask before I delete" or "until when is it open".
 _bounded = re.compile(r"\b(?:before|until(?! when\b)|prior to|as of)\b", re.IGNORECASE)
 # Beside "was": "who was her first tutor", "where was it supposed to be".
-_not_any_more = re.compile(r"\bfirst\b(?! name| aid| thing| class| floor)|\bsupposed to\b", re.IGNORECASE)
+_not_any_more = re.compile(
+    r"\bfirst\b(?! name| aid| thing| class| floor)|\bsupposed to\b", re.IGNORECASE
+)
 _was = re.compile(r"\b(?:was|were|did|had|used)\b", re.IGNORECASE)
 _holds = re.compile(r"\b(?:is|are|do|does|can|may|must|shall|should|will)\b", re.IGNORECASE)
 
@@ -46,7 +48,9 @@ def asks_about_past(query: str, now: datetime | None = None) -> bool:
         return True
     if not (may_mention_time(query) and _past_tense.search(query)):
         return False
-    from trivet.dates.parse import find_time_expressions  # takes milliseconds to load, and few queries need it
+    from trivet.dates.parse import (
+        find_time_expressions,
+    )  # takes milliseconds to load, and few queries need it
 
     seen = now or datetime.now()
     spans = [span for expression in find_time_expressions(query, seen) for span in expression.spans]

@@ -15,7 +15,9 @@ _year_or_quarter = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\b[qQ][1-4]\b")
 # Of which one is in each of those: to look for two characters takes a fraction of the time.
 _NUMBERED = ("19", "20", "q", "Q")
 # Small letters, and spaces for whatever else there is.
-_letters = bytes(byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256))
+_letters = bytes(
+    byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256)
+)
 _CUES = frozenset(
     b"january february march april may june july august september october november december jan feb mar apr jun jul "
     b"aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri "
@@ -55,7 +57,9 @@ class Span(NamedTuple):
         return before(self.start, other.end) and before(other.start, self.end)
 
     def holds(self, moment: datetime) -> bool:
-        return (self.start is None or self.start <= moment) and (self.end is None or moment < self.end)
+        return (self.start is None or self.start <= moment) and (
+            self.end is None or moment < self.end
+        )
 
 
 Spans = tuple[Span, ...]
@@ -125,7 +129,11 @@ def format_span(span: Span) -> str:
     if start.day == 1 and end.day == 1 and end.hour == 0:
         if (start.year, start.month) == (last.year, last.month):
             return f"{start:%B %Y}"
-        return f"{start:%B}-{last:%B %Y}" if start.year == last.year else f"{start:%B %Y} to {last:%B %Y}"
+        return (
+            f"{start:%B}-{last:%B %Y}"
+            if start.year == last.year
+            else f"{start:%B %Y} to {last:%B %Y}"
+        )
     if start.date() == last.date():
         return _written(start)
     if (start.year, start.month) == (last.year, last.month):

@@ -76,13 +76,17 @@ _IRREGULAR = {
     "apis": "api",
 }  # fmt: skip
 # Words that end in s and are no plurals, also where they are written in lower case.
-_ENDS_IN_S = frozenset("postgres kubernetes jenkins rails nats https sales express series species".split())
+_ENDS_IN_S = frozenset(
+    "postgres kubernetes jenkins rails nats https sales express series species".split()
+)
 _SPELLED = {"+": "plus", "#": "sharp"}
 
 
 def form(text: str) -> str:
     """The writing, folded: separate words, without possessive, punctuation and a leading article."""
-    if text.isascii() and text.replace(" ", "").isalnum():  # as most: it has nothing that the patterns look for
+    if (
+        text.isascii() and text.replace(" ", "").isalnum()
+    ):  # as most: it has nothing that the patterns look for
         return " ".join(text.lower().split()).removeprefix("the ")
     return _form(text)
 
@@ -111,7 +115,11 @@ def singular(text: str) -> str:
     A name of one word keeps its end: Adams is not Adam.
     """
     start, word = _last_word(text)
-    if (text == word and word.istitle()) or word.endswith(_NOT_PLURAL) or word.lower() in _ENDS_IN_S:
+    if (
+        (text == word and word.istitle())
+        or word.endswith(_NOT_PLURAL)
+        or word.lower() in _ENDS_IN_S
+    ):
         return text
     if word.lower() in _IRREGULAR:
         return start + _IRREGULAR[word.lower()]

@@ -57,7 +57,9 @@ def dot(neighbourhood: Neighbourhood) -> str:
         rows.append(f"  {_quoted(node.id)} [label={_quoted(_short(node.label))}, shape={shape}];")
     for edge in neighbourhood.edges:
         label = "" if edge.kind == "mention" else f", label={_quoted(_edge_text(edge))}"
-        rows.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [style={_STROKES[edge.kind]}{label}];")
+        rows.append(
+            f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [style={_STROKES[edge.kind]}{label}];"
+        )
     return "\n".join([*rows, "}"]) + "\n"
 
 
@@ -67,8 +69,14 @@ _STROKES = {"mention": "solid", "link": "bold", "statement": "dashed"}
 def svg(neighbourhood: Neighbourhood) -> str:
     """An SVG that loads nothing: no script, font or picture; light or dark as the reader's screen is."""
     places = _places(tree_of(neighbourhood), _ring(neighbourhood))
-    left, right = min(x for x, _ in places.values()) - MARGIN_X, max(x for x, _ in places.values()) + MARGIN_X
-    top, bottom = min(y for _, y in places.values()) - MARGIN_Y, max(y for _, y in places.values()) + MARGIN_Y
+    left, right = (
+        min(x for x, _ in places.values()) - MARGIN_X,
+        max(x for x, _ in places.values()) + MARGIN_X,
+    )
+    top, bottom = (
+        min(y for _, y in places.values()) - MARGIN_Y,
+        max(y for _, y in places.values()) + MARGIN_Y,
+    )
     width, height = right - left, bottom - top
     start = neighbourhood.nodes[0]
     rows = [
@@ -88,7 +96,12 @@ def _ring(neighbourhood: Neighbourhood) -> float:
     full: dict[int, int] = {}
     for node in neighbourhood.nodes[1:]:
         full[node.distance] = full.get(node.distance, 0) + 1
-    return max([RING, *(count * NODE_SPACING / (2 * math.pi * distance) for distance, count in full.items())])
+    return max(
+        [
+            RING,
+            *(count * NODE_SPACING / (2 * math.pi * distance) for distance, count in full.items()),
+        ]
+    )
 
 
 def _places(branch: Branch, ring: float) -> dict[str, Place]:
@@ -115,7 +128,10 @@ def _deepest(branch: Branch) -> int:
 
 def _angular_weight(branch: Branch, deepest: int) -> float:
     """A slice is narrower near the middle, so a node there needs more of it."""
-    return max(sum(_angular_weight(child, deepest) for child in branch.children), deepest / branch.node.distance)
+    return max(
+        sum(_angular_weight(child, deepest) for child in branch.children),
+        deepest / branch.node.distance,
+    )
 
 
 def _edge_svg(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[str]:
@@ -191,7 +207,10 @@ def tree_of(neighbourhood: Neighbourhood) -> Branch:
     parents: dict[str, tuple[int, GraphEdge]] = {}
     for edge in neighbourhood.edges:
         for near, far in ((edge.source, edge.target), (edge.target, edge.source)):
-            if neighbourhood.nodes[places[near]].distance == neighbourhood.nodes[places[far]].distance - 1:
+            if (
+                neighbourhood.nodes[places[near]].distance
+                == neighbourhood.nodes[places[far]].distance - 1
+            ):
                 known = parents.get(far)
                 if known is None or places[near] < known[0]:
                     parents[far] = (places[near], edge)
@@ -210,5 +229,7 @@ def _branch(
 ) -> Branch:
     node = neighbourhood.nodes[place]
     edge = parents[node.id][1] if node.id in parents else None
-    below = tuple(_branch(neighbourhood, child, parents, children) for child in children.get(place, ()))
+    below = tuple(
+        _branch(neighbourhood, child, parents, children) for child in children.get(place, ())
+    )
     return Branch(node, edge, below)

@@ -40,7 +40,9 @@ NOT_NAMES = SENTENCE_OPENERS | frozenset(
 # Names that are function words when written in lower case.
 ACRONYMS = frozenset({"US", "U.S.", "IT", "WHO", "W.H.O."})
 # Lower-case words that may stand inside a name.
-CONNECTORS = frozenset("of de la le les du des do dos das von van der den di da del della al bin ibn".split())
+CONNECTORS = frozenset(
+    "of de la le les du des do dos das von van der den di da del della al bin ibn".split()
+)
 # "And" in English, Spanish, Italian, French, German and Nordic languages: the names on both sides are two.
 JOINERS = frozenset("and & y e et und og och".split())
 LONGEST_IN_WORDS = 7
@@ -72,8 +74,12 @@ def names_in(text: str) -> Iterator[Name]:
     opens = at_start = True
     for match in _piece.finditer(text):
         kind, piece = match.lastgroup, match.group()
-        if kind in ("word", "initial") and (piece[0].isupper() or (run and not pending and _is_number(piece))):
-            if run and run[-1].endswith(".") and _opens(piece):  # "... in N.Y. The ...": a sentence ended there
+        if kind in ("word", "initial") and (
+            piece[0].isupper() or (run and not pending and _is_number(piece))
+        ):
+            if (
+                run and run[-1].endswith(".") and _opens(piece)
+            ):  # "... in N.Y. The ...": a sentence ended there
                 yield from _names_of_run(run, opens)
                 run, pending, at_start = [], [], True
             if not run:
@@ -114,7 +120,10 @@ def _is_number(piece: str) -> bool:
 
 def _names_of_run(run: list[str], opens: bool) -> Iterator[Name]:
     joints = [place for place, word in enumerate(run) if _joins(word)]
-    parts = [run[start:stop] for start, stop in zip([0, *[j + 1 for j in joints]], [*joints, len(run)], strict=True)]
+    parts = [
+        run[start:stop]
+        for start, stop in zip([0, *[j + 1 for j in joints]], [*joints, len(run)], strict=True)
+    ]
     trimmed = [_trimmed(part) for part in parts]
     for number, (part, whole) in enumerate(zip(trimmed, parts, strict=True)):
         if part and len(part) <= LONGEST_IN_WORDS:

@@ -132,12 +132,18 @@ class Adjacency:
         ends = counts.cumsum()  # in the arrays that are made here
         rows = (stops - ends).repeat(counts)
         rows += np.arange(len(rows))
-        return Neighbours(np.arange(len(nodes)).repeat(counts), self._others[rows], self._roles[rows])
+        return Neighbours(
+            np.arange(len(nodes)).repeat(counts), self._others[rows], self._roles[rows]
+        )
 
     @property
     def bytes(self) -> int:
-        arrays = self._starts.nbytes + self._others.nbytes + self._roles.nbytes + self._marked.nbytes
-        return arrays + sum(200 + keys.nbytes + roles.nbytes for keys, roles in self.changed.values())
+        arrays = (
+            self._starts.nbytes + self._others.nbytes + self._roles.nbytes + self._marked.nbytes
+        )
+        return arrays + sum(
+            200 + keys.nbytes + roles.nbytes for keys, roles in self.changed.values()
+        )
 
 
 class Network:
@@ -168,7 +174,9 @@ class Network:
             self.edges += len(concepts) - len(before)
             now = dict(zip(concepts.tolist(), roles.tolist(), strict=True))
             for concept in {*before.tolist(), *now}:
-                self.of_concept.change(concept, _with(self.of_concept.of(concept), memory, now.get(concept)))
+                self.of_concept.change(
+                    concept, _with(self.of_concept.of(concept), memory, now.get(concept))
+                )
         for memory, others in links.items():
             if len(others):
                 self.links[memory] = others
@@ -196,7 +204,9 @@ class Network:
     def needs_compaction(self) -> bool:
         """Whether so much has changed since the arrays were made that walks are slower for it."""
         nodes = len(self.of_memory.edges.starts) + len(self.of_concept.edges.starts)
-        return self.edges <= MAX_COMPACTED_EDGES and self.changed > max(COMPACT_MIN_NODES, COMPACT_SHARE * nodes)
+        return self.edges <= MAX_COMPACTED_EDGES and self.changed > max(
+            COMPACT_MIN_NODES, COMPACT_SHARE * nodes
+        )
 
     def compacted(self) -> Network:
         """The same as if it had been built from what is there now. A walk under way keeps what it started with."""
@@ -234,7 +244,11 @@ def unique_sorted(keys: Keys) -> Keys:
 def unique_with_positions(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     """Each key once, rising, and at which place there each of these stands."""
     size = int(keys.max()) + 1 if len(keys) else 0
-    return _unique_by_table(keys, size) if size <= TABLE_SLOTS_PER_KEY * len(keys) else _unique_by_sorting(keys)
+    return (
+        _unique_by_table(keys, size)
+        if size <= TABLE_SLOTS_PER_KEY * len(keys)
+        else _unique_by_sorting(keys)
+    )
 
 
 def _unique_by_table(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
@@ -285,22 +299,36 @@ class Hubs:
         # Of a concept, the visible mentions, and the network's changes by then.
         self._counted: BoundedCache[int, tuple[int, int]] = BoundedCache(COUNTS_BYTES)
 
-    def among(self, network: Network, visible: NDArray[np.bool_], concepts: Keys) -> NDArray[np.bool_]:
+    def among(
+        self, network: Network, visible: NDArray[np.bool_], concepts: Keys
+    ) -> NDArray[np.bool_]:
         found = network.of_concept.counts(concepts) > HUB_MENTIONS
         if found.any():
             places = found.nonzero()[0]
             large = concepts[places].tolist()
-            counts = {key: count for key in large if (count := self._still_known(network, key)) is not None}
-            counts |= self._count(network, visible, [key for key in dict.fromkeys(large) if key not in counts])
+            counts = {
+                key: count
+                for key in large
+                if (count := self._still_known(network, key)) is not None
+            }
+            counts |= self._count(
+                network, visible, [key for key in dict.fromkeys(large) if key not in counts]
+            )
             found[places] = [counts[key] > HUB_MENTIONS for key in large]
         return found
 
     def _still_known(self, network: Network, concept: int) -> int | None:
         """The kept count if it still decides: each change since took away or added one mention at most."""
         count, changes = self._counted.get(concept) or (0, -1)
-        return count if changes == network.changes or count - (network.changes - changes) > HUB_MENTIONS else None
+        return (
+            count
+            if changes == network.changes or count - (network.changes - changes) > HUB_MENTIONS
+            else None
+        )
 
-    def _count(self, network: Network, visible: NDArray[np.bool_], concepts: list[int]) -> dict[int, int]:
+    def _count(
+        self, network: Network, visible: NDArray[np.bool_], concepts: list[int]
+    ) -> dict[int, int]:
         if not concepts:
             return {}
         mentioned = network.of_concept.gather(np.array(concepts, np.int32))
@@ -330,4 +358,6 @@ class HubsByFilter:
 
 
 def _no_hubs() -> BoundedCache[Filter, Hubs]:
-    return BoundedCache(FILTERS_BYTES, lambda hubs: COUNTS_BYTES)  # counted as full, since they grow
+    return BoundedCache(
+        FILTERS_BYTES, lambda hubs: COUNTS_BYTES
+    )  # counted as full, since they grow

@@ -63,9 +63,13 @@ class WalkParameters(msgspec.Struct, frozen=True, kw_only=True):
     onward: float = 0.7  # share of what arrives that is passed on
     rare: float = 0.75  # a concept in n memories passes on as n to the power of minus this
     rest: float = 0.5  # weight of staying, beside the weights of a memory's concepts
-    about: float = 6.0  # what a memory is about leads to it so many times as strongly as what it mentions
+    about: float = (
+        6.0  # what a memory is about leads to it so many times as strongly as what it mentions
+    )
     named: float = 0.3  # weight of the query's concepts at which the walk has half its strength
-    even: float = 0.25  # a memory that mentions n concepts draws from each as n to the power of minus this
+    even: float = (
+        0.25  # a memory that mentions n concepts draws from each as n to the power of minus this
+    )
 
 
 class ConceptWeights(msgspec.Struct, frozen=True):
@@ -110,7 +114,9 @@ def walk(
     return NodeMasses(total.keys, np.maximum(total.values, 0.0))
 
 
-def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: WalkParameters) -> ConceptWeights:
+def weigh_concepts(
+    network: Network, visible: NDArray[np.bool_], concepts: Keys, how: WalkParameters
+) -> ConceptWeights:
     """Weighs concepts by the visible memories alone: how many mention them, and how surely."""
     memories = _shown(visible, network.of_concept.gather(concepts))
     count = len(concepts)
@@ -159,15 +165,25 @@ def _push(
     weights = np.where(spread.mentions > 1, spread.weights, 0.0)[place]
     origins, linked = _links(network, visible, at.keys)
     count = len(at.keys)
-    total = how.rest + _sums(mentioned.origins, weights, count) + LINK_WEIGHT * np.bincount(origins, minlength=count)
+    total = (
+        how.rest
+        + _sums(mentioned.origins, weights, count)
+        + LINK_WEIGHT * np.bincount(origins, minlength=count)
+    )
     flow = how.onward * at.values[mentioned.origins] * weights / total[mentioned.origins]
     through_concepts = _onward(spread, how.onward * _sums(place, flow, len(concepts)))
-    through_links = _masses(linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / total[origins])
+    through_links = _masses(
+        linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / total[origins]
+    )
     own = _pulls(network, at.keys[mentioned.origins], mentioned.roles, how) / spread.pull[place]
-    return _added([through_concepts, through_links]), _sums(mentioned.origins, how.onward * flow * own, count)
+    return _added([through_concepts, through_links]), _sums(
+        mentioned.origins, how.onward * flow * own, count
+    )
 
 
-def _from_concepts(network: Network, visible: NDArray[np.bool_], at: NodeMasses, how: WalkParameters) -> NodeMasses:
+def _from_concepts(
+    network: Network, visible: NDArray[np.bool_], at: NodeMasses, how: WalkParameters
+) -> NodeMasses:
     return _onward(weigh_concepts(network, visible, at.keys, how), how.onward * at.values)
 
 
@@ -175,7 +191,9 @@ def _onward(spread: ConceptWeights, at_concepts: Mass) -> NodeMasses:
     return _masses(spread.memories.keys, at_concepts[spread.memories.origins] * spread.shares)
 
 
-def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tuple[NDArray[np.int64], Keys]:
+def _links(
+    network: Network, visible: NDArray[np.bool_], memories: Keys
+) -> tuple[NDArray[np.int64], Keys]:
     places, others = network.links_of(memories.tolist())
     linked = np.array(others, np.int32)
     shown = visible_mask(visible, linked).nonzero()[0]
@@ -186,7 +204,10 @@ def _added(parts: list[NodeMasses]) -> NodeMasses:
     parts = [part for part in parts if len(part.keys)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
-    return _masses(np.concatenate([part.keys for part in parts]), np.concatenate([part.values for part in parts]))
+    return _masses(
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
 
 
 def _masses(keys: Keys, values: Mass) -> NodeMasses:
@@ -210,13 +231,17 @@ def _shared(
     return _some(mentioned, kept), concepts[followed], (followed.cumsum() - 1)[place[kept]]
 
 
-def _followed(network: Network, visible: NDArray[np.bool_], concepts: Keys, hubs: Hubs) -> NDArray[np.bool_]:
+def _followed(
+    network: Network, visible: NDArray[np.bool_], concepts: Keys, hubs: Hubs
+) -> NDArray[np.bool_]:
     """Those that several memories mention and that are no hubs; of many, the rarest."""
     counts = network.of_concept.counts(concepts)
     followed: NDArray[np.bool_] = (counts > 1) & ~hubs.among(network, visible, concepts)
     if counts[followed].sum() > MAX_MENTIONS_PER_ROUND:
         places = followed.nonzero()[0]
-        rarest = places[np.argsort(counts[places], kind="stable")]  # of equal counts those of lower keys
+        rarest = places[
+            np.argsort(counts[places], kind="stable")
+        ]  # of equal counts those of lower keys
         followed[rarest[counts[rarest].cumsum() > MAX_MENTIONS_PER_ROUND]] = False
     return followed
 
@@ -225,7 +250,9 @@ def _heaviest(reached: NodeMasses, least: float) -> NodeMasses:
     found = (reached.values > least).nonzero()[0]
     if len(found) > MAX_PUSHED_MEMORIES:
         # Stable, so that equal masses are taken by key and the same graph always gives the same walk.
-        found = np.sort(found[np.argsort(-reached.values[found], kind="stable")[:MAX_PUSHED_MEMORIES]])
+        found = np.sort(
+            found[np.argsort(-reached.values[found], kind="stable")[:MAX_PUSHED_MEMORIES]]
+        )
     return NodeMasses(reached.keys[found], reached.values[found])
 
 
@@ -310,7 +337,11 @@ class Paths:
 
     def _memories_of(self, concept: int, but: int) -> list[int]:
         keys, _ = self._network.of_concept.of(concept)
-        return [key for key in keys.tolist() if key != but and key < len(self._visible) and self._visible[key]]
+        return [
+            key
+            for key in keys.tolist()
+            if key != but and key < len(self._visible) and self._visible[key]
+        ]
 
     @cached_property
     def _mentioned_by(self) -> dict[int, list[int]]:

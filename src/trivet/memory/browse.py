@@ -32,7 +32,17 @@ from trivet.memory.engine import Engine
 from trivet.memory.perform import complete_id, ids_with_prefix, is_id_prefix
 from trivet.search.query import build_filter
 from trivet.secrets.masking import masked
-from trivet.types import Concept, ConceptPage, Count, Filter, GraphNode, Memory, Neighbourhood, Page, Usage
+from trivet.types import (
+    Concept,
+    ConceptPage,
+    Count,
+    Filter,
+    GraphNode,
+    Memory,
+    Neighbourhood,
+    Page,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from trivet.store import Store
@@ -51,7 +61,9 @@ def page(engine: Engine, request: List) -> Page:
 
 
 def tags(engine: Engine, request: TagsRequest) -> tuple[Count, ...]:
-    return engine.store.memories.tags(build_filter(request, engine.settings, engine.viewer), request.limit)
+    return engine.store.memories.tags(
+        build_filter(request, engine.settings, engine.viewer), request.limit
+    )
 
 
 def categories(engine: Engine, request: CategoriesRequest) -> tuple[Count, ...]:
@@ -98,9 +110,13 @@ MIN_SHARED_WORD = 3
 def concepts(engine: Engine, request: ConceptsRequest) -> ConceptPage:
     contains = None if request.text is None else canonical(request.text)
     if contains == "":
-        raise InvalidInput(f"text: {request.text!r} holds no letter or digit to look for. Give a part of a name.")
+        raise InvalidInput(
+            f"text: {request.text!r} holds no letter or digit to look for. Give a part of a name."
+        )
     filter = build_filter(request, engine.settings, engine.viewer)
-    page = engine.store.concepts.page(filter, contains, request.kind, request.sort, request.limit, request.offset)
+    page = engine.store.concepts.page(
+        filter, contains, request.kind, request.sort, request.limit, request.offset
+    )
     return msgspec.structs.replace(page, not_in_graph=_waiting(engine))
 
 
@@ -108,7 +124,9 @@ def graph(engine: Engine, request: GraphRequest) -> Neighbourhood:
     filter = build_filter(request, engine.settings, engine.viewer)
     start = _start(engine, request.start, filter)
     found = engine.store.concepts.around(start, filter, request.depth, request.limit)
-    return msgspec.structs.replace(found, nodes=_labelled(engine.store, found.nodes), not_in_graph=_waiting(engine))
+    return msgspec.structs.replace(
+        found, nodes=_labelled(engine.store, found.nodes), not_in_graph=_waiting(engine)
+    )
 
 
 def _waiting(engine: Engine) -> int:
@@ -131,7 +149,9 @@ def _start(engine: Engine, text: str, filter: Filter) -> Memory | Concept:
 def _memory(store: Store, id: str, filter: Filter) -> Memory:
     memory = store.memories.get(id)
     if not store.memories.is_visible(memory.id, filter):
-        raise NotFound(f"The filters or the time keep memory {memory.id} out. Loosen them, or start elsewhere.")
+        raise NotFound(
+            f"The filters or the time keep memory {memory.id} out. Loosen them, or start elsewhere."
+        )
     return memory
 
 
@@ -154,7 +174,9 @@ def _nearest(store: Store, text: str, filter: Filter) -> list[str]:
     sharing = {
         concept.name: concept.label
         for word in words
-        for concept in store.concepts.page(filter, canonical(word), None, "memories", NAMES_SHARING_A_WORD, 0).concepts
+        for concept in store.concepts.page(
+            filter, canonical(word), None, "memories", NAMES_SHARING_A_WORD, 0
+        ).concepts
     }
     frequent = store.concepts.page(filter, None, None, "memories", NAMES_COMPARED, 0).concepts
     labels = {**{concept.name: concept.label for concept in frequent}, **sharing}
@@ -173,5 +195,9 @@ def _as_shown(node: GraphNode, memory: Memory | None) -> GraphNode:
         return node
     shown = masked(memory)
     words = " ".join((shown.title or shown.content).split())
-    label = words if len(words) <= MAX_LABEL_CHARACTERS else words[: MAX_LABEL_CHARACTERS - 1].rstrip() + "…"
+    label = (
+        words
+        if len(words) <= MAX_LABEL_CHARACTERS
+        else words[: MAX_LABEL_CHARACTERS - 1].rstrip() + "…"
+    )
     return msgspec.structs.replace(node, label=label, sensitive=memory.sensitive)

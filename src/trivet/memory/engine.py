@@ -19,7 +19,7 @@ from trivet.search.embedding import Embedding
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.systems.federation import Systems
 from trivet.secrets.guard import Guard
-from trivet.secrets.keys.ring import KeyRing, key_stores
+from trivet.secrets.key_ring import KeyRing, key_stores
 from trivet.settings import Settings, config_path
 from trivet.settings.locations import database_of, is_file
 from trivet.store.servers import DatabaseServer, open_server
@@ -85,7 +85,9 @@ _RIGHT_DESCRIPTIONS: dict[Right, str] = {
 def demand(caller: Caller, need: Need) -> None:
     """The one check of a caller's rights."""
     if need == "store":
-        raise Forbidden("Only the owner, who has the store, can do this, with the command line on the server.")
+        raise Forbidden(
+            "Only the owner, who has the store, can do this, with the command line on the server."
+        )
     if need not in caller.rights:
         raise Forbidden(
             f"The key {caller.key} does not allow to {_RIGHT_DESCRIPTIONS[need]}. Ask an admin for one with the right {need}."
@@ -123,7 +125,11 @@ class Engine(msgspec.Struct, frozen=True):
         if not error or self.caller is None or "admin" in self.caller.rights:
             return error or None
         status = HTTP_STATUS.search(error)
-        return f"a model refused (HTTP {status[1]})" if status else "background work fails; an admin sees why"
+        return (
+            f"a model refused (HTTP {status[1]})"
+            if status
+            else "background work fails; an admin sees why"
+        )
 
     def acting_as(self, caller: Caller) -> Engine:
         """The same engine for a user of a server, who sees and does what they may."""
@@ -164,8 +170,14 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     usage_counter = UsageCounter(store.usage, settings.usage_counts)
     at_work = shared.load if shared else RecallLoad()
-    worker = Worker(store, embedding, _triples(settings, store, chat), usage_counter, settings.changes, at_work)
-    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once, _concurrency_limit(settings))
+    worker = Worker(
+        store, embedding, _triples(settings, store, chat), usage_counter, settings.changes, at_work
+    )
+    legs = (
+        shared.legs
+        if shared
+        else ParallelLegs(settings.recalls_at_once, _concurrency_limit(settings))
+    )
     return Engine(
         settings,
         store,
@@ -216,7 +228,8 @@ def _guard(settings: Settings, store: Store) -> Guard:
     """The places of keys are looked for when one is needed: most stores never hold a secret."""
     folder = config_path().parent
     keys = KeyRing(
-        lambda: key_stores(settings.secrets_vault, settings.secrets_keyring, folder), lambda: store.upkeep.identity()
+        lambda: key_stores(settings.secrets_vault, settings.secrets_keyring, folder),
+        lambda: store.upkeep.identity(),
     )
     return Guard(settings.secrets, keys)
 

@@ -49,18 +49,24 @@ CONFIDENCE = 0.8
 def accept(engine: Engine, request: InboxAccept) -> tuple[Proposal, ...]:
     """Accepts all in one transaction. An accepted proposal stays as it is; a rejected one may still be accepted."""
     with engine.store.together():
-        return tuple(_accept(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids))
+        return tuple(
+            _accept(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids)
+        )
 
 
 def reject(engine: Engine, request: InboxReject) -> tuple[Proposal, ...]:
     with engine.store.together():
-        return tuple(_reject(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids))
+        return tuple(
+            _reject(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids)
+        )
 
 
 def reopen(engine: Engine, request: InboxReopen) -> tuple[Proposal, ...]:
     """Takes decisions back in one transaction. One that waits stays as it is."""
     with engine.store.together():
-        return tuple(_reopen(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids))
+        return tuple(
+            _reopen(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids)
+        )
 
 
 def edit(engine: Engine, request: InboxEdit) -> Proposal:
@@ -76,10 +82,14 @@ def edit(engine: Engine, request: InboxEdit) -> Proposal:
     if "content" in given:
         given["content"] = engine.guard.masked(given["content"])[0]
     if "tags" in given:
-        given["tags"] = tuple(dict.fromkeys(engine.guard.masked(tag)[0][:LONGEST_TAG] for tag in given["tags"]))
+        given["tags"] = tuple(
+            dict.fromkeys(engine.guard.masked(tag)[0][:LONGEST_TAG] for tag in given["tags"])
+        )
     new = msgspec.structs.replace(old, **given)
     if not new.content.strip():
-        raise InvalidInput("content: nothing is left of it without its private part. Nothing was changed.")
+        raise InvalidInput(
+            "content: nothing is left of it without its private part. Nothing was changed."
+        )
     check_category(engine, new.category)
     check_target_memory(engine, new)
     return engine.store.inbox.rewrite(new, content_key(new.content))
@@ -103,7 +113,9 @@ def _store(engine: Engine, proposal: Proposal) -> str:
         return edit_memory(engine, Edit(id=proposal.memory, content=proposal.content)).id
     if proposal.stored is not None and proposal.stored != proposal.memory:
         return _store_again(engine, proposal, proposal.stored)
-    superseded = (proposal.memory,) if proposal.action == "supersede" and proposal.memory is not None else ()
+    superseded = (
+        (proposal.memory,) if proposal.action == "supersede" and proposal.memory is not None else ()
+    )
     request = Remember(
         id=proposal.id,
         content=proposal.content,
@@ -123,7 +135,10 @@ def _store_again(engine: Engine, proposal: Proposal, stored: str) -> str:
     """The memory that it became before the decision was taken back, with what the proposal says by now."""
     if engine.store.memories.get(stored).state == "deleted":
         restore(engine, Restore(id=stored))
-    edit_memory(engine, Edit(id=stored, content=proposal.content, category=proposal.category, tags=proposal.tags))
+    edit_memory(
+        engine,
+        Edit(id=stored, content=proposal.content, category=proposal.category, tags=proposal.tags),
+    )
     if proposal.action == "supersede" and proposal.memory is not None:
         join(engine, stored, "supersedes", proposal.memory)
     return stored
@@ -168,11 +183,15 @@ def _reject(engine: Engine, proposal: Proposal) -> Proposal:
         )
     if proposal.state == "rejected":
         return proposal
-    return engine.store.inbox.decide(proposal.id, "rejected", proposal.stored)  # should it be accepted all the same
+    return engine.store.inbox.decide(
+        proposal.id, "rejected", proposal.stored
+    )  # should it be accepted all the same
 
 
 def _own_proposal(engine: Engine, id: str) -> Proposal:
     proposal = engine.store.inbox.get(check_id(id))
     if proposal.owner != (engine.viewer or LOCAL):
-        raise Forbidden(f"Proposal {id} is {proposal.owner}'s, who alone decides on it. Nothing was changed.")
+        raise Forbidden(
+            f"Proposal {id} is {proposal.owner}'s, who alone decides on it. Nothing was changed."
+        )
     return proposal

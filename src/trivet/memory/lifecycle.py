@@ -34,8 +34,12 @@ def forget(engine: Engine, request: contract.Forget) -> Memory:
 def restore(engine: Engine, request: contract.Restore) -> Memory:
     """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
     current = engine.store.memories.get_for_change(check_id(request.id), "restore")
-    restored = _restored(engine, current, request.revision)  # what is refused is refused before anything is written
-    if engine.settings.secrets == "redact" and redact_one(engine, current):  # stored before the guard was there
+    restored = _restored(
+        engine, current, request.revision
+    )  # what is refused is refused before anything is written
+    if engine.settings.secrets == "redact" and redact_one(
+        engine, current
+    ):  # stored before the guard was there
         restored = _restored(engine, engine.store.memories.get(current.id), request.revision)
     return masked(rewrite(engine, restored, "restore"))
 
@@ -44,7 +48,9 @@ def _restored(engine: Engine, current: Memory, revision: int | None) -> Memory:
     revisions = engine.store.memories.revisions(current.id)
     if revision is None:
         if current.state != "deleted":
-            raise Conflict(f"Memory {current.id} is not forgotten. To go back, name the revision to restore.")
+            raise Conflict(
+                f"Memory {current.id} is not forgotten. To go back, name the revision to restore."
+            )
         living = (old.memory for old in reversed(revisions) if old.memory.state != "deleted")
         earlier = next(living, current)
     else:
@@ -118,12 +124,16 @@ def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
 
 def difference(before: Memory, after: Memory, older: str, newer: str) -> str:
     """As a unified diff of all that they say, under these names."""
-    return "\n".join(difflib.unified_diff(_as_text(before), _as_text(after), older, newer, lineterm=""))
+    return "\n".join(
+        difflib.unified_diff(_as_text(before), _as_text(after), older, newer, lineterm="")
+    )
 
 
 def _as_text(memory: Memory) -> list[str]:
     lines = [
-        f"{field}: {_shown(getattr(memory, field))}" for field in memory.__struct_fields__ if field not in _NOT_SHOWN
+        f"{field}: {_shown(getattr(memory, field))}"
+        for field in memory.__struct_fields__
+        if field not in _NOT_SHOWN
     ]
     return [*lines, "content:", *memory.content.splitlines()]
 
@@ -137,7 +147,9 @@ def _shown(value: object) -> object:
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, Source):
-        return " ".join(str(part) for part in (value.uri, value.start_line, value.end_line) if part is not None)
+        return " ".join(
+            str(part) for part in (value.uri, value.start_line, value.end_line) if part is not None
+        )
     return ", ".join(value) if isinstance(value, tuple) else value
 
 
@@ -166,7 +178,9 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
         secrets.update(found)
         if progress is not None:
             progress(1)
-    return Redacted(memories=memories, secrets=dict(secrets), pending=engine.store.upkeep.finish_erasing())
+    return Redacted(
+        memories=memories, secrets=dict(secrets), pending=engine.store.upkeep.finish_erasing()
+    )
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
@@ -188,9 +202,13 @@ def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
 
 
 def _as_revision(memory: Memory) -> Revision:
-    return Revision(revision=memory.revision, changed_at=memory.updated_at, action="", memory=memory)
+    return Revision(
+        revision=memory.revision, changed_at=memory.updated_at, action="", memory=memory
+    )
 
 
 def _cleaned(one: PendingEdit, memory: Memory) -> PendingEdit:
     document = document_of(memory)
-    return msgspec.structs.replace(one, memory=memory, terms=" ".join((*document.content, *document.title)))
+    return msgspec.structs.replace(
+        one, memory=memory, terms=" ".join((*document.content, *document.title))
+    )

@@ -22,7 +22,9 @@ UPDATES_REPORTED = 3
 REASON_IF_SENSITIVE = "on the same matter"
 
 
-def find_possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -> tuple[PossibleUpdate, ...]:
+def find_possible_updates(
+    engine: Engine, new: Memory, known: Collection[str] = ()
+) -> tuple[PossibleUpdate, ...]:
     """The likeliest first. `known` are those that the caller has named as superseded.
 
     Where recalls need every core, words alone are compared now; the worker has the texts read when there is room.
@@ -38,7 +40,9 @@ def find_possible_updates(engine: Engine, new: Memory, known: Collection[str] = 
     serving = engine.embedding.serving()
     # None but itself waits for its vector.
     alone = serving is None or not engine.store.jobs.has_more_than(serving, 1)
-    judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded)
+    judged = comparison.keep(
+        new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded
+    )
     engine.worker.note(comparison.trouble)
     if not states_explicit_change(new.content):
         return ()
@@ -66,7 +70,9 @@ def _nearest_ranking(engine: Engine, new: Memory) -> Ranking | None:
 
 def _possible(old: Memory, verdict: Verdict) -> PossibleUpdate:
     why = REASON_IF_SENSITIVE if old.sensitive else verdict.why  # the reason quotes words
-    return PossibleUpdate(id=old.id, content=masked(old).content, why=why, probability=verdict.probability)
+    return PossibleUpdate(
+        id=old.id, content=masked(old).content, why=why, probability=verdict.probability
+    )
 
 
 # How many memories that share part of the fingerprint are compared in full on each save.
@@ -91,20 +97,28 @@ def near_duplicates(engine: Engine, entries: Sequence[Entry]) -> tuple[tuple[Dup
 
 def _near_duplicates(engine: Engine, entries: Sequence[Entry]) -> Iterator[tuple[Duplicate, ...]]:
     similar = engine.store.lexical.similar
-    ids = [similar(one.memory.id, one.document.fingerprint, DUPLICATES_COMPARED, engine.viewer) for one in entries]
+    ids = [
+        similar(one.memory.id, one.document.fingerprint, DUPLICATES_COMPARED, engine.viewer)
+        for one in entries
+    ]
     wanted = list(dict.fromkeys(id for some in ids for id in some))
     others = engine.store.memories.get_many(wanted) if wanted else {}
     words = {id: words_of(other.content) for id, other in others.items()}
     for one, some in zip(entries, ids, strict=True):
-        yield _duplicates_among(one.memory, [(others[id], words[id]) for id in some if id in others])
+        yield _duplicates_among(
+            one.memory, [(others[id], words[id]) for id in some if id in others]
+        )
 
 
-def _duplicates_among(memory: Memory, others: Sequence[tuple[Memory, Words]]) -> tuple[Duplicate, ...]:
+def _duplicates_among(
+    memory: Memory, others: Sequence[tuple[Memory, Words]]
+) -> tuple[Duplicate, ...]:
     words = words_of(memory.content) if others else Words()
     similar = [
         Duplicate(id=other.id, similarity=round(alike, 3), content=masked(other).content)
         for other, its_words in others
-        if other.scope == memory.scope and (alike := similarity_at_least(words, its_words, DUPLICATE_SIMILARITY))
+        if other.scope == memory.scope
+        and (alike := similarity_at_least(words, its_words, DUPLICATE_SIMILARITY))
     ]
     similar.sort(key=lambda duplicate: (-duplicate.similarity, duplicate.id))
     return tuple(similar[:DUPLICATES_REPORTED])

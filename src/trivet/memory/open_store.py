@@ -63,7 +63,9 @@ def check_tenant(name: str) -> str:
 def tenant_file(settings: Settings) -> Path:
     """The first tenant has the file that the settings name; each other one has a file of its own beside it."""
     if is_server(settings.path):
-        raise InvalidInput(f"{settings.path} is a server, and this needs the store itself. Do it where the store is.")
+        raise InvalidInput(
+            f"{settings.path} is a server, and this needs the store itself. Do it where the store is."
+        )
     first = Path(settings.path).expanduser()
     if check_tenant(settings.tenant) == "default":
         return first

@@ -89,7 +89,9 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in pairwise(edges) if text[start:stop].strip()]
 
 
-def _split_in_half(text: str, span: tuple[int, int], count_tokens: CountTokens, window: int) -> list[tuple[int, int]]:
+def _split_in_half(
+    text: str, span: tuple[int, int], count_tokens: CountTokens, window: int
+) -> list[tuple[int, int]]:
     """A sentence longer than the window is halved, at a space where there is one, until its pieces fit."""
     start, stop = span
     if stop - start < 2 or count_tokens([text[start:stop]])[0] <= window:
@@ -97,7 +99,11 @@ def _split_in_half(text: str, span: tuple[int, int], count_tokens: CountTokens, 
     middle = (start + stop) // 2
     space = text.rfind(" ", start + 1, middle)
     at = space + 1 if space > start + (stop - start) // 4 else middle
-    return [piece for part in ((start, at), (at, stop)) for piece in _split_in_half(text, part, count_tokens, window)]
+    return [
+        piece
+        for part in ((start, at), (at, stop))
+        for piece in _split_in_half(text, part, count_tokens, window)
+    ]
 
 
 def best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
@@ -122,7 +128,9 @@ def best_excerpts(
     How the embedder cut each memory is read as far as it is needed: where one passage is wanted and known, that alone.
     """
     long = [memory for memory in memories if len(memory.content) > ALWAYS_ONE_PASSAGE]
-    found = {memory.id: best[memory.id] for memory in long if memory.id in best} if most == 1 else {}
+    found = (
+        {memory.id: best[memory.id] for memory in long if memory.id in best} if most == 1 else {}
+    )
     known = store.vectors.spans_at(model, found) if model is not None and found else {}
     rest = [memory.id for memory in long if memory.id not in known]
     cuts = store.vectors.described(model, rest) if model is not None and rest else {}
@@ -133,7 +141,9 @@ def best_excerpts(
         elif memory.id in known:
             shown[memory.id] = [_text(memory, known[memory.id])]
         else:
-            chosen = _chosen(memory.content, cuts.get(memory.id, ()), best.get(memory.id), question, most)
+            chosen = _chosen(
+                memory.content, cuts.get(memory.id, ()), best.get(memory.id), question, most
+            )
             shown[memory.id] = [_text(memory, one) for one in chosen]
     return shown
 
@@ -143,7 +153,11 @@ def _text(memory: Memory, passage: Passage) -> str:
 
 
 def _chosen(
-    content: str, described: Sequence[PassageWithTerms], best: int | None, question: Question, most: int
+    content: str,
+    described: Sequence[PassageWithTerms],
+    best: int | None,
+    question: Question,
+    most: int,
 ) -> list[Passage]:
     passages: Sequence[Passage] = described or cut(content, _estimated, WINDOW_TOKENS)
     if len(passages) == 1:
@@ -154,7 +168,9 @@ def _chosen(
         if len(terms) < len(passages):  # of a version before, or not embedded
             terms = encode_passage_terms(content, passages)
         holding = count_held_terms(question.every_term, terms)
-        first = list(dict.fromkeys([*first, *sorted(range(len(passages)), key=lambda at: -holding[at])]))[:most]
+        first = list(
+            dict.fromkeys([*first, *sorted(range(len(passages)), key=lambda at: -holding[at])])
+        )[:most]
     return [passages[at] for at in first]
 
 

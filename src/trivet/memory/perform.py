@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from trivet.contract import Request, verb_of
-from trivet.contract.fields import ID_LENGTH, MIN_ID_PREFIX, IdOf, id_fields
+from trivet.contract.parameters import ID_LENGTH, MIN_ID_PREFIX, IdOf, id_fields
 from trivet.errors import InvalidInput, NotFound, StoreError
 from trivet.memory.engine import Engine
 
@@ -65,7 +65,8 @@ def complete_ids(engine: Engine, request: R) -> R:
             whole[field] = complete_id(engine, given, kind, field)
         elif isinstance(given, tuple):
             whole[field] = tuple(
-                one if len(one) >= ID_LENGTH else complete_id(engine, one, kind, field) for one in given
+                one if len(one) >= ID_LENGTH else complete_id(engine, one, kind, field)
+                for one in given
             )
     return msgspec.structs.replace(request, **whole) if whole else request
 
@@ -73,20 +74,29 @@ def complete_ids(engine: Engine, request: R) -> R:
 def complete_id(engine: Engine, start: str, kind: IdOf, field: str) -> str:
     """The one id that starts so; an error lists them if there are several."""
     if not is_id_prefix(start):
-        raise InvalidInput(f"{field}: {start!r} is no id and no start of one. Ids look like 0199c2f4-7d1e-7a3b-….")
+        raise InvalidInput(
+            f"{field}: {start!r} is no id and no start of one. Ids look like 0199c2f4-7d1e-7a3b-…."
+        )
     found = ids_with_prefix(engine, start, kind)
     if not found:
         raise NotFound(
             f"There is no {kind} here whose id starts with {start}. `{_LISTING[kind]}` shows the ids there are."
         )
     if len(found) > 1:
-        listed = ", ".join(found[:MAX_MATCHES_LISTED]) + (" and more" if len(found) > MAX_MATCHES_LISTED else "")
-        raise InvalidInput(f"{field}: {start} is the start of several ids. Give more characters of one of: {listed}.")
+        listed = ", ".join(found[:MAX_MATCHES_LISTED]) + (
+            " and more" if len(found) > MAX_MATCHES_LISTED else ""
+        )
+        raise InvalidInput(
+            f"{field}: {start} is the start of several ids. Give more characters of one of: {listed}."
+        )
     return found[0]
 
 
 def is_id_prefix(text: str) -> bool:
-    return len(text.strip()) >= MIN_ID_PREFIX and _ID_PREFIX.fullmatch(text.strip().lower()) is not None
+    return (
+        len(text.strip()) >= MIN_ID_PREFIX
+        and _ID_PREFIX.fullmatch(text.strip().lower()) is not None
+    )
 
 
 def ids_with_prefix(engine: Engine, start: str, kind: IdOf) -> list[str]:
@@ -123,10 +133,14 @@ class IdempotencyRecord:
         try:
             return self._cipher().decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], self.name)
         except InvalidTag:
-            raise StoreError("The answer that was kept for this Idempotency-Key is damaged. Use a new key.") from None
+            raise StoreError(
+                "The answer that was kept for this Idempotency-Key is damaged. Use a new key."
+            ) from None
 
     def _cipher(self) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 55 ms, which a reader need not wait
+        from cryptography.hazmat.primitives.ciphers.aead import (
+            AESGCM,
+        )  # 55 ms, which a reader need not wait
 
         return AESGCM(self._made("seal"))
 

@@ -22,7 +22,12 @@ from trivet.memory.engine import Engine
 from trivet.memory.recall import recall_with_decision
 from trivet.memory.similarity import content_key, fingerprint
 from trivet.memory.supersession.statement import SPEAKER
-from trivet.memory.supersession.verdict import OlderText, change_model, judge_by_features, judge_updates
+from trivet.memory.supersession.verdict import (
+    OlderText,
+    change_model,
+    judge_by_features,
+    judge_updates,
+)
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import LOCAL, Memory, Proposal, Proposed
 
@@ -45,13 +50,18 @@ def propose(engine: Engine, request: InboxPropose) -> Proposed:
     engine.guard.check_scope(request.scope or engine.settings.scope)
     content, redacted = engine.guard.masked(request.content)
     if not content.strip():
-        raise InvalidInput("content: nothing is left of it without its private part. Nothing was proposed.")
+        raise InvalidInput(
+            "content: nothing is left of it without its private part. Nothing was proposed."
+        )
     words = content_key(content)
     known = engine.store.inbox.same(words) or _reworded(engine, content)
     if known is not None:
         return _known(known, redacted)
     near_by = near(engine, content)
-    stored = next((one for one in near_by if is_same_statement(content, one.memory.content, one.nearness)), None)
+    stored = next(
+        (one for one in near_by if is_same_statement(content, one.memory.content, one.nearness)),
+        None,
+    )
     if stored is not None:
         return Proposed(status="stored already", same_as=stored.memory.id, redacted=redacted)
     proposal = _proposal(engine, request, content, near_by, bool(redacted))
@@ -64,25 +74,35 @@ def propose(engine: Engine, request: InboxPropose) -> Proposed:
 
 
 def _known(known: Proposal, redacted: dict[str, int]) -> Proposed:
-    return Proposed(status=_STATUS_OF_STATE[known.state], id=known.id, same_as=known.stored, redacted=redacted)
+    return Proposed(
+        status=_STATUS_OF_STATE[known.state], id=known.id, same_as=known.stored, redacted=redacted
+    )
 
 
 def check_target_memory(engine: Engine, proposal: Proposal) -> None:
     """An update or a supersession needs a living memory that the proposer may see."""
     if proposal.memory is not None:
-        check_id(proposal.memory, "memory")  # also where it is not used: what is kept here is an id or nothing
+        check_id(
+            proposal.memory, "memory"
+        )  # also where it is not used: what is kept here is an id or nothing
     if proposal.action not in ("update", "supersede"):
         return
     if proposal.memory is None:
-        raise InvalidInput(f"memory: to {proposal.action} needs the id of the memory it concerns. Nothing was changed.")
+        raise InvalidInput(
+            f"memory: to {proposal.action} needs the id of the memory it concerns. Nothing was changed."
+        )
     if engine.store.memories.get(check_id(proposal.memory, "memory")).state == "deleted":
-        raise Conflict(f"Memory {proposal.memory} was forgotten. Restore it, or set the action to add.")
+        raise Conflict(
+            f"Memory {proposal.memory} was forgotten. Restore it, or set the action to add."
+        )
 
 
 def check_category(engine: Engine, category: str) -> None:
     known = engine.settings.categories
     if category not in known:
-        raise InvalidInput(f"category: {engine.guard.without_secrets(category)!r} is not one of {', '.join(known)}.")
+        raise InvalidInput(
+            f"category: {engine.guard.without_secrets(category)!r} is not one of {', '.join(known)}."
+        )
 
 
 def _reworded(engine: Engine, content: str) -> Proposal | None:
@@ -98,7 +118,9 @@ def _proposal(
         id=new_id(),
         content=content,
         kind=request.kind,
-        reason=" ".join([engine.guard.masked(request.reason)[0], *([MASKED] if masked else [])]).strip(),
+        reason=" ".join(
+            [engine.guard.masked(request.reason)[0], *([MASKED] if masked else [])]
+        ).strip(),
         action=request.action,
         memory=request.memory,
         category=request.category,
@@ -119,7 +141,9 @@ def _proposal(
     return msgspec.structs.replace(proposal, action="supersede", memory=old.id, reason=reason)
 
 
-def _updated(engine: Engine, content: str, near_by: Sequence[NearMemory]) -> tuple[Memory, str] | None:
+def _updated(
+    engine: Engine, content: str, near_by: Sequence[NearMemory]
+) -> tuple[Memory, str] | None:
     """The memory that the statement may update, and why: the one with most words in common, else the likeliest."""
     serving = engine.embedding.serving()
     identity = serving.identity if serving else None
@@ -134,7 +158,9 @@ def _updated(engine: Engine, content: str, near_by: Sequence[NearMemory]) -> tup
     for one, verdict in judged:
         if is_rewording(content, one.memory.content):
             return one.memory, verdict.why
-    likely = [(one, verdict) for one, verdict in judged if verdict.probability >= change_model().told]
+    likely = [
+        (one, verdict) for one, verdict in judged if verdict.probability >= change_model().told
+    ]
     best = max(likely, key=lambda found: found[1].probability, default=None)
     return (best[0].memory, best[1].why) if best else None
 
@@ -149,7 +175,9 @@ SAME_MEANING_NEARNESS = 0.86
 
 _negated = re.compile(r"\b(?:not|no|never|none|nothing|nobody|cannot|without|avoid|stop|\w+nt)\b")
 # Matched from the start of a word only: a text may be one long word, and from each letter it would be quadratic.
-_particular = re.compile(r"(?<!\S)\S*\d\S*|\b\w+[_/@\\]\w+\S*|(?<=\w[ ,;] )?\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
+_particular = re.compile(
+    r"(?<!\S)\S*\d\S*|\b\w+[_/@\\]\w+\S*|(?<=\w[ ,;] )?\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+"
+)
 _calendar = re.compile(
     r"\b(monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|"
     r"october|november|december|morning|afternoon|evening|weekly|daily|monthly)s?\b"
@@ -175,7 +203,11 @@ def is_rewording(new: str, old: str) -> bool:
     ours, theirs = set(analyse(new)), set(analyse(old))
     common = len(ours & theirs)
     # Two of three words of either; less would be another statement on the same subject.
-    return common >= 2 and 3 * common >= 2 * max(len(ours), len(theirs)) and not is_same_statement(new, old)
+    return (
+        common >= 2
+        and 3 * common >= 2 * max(len(ours), len(theirs))
+        and not is_same_statement(new, old)
+    )
 
 
 def negated(text: str) -> bool:
@@ -203,11 +235,14 @@ def near(engine: Engine, text: str) -> tuple[NearMemory, ...]:
     background = engine.embedding.background_now()
     if query.strip():
         answer, _ = recall_with_decision(
-            engine, Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off")
+            engine,
+            Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off"),
         )
         for hit in answer.hits:
             dense = hit.why.legs.get(DENSE)
-            found[hit.id] = background.nearness(dense.score) if dense and dense.rank is not None else None
+            found[hit.id] = (
+                background.nearness(dense.score) if dense and dense.rank is not None else None
+            )
     for id in engine.store.lexical.similar("", fingerprint(text), CANDIDATES, engine.viewer):
         found.setdefault(id, None)
     memories = engine.store.memories.get_many(list(found))

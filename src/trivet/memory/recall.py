@@ -54,7 +54,9 @@ def recall(engine: Engine, request: RecallRequest) -> Answer:
     return answer if engine.caller is None else coarsen_times(answer)
 
 
-def recall_with_decision(engine: Engine, request: Recall, retrieve: Retrieve = retrieve) -> tuple[Answer, Decision]:
+def recall_with_decision(
+    engine: Engine, request: Recall, retrieve: Retrieve = retrieve
+) -> tuple[Answer, Decision]:
     """An answer and the decision behind it. `by` is another way to retrieve than from our own legs alone."""
     watch = Stopwatch()
     typed = engine.guard.without_secrets(request.query)
@@ -64,7 +66,9 @@ def recall_with_decision(engine: Engine, request: Recall, retrieve: Retrieve = r
             models = engine.embedding.models()
             serving = next((model for model in models if model.serving), None)
             chosen = sort_hits(decision.hits, request.sort)
-            hits, truncated = present(engine, decision, chosen, serving, request.reveal, request.token_budget)
+            hits, truncated = present(
+                engine, decision, chosen, serving, request.reveal, request.token_budget
+            )
             health = health_of(engine, models, decision)
         answer = Answer(
             query=decision.query,
@@ -82,7 +86,9 @@ def recall_with_decision(engine: Engine, request: Recall, retrieve: Retrieve = r
         return answer, decision
 
 
-def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None) -> Decision:
+def decide(
+    engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None
+) -> Decision:
     """Everything but the showing: which memories answer the request, in what order, and why the others do not.
 
     `typed` is the query without secrets, where they have been looked for.
@@ -92,7 +98,9 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         return judged(engine, decision, _required_relevance(engine, request))
 
 
-def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None) -> Decision:
+def rank(
+    engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None
+) -> Decision:
     """The candidates in their order, before it is judged how likely each is to be relevant.
 
     That takes as long as all the rest where a hundred are wanted, and whoever keeps every candidate may not need it.
@@ -114,22 +122,34 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, 
             pool = expand_query(engine, query.question, filter, recipe, pool, retrieve)
     if recipe.rerank is not None and should_rerank(engine, pool, recipe.rerank):
         with watch.stage("rerank"):
-            pool = rerank_candidates(engine, query.question, pool, retrieved.rankings, recipe.rerank)
+            pool = rerank_candidates(
+                engine, query.question, pool, retrieved.rankings, recipe.rerank
+            )
     with watch.stage("weigh"):
         deep = request.limit
         weighing = CandidateScoring(store, evidence.wording, pool.fused, recipe, filter, query.time)
         scored = weighing.first(deep)
         if query.time is not None:
-            pool = msgspec.structs.replace(pool, notes=(*pool.notes, *no_match_in_period_note(scored, query.time)))
+            pool = msgspec.structs.replace(
+                pool, notes=(*pool.notes, *no_match_in_period_note(scored, query.time))
+            )
     with watch.stage("choose"):
         candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):  # used up, or gone
+        while len(candidates) < request.limit and max(deep, len(scored)) < len(
+            pool.fused
+        ):  # used up, or gone
             deep *= DEPTH_FACTOR
             scored = weighing.first(deep)
             candidates, dropped = choose(store, scored, request, filter, evidence.texts)
         unread = partial(weighing.unread, scored, request.limit)
         ordered = order_newer_first(
-            store, query.question, candidates, request, filter, unread, names_a_time=query.time is not None
+            store,
+            query.question,
+            candidates,
+            request,
+            filter,
+            unread,
+            names_a_time=query.time is not None,
         )
         hits = cut(ordered, request.limit, dropped)
     return Decision(

@@ -46,10 +46,14 @@ def remember(engine: Engine, request: Remember) -> Remembered:
     try:
         if remembered.status == "unchanged":
             return remembered
-        updates = _empty_if_store_fails(lambda: find_possible_updates(engine, entry.memory, request.supersedes))
+        updates = _empty_if_store_fails(
+            lambda: find_possible_updates(engine, entry.memory, request.supersedes)
+        )
         return msgspec.structs.replace(remembered, may_update=updates)
     finally:
-        engine.worker.saved(len(entry.memory.content))  # last, so that both do not ask the embedder at the same time
+        engine.worker.saved(
+            len(entry.memory.content)
+        )  # last, so that both do not ask the embedder at the same time
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
@@ -116,10 +120,14 @@ def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
     """Each request guarded, in the light of what the ones before it sealed for the same id."""
     guarded: list[Guarded] = []
     earlier: dict[str, list[Sealed]] = {}
-    current = moment(now())  # one for all: what is stored together was written at one time, and none of it is the later
+    current = moment(
+        now()
+    )  # one for all: what is stored together was written at one time, and none of it is the later
     for request in requests:
         memory = new_memory(engine, request, current)
-        entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
+        entry, redacted = guard(
+            engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None
+        )
         if redacted and request.id is not None:
             _note_wrong_guess(engine, entry.memory)
         if entry.secrets:
@@ -161,7 +169,9 @@ def guard(
         check_guess_limit(engine, held)
         if is_others:
             record_guess(engine, held)
-    entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
+    entry = Entry(
+        protected.memory, document_of(protected.memory), protected.history, protected.secrets
+    )
     return entry, protected.redacted
 
 
@@ -180,7 +190,9 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     if protected.memory == unless:
         return protected.memory
     entry = Entry(protected.memory, document_of(protected.memory), (), protected.secrets)
-    written = write_with_current_key(engine, [entry], lambda entries: _replaced(engine, entries[0], action))
+    written = write_with_current_key(
+        engine, [entry], lambda entries: _replaced(engine, entries[0], action)
+    )
     engine.worker.saved(len(written.content))
     return written
 
@@ -192,7 +204,9 @@ def _replaced(engine: Engine, entry: Entry, action: str) -> Memory:
 def new_memory(engine: Engine, request: Remember, current: datetime | None = None) -> Memory:
     current = current or moment(now())
     memory = Memory(
-        id=engine.store.memories.claim(check_id(request.id)) if request.id is not None else new_id(),
+        id=engine.store.memories.claim(check_id(request.id))
+        if request.id is not None
+        else new_id(),
         content=request.content,
         title=request.title or None,
         category=request.category,
@@ -222,7 +236,9 @@ def check_memory(engine: Engine, memory: Memory) -> None:
             "Use one of these, or add yours to `categories` in trivet.toml."
         )
     if memory.valid_from and memory.valid_to and memory.valid_from >= memory.valid_to:
-        raise InvalidInput("valid_from must be earlier than valid_to; otherwise it would never be true.")
+        raise InvalidInput(
+            "valid_from must be earlier than valid_to; otherwise it would never be true."
+        )
     source = memory.source
     if source and source.start_line and source.end_line and source.start_line > source.end_line:
         raise InvalidInput("start_line must not be after end_line.")
@@ -291,7 +307,9 @@ def _changed_source(old: Source | None, request: Edit) -> Source | None:
 def _source(uri: str | None, start_line: int | None, end_line: int | None) -> Source | None:
     if uri is None:
         if start_line is not None or end_line is not None:
-            raise InvalidInput("start_line and end_line need a source. Give the file or URI they belong to.")
+            raise InvalidInput(
+                "start_line and end_line need a source. Give the file or URI they belong to."
+            )
         return None
     return Source(uri=uri, start_line=start_line, end_line=end_line)
 

@@ -26,7 +26,7 @@ from trivet.common.ids import check_id
 from trivet.errors import Forbidden, RetiredKey, SecretError, TooMany
 from trivet.memory.engine import Engine
 from trivet.secrets.guard import reseal
-from trivet.secrets.keys.ring import Key
+from trivet.secrets.key_ring import Key
 from trivet.store.records import AddResult, Entry
 from trivet.types import AuditEntry, Memory, Rotated
 
@@ -63,8 +63,12 @@ def rotate(engine: Engine, drop_old: bool = False, drop: Collection[str] = ()) -
         secrets.reseal(done)
         resealed += len(done)
     gone = keys.release(older, drop_old, set(drop) & set(older))
-    engine.store.audit.note("rotate", None, f"{resealed} secrets under key {key.id}, {gone.dropped} old keys dropped")
-    return Rotated(key=key.id, resealed=resealed, dropped=gone.dropped, resumed=resumed, kept=gone.kept)
+    engine.store.audit.note(
+        "rotate", None, f"{resealed} secrets under key {key.id}, {gone.dropped} old keys dropped"
+    )
+    return Rotated(
+        key=key.id, resealed=resealed, dropped=gone.dropped, resumed=resumed, kept=gone.kept
+    )
 
 
 def _key_to_use(engine: Engine) -> tuple[Key, bool]:
@@ -80,7 +84,9 @@ def register_keys(engine: Engine) -> None:
     for key in engine.store.secrets.keys_in_use():
         try:
             engine.guard.keys.get(key)
-        except SecretError as error:  # `doctor` tells of a key that is gone; the copy is whole all the same
+        except (
+            SecretError
+        ) as error:  # `doctor` tells of a key that is gone; the copy is whole all the same
             logger.warning("%s", error)
 
 
@@ -133,7 +139,9 @@ def add_entries(engine: Engine, entries: Sequence[Entry]) -> list[AddResult]:
     return write_with_current_key(engine, entries, engine.store.memories.add_many)
 
 
-def write_with_current_key(engine: Engine, entries: Sequence[Entry], write: Callable[[Sequence[Entry]], T]) -> T:
+def write_with_current_key(
+    engine: Engine, entries: Sequence[Entry], write: Callable[[Sequence[Entry]], T]
+) -> T:
     """The key that sealed the entries is still in this process's memory, also where it is dropped already."""
     try:
         return write(entries)

@@ -15,7 +15,9 @@ DUPLICATE_SIMILARITY = 0.75
 FINGERPRINT_SIZE = 8
 
 _word = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
-_ascii_word = re.compile(r"[a-z0-9_]+")  # the same of a folded text of ASCII alone, in half of the time
+_ascii_word = re.compile(
+    r"[a-z0-9_]+"
+)  # the same of a folded text of ASCII alone, in half of the time
 # Function words that change the meaning, folded and without apostrophes. The analyser drops function words.
 _meaning_changing = re.compile(
     r"\b(?:not|no|none|nothing|cannot|without|only|until|before|after|on|off|"

@@ -44,7 +44,9 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
     """The progress in this transcript; at its beginning if the conversation is new or its file is damaged."""
     fresh = TranscriptProgress(store=store, session=session, path=str(path))
     try:
-        found = msgspec.json.decode(_file(store, session).read_bytes(), type=prepared_type(TranscriptProgress))
+        found = msgspec.json.decode(
+            _file(store, session).read_bytes(), type=prepared_type(TranscriptProgress)
+        )
     except (OSError, msgspec.DecodeError):
         return fresh
     return found if found.path == str(path) else fresh
@@ -64,7 +66,9 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:
-            progress = msgspec.json.decode(file.read_bytes(), type=prepared_type(TranscriptProgress))
+            progress = msgspec.json.decode(
+                file.read_bytes(), type=prepared_type(TranscriptProgress)
+            )
         except (OSError, msgspec.DecodeError):
             continue  # the file of a problem, or one that is being replaced
         if progress.store == store and progress.read_by_model < progress.read_by_rules:

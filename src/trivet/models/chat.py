@@ -40,7 +40,9 @@ class BadAnswer(Exception):
 class Chat:
     """Asks a model. The key for OpenAI goes to OpenAI alone; other servers get TRIVET_LLM_API_KEY if it is set."""
 
-    def __init__(self, spec: str, limits: Limits = LIMITS, wait: Callable[[float], object] = time.sleep) -> None:
+    def __init__(
+        self, spec: str, limits: Limits = LIMITS, wait: Callable[[float], object] = time.sleep
+    ) -> None:
         value = _checked(spec)
         base = value.url or OPENAI_URL
         self.model = value.name
@@ -51,7 +53,11 @@ class Chat:
         self._wait = wait
 
     def ask(
-        self, instruction: str, content: Any, most_tokens: int = MAX_ANSWER_TOKENS, limits: Limits | None = None
+        self,
+        instruction: str,
+        content: Any,
+        most_tokens: int = MAX_ANSWER_TOKENS,
+        limits: Limits | None = None,
     ) -> Any:
         """The JSON value in the model's answer. EmbedderError if none is to be had, BadAnswer if it is no JSON."""
         body = {
@@ -65,7 +71,9 @@ class Chat:
             "response_format": {"type": "json_object"},
         }
         bounds = limits or self._limits
-        return _value(*_text(post_json(self.endpoint, body, self._key, bounds, self._wait, self.model)))
+        return _value(
+            *_text(post_json(self.endpoint, body, self._key, bounds, self._wait, self.model))
+        )
 
     @staticmethod
     def _is_openai(base: str) -> bool:
@@ -108,14 +116,18 @@ def _text(answer: Any) -> tuple[str, bool]:
 
 def _value(text: str, cut_off: bool) -> Any:
     """The first JSON object in the answer: small models put it into a fence, or say something before or after it."""
-    for brace in islice(_brace.finditer(text), 1 if cut_off else MAX_JSON_STARTS):  # an inner object is no answer
+    for brace in islice(
+        _brace.finditer(text), 1 if cut_off else MAX_JSON_STARTS
+    ):  # an inner object is no answer
         found = _closed(text[brace.start() :]) if cut_off else text[brace.start() :]
         try:
             return _decoder.raw_decode(found)[0]
         except (ValueError, RecursionError):
             continue
     if cut_off:
-        raise BadAnswer("the answer broke off: the model said too much, or its context is too small")
+        raise BadAnswer(
+            "the answer broke off: the model said too much, or its context is too small"
+        )
     raise BadAnswer("the answer is not JSON")
 
 

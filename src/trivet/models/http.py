@@ -30,7 +30,13 @@ HINTS: Mapping[int, str] = {
 }
 # Machine-readable reasons that are told as they are; any other word of an answer may be a user's.
 KNOWN_CODES = frozenset(
-    ("model_not_found", "invalid_api_key", "insufficient_quota", "context_length_exceeded", "rate_limit_exceeded")
+    (
+        "model_not_found",
+        "invalid_api_key",
+        "insufficient_quota",
+        "context_length_exceeded",
+        "rate_limit_exceeded",
+    )
 )
 REFUSAL_BYTES = 4096
 CHUNK_BYTES = 64 * 1024
@@ -59,7 +65,11 @@ class _Failure(Exception):
     """One attempt that failed: what to say, whether to try again, and how long the server asked us to wait."""
 
     def __init__(
-        self, reason: str, retryable: bool, retry_after: float | None = None, fault: str | None = None
+        self,
+        reason: str,
+        retryable: bool,
+        retry_after: float | None = None,
+        fault: str | None = None,
     ) -> None:
         super().__init__(reason)
         self.retryable = retryable
@@ -94,8 +104,14 @@ def post_json(
             return _attempt(request, limits, end)
         except _Failure as failure:
             pause = _pause(failure, attempt, limits)
-            if not failure.retryable or attempt == limits.attempts or time.monotonic() + pause >= end:
-                raise EmbedderError(f"{name}: {failure} (attempt {attempt})", failure.fault) from None
+            if (
+                not failure.retryable
+                or attempt == limits.attempts
+                or time.monotonic() + pause >= end
+            ):
+                raise EmbedderError(
+                    f"{name}: {failure} (attempt {attempt})", failure.fault
+                ) from None
             wait(pause)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -172,14 +188,20 @@ def _unreachable(error: Exception, timeout: float) -> _Failure:
     if isinstance(cause, TimeoutError):
         return _Failure(f"no answer within {timeout:g} s", retryable=True, fault="hung")
     if isinstance(cause, ConnectionRefusedError):
-        return _Failure("the connection was refused: is the server running?", retryable=False, fault="down")
+        return _Failure(
+            "the connection was refused: is the server running?", retryable=False, fault="down"
+        )
     broken = isinstance(cause, ConnectionError | http.client.HTTPException)
     return _Failure(f"cannot be reached ({_cause(cause)})", retryable=broken, fault="down")
 
 
 def _cause(cause: object) -> str:
     """What broke, without what an exception quotes: a line of the answer, or the name of a host."""
-    known = cause.strerror if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) else None
+    known = (
+        cause.strerror
+        if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
+        else None
+    )
     if isinstance(cause, ssl.SSLError):
         known = cause.reason
     return known or type(cause).__name__

@@ -60,7 +60,9 @@ class SharedEmbeddings:
         self.value = runtime.OrtValue.ortvalue_from_numpy(self._table)
 
 
-def open_session(model: Path, threads: int, without: Sequence[str] = (), words: SharedEmbeddings | None = None) -> Any:
+def open_session(
+    model: Path, threads: int, without: Sequence[str] = (), words: SharedEmbeddings | None = None
+) -> Any:
     """`without` names optimisations of the runtime that would make this model slower.
 
     Where the model's tables can be mapped, they are: it opens in half the time, and processes share them.
@@ -69,12 +71,20 @@ def open_session(model: Path, threads: int, without: Sequence[str] = (), words: 
     if mapped.exists():
         try:
             return _session(mapped, threads, without, words)
-        except EmbedderError as error:  # the runtime has its own rules for files that name other files
-            logger.warning("%s is read whole, which takes more memory, since it cannot be mapped: %s", model, error)
+        except (
+            EmbedderError
+        ) as error:  # the runtime has its own rules for files that name other files
+            logger.warning(
+                "%s is read whole, which takes more memory, since it cannot be mapped: %s",
+                model,
+                error,
+            )
     return _session(model, threads, without, words)
 
 
-def _session(model: Path, threads: int, without: Sequence[str], words: SharedEmbeddings | None) -> Any:
+def _session(
+    model: Path, threads: int, without: Sequence[str], words: SharedEmbeddings | None
+) -> Any:
     onnxruntime = _runtime()
     options = onnxruntime.SessionOptions()
     if words is not None:
@@ -86,7 +96,10 @@ def _session(model: Path, threads: int, without: Sequence[str], words: SharedEmb
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
+            str(model),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=list(without) or None,
         )
     except Exception as error:  # the runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
@@ -107,10 +120,15 @@ def _runtime() -> Any:
 
 
 def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:
-    inputs = {put.name: np.int32 if put.type == "tensor(int32)" else np.int64 for put in session.get_inputs()}
+    inputs = {
+        put.name: np.int32 if put.type == "tensor(int32)" else np.int64
+        for put in session.get_inputs()
+    }
     unknown = sorted(set(inputs) - set(KNOWN_INPUTS))
     if unknown:
-        raise EmbedderError(f"{model} wants the inputs {unknown}; a text embedder takes only {list(KNOWN_INPUTS)}")
+        raise EmbedderError(
+            f"{model} wants the inputs {unknown}; a text embedder takes only {list(KNOWN_INPUTS)}"
+        )
     return inputs
 
 
@@ -152,7 +170,9 @@ class Tokens:
         try:
             return tokenizer_of(text, self._file.parent)
         except Exception as error:  # the library raises bare Exception
-            raise EmbedderError(f"cannot read the tokenizer beside {self._file}: {error}") from error
+            raise EmbedderError(
+                f"cannot read the tokenizer beside {self._file}: {error}"
+            ) from error
 
 
 def _window(tokenizer: Any, most: int) -> int:

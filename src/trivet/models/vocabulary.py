@@ -52,10 +52,14 @@ def tokenizer_of(text: str, folder: Path) -> Any:
     words = {word for word, _ in Tokenizer.from_str(frame).pre_tokenizer.pre_tokenize_str(text)}
     if any(len(word.encode()) > LONGEST for word in words):
         return None
-    found = _known({part for word in words for part in _parts(word)}, np.load(folder / TOKENS, mmap_mode="r"))
+    found = _known(
+        {part for word in words for part in _parts(word)}, np.load(folder / TOKENS, mmap_mode="r")
+    )
     whole = json.loads(frame)
     whole["model"]["vocab"] |= {row["token"].decode(): int(row["id"]) for row in found}
-    made = sorted((row for row in found if row["rank"] != NO_RANK), key=lambda row: int(row["rank"]))
+    made = sorted(
+        (row for row in found if row["rank"] != NO_RANK), key=lambda row: int(row["rank"])
+    )
     whole["model"]["merges"] = [_pair(row["token"], int(row["left"])) for row in made]
     return Tokenizer.from_str(json.dumps(whole))
 
@@ -90,7 +94,9 @@ def is_known_word(word: str) -> bool:
     """In small letters, with a capital or in capitals."""
     spellings = {word.lower(), word.capitalize(), word.upper()}
     if next(_asked) < MAX_SCANNED_WORDS:
-        return any(_AFTER_SPACE.format(spelling).encode() in _vocabulary() for spelling in spellings)
+        return any(
+            _AFTER_SPACE.format(spelling).encode() in _vocabulary() for spelling in spellings
+        )
     return any(spelling.encode() in _words() for spelling in spellings)
 
 

@@ -74,7 +74,11 @@ class RecallLoad:
     def wait_for_capacity(self, stop: threading.Event, seconds: float) -> None:
         """For work that nobody waits for: until there is room, it is to stop, or so long."""
         until = time.monotonic() + seconds
-        while self.active_recalls > self.capacity and time.monotonic() < until and not stop.wait(POLL_SECONDS):
+        while (
+            self.active_recalls > self.capacity
+            and time.monotonic() < until
+            and not stop.wait(POLL_SECONDS)
+        ):
             pass
 
     def overload_reason(self) -> str | None:
@@ -192,7 +196,9 @@ class _LegThreads:
         with self._guard:
             self._waiting += 1
             if self._waiting > len(self._running) and len(self._running) < self._most:
-                thread = threading.Thread(target=self._work, name=f"trivet-{self._name}", daemon=True)
+                thread = threading.Thread(
+                    target=self._work, name=f"trivet-{self._name}", daemon=True
+                )
                 self._running.append(thread)
                 thread.start()
         self._tasks.put((future, leg))
@@ -238,16 +244,26 @@ class ParallelLegs:
         """
         started = time.perf_counter()
         # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
-        apart = {name: partial(copy_context().run, leg) for name, leg in legs.items() if name not in here}
+        apart = {
+            name: partial(copy_context().run, leg) for name, leg in legs.items() if name not in here
+        }
         futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
         futures |= {name: _done(legs[name]) for name in here}
         with self.turns.waiting() if apart else nullcontext():
-            outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms, late) for name in legs}
+            outcomes = {
+                name: self._outcome(name, futures[name], started, time_limit_ms, late)
+                for name in legs
+            }
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
         return rankings, [health for _, health in outcomes.values()]
 
     def _outcome(
-        self, name: str, future: Future[Timed], started: float, time_limit_ms: int, late: Callable[[str], None]
+        self,
+        name: str,
+        future: Future[Timed],
+        started: float,
+        time_limit_ms: int,
+        late: Callable[[str], None],
     ) -> tuple[Ranking | None, LegHealth]:
         left = started + time_limit_ms / 1000 - time.perf_counter()
         try:
@@ -262,7 +278,9 @@ class ParallelLegs:
             took_ms = (time.perf_counter() - started) * 1000
             return None, _unanswered(name, _reason(error), took_ms)
         count = len(ranking.candidates)
-        return ranking, LegHealth(leg=name, answered=True, candidates=count, took_ms=round(took_ms, 3))
+        return ranking, LegHealth(
+            leg=name, answered=True, candidates=count, took_ms=round(took_ms, 3)
+        )
 
     def stop(self) -> None:
         for threads in self._threads.values():
@@ -288,7 +306,9 @@ def _fulfil(future: Future[Timed], leg: Search) -> None:
 def _timed(leg: Search) -> Timed:
     started = time.perf_counter()
     ranking = leg()
-    check(ranking)  # here, so that a leg that breaks its promises fails alone and not the whole answer
+    check(
+        ranking
+    )  # here, so that a leg that breaks its promises fails alone and not the whole answer
     return ranking, (time.perf_counter() - started) * 1000
 
 

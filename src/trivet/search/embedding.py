@@ -12,7 +12,12 @@ import msgspec
 
 from trivet.common.bounded_cache import MIB, BoundedCache
 from trivet.errors import EmbedderError
-from trivet.models.embed.base import DEVIATIONS, UNMEASURED_BASELINE, SimilarityBaseline, similarity_baseline_of
+from trivet.models.embed.base import (
+    DEVIATIONS,
+    UNMEASURED_BASELINE,
+    SimilarityBaseline,
+    similarity_baseline_of,
+)
 from trivet.models.embed.batching import batched, replace_hung_batch
 from trivet.models.embed.registry import DEFAULT, is_upgrade, shipped, without_address
 from trivet.store.records import Model
@@ -56,14 +61,23 @@ class Embedding:
     on purpose (`move`). While it moves, the vectors of the model before it answer.
     """
 
-    def __init__(self, store: Store, spec: str, configured: Embedder | None, earlier: Sequence[Embedder] = ()) -> None:
+    def __init__(
+        self, store: Store, spec: str, configured: Embedder | None, earlier: Sequence[Embedder] = ()
+    ) -> None:
         self._store = store
         self._spec = spec
         self._configured = configured
         self._others: dict[str, Embedder] = {one.identity: one for one in earlier}
-        self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = ((), ())  # as stored, and as they are told
-        self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
-        self._documents: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
+        self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = (
+            (),
+            (),
+        )  # as stored, and as they are told
+        self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(
+            QUERIES_BYTES
+        )
+        self._documents: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(
+            DOCUMENTS_BYTES
+        )
         self._begun: dict[tuple[str, str], _PendingVector] = {}
         self._lock = threading.Lock()
 
@@ -108,7 +122,11 @@ class Embedding:
     def _leave(self, serving: Model) -> None:
         """Vectors that no model here can be asked for answer nothing: the new ones do from the first on."""
         known = self._known()
-        if known is not None and serving.identity not in self._others and shipped(serving.identity) is None:
+        if (
+            known is not None
+            and serving.identity not in self._others
+            and shipped(serving.identity) is None
+        ):
             self._store.vectors.serve(known)
 
     def drop_unused(self) -> None:
@@ -128,7 +146,9 @@ class Embedding:
         if self._configured is None:
             return None
         for model in self.models():
-            outgrown = model.identity == self.identity and model.dimension != self._configured.dimension
+            outgrown = (
+                model.identity == self.identity and model.dimension != self._configured.dimension
+            )
             if outgrown or not (model.serving or model.identity == self.identity):
                 self._store.vectors.remove(model)
         if self._known() is None:
@@ -251,7 +271,9 @@ class Embedding:
     def _arrived(self, name: tuple[str, str], made: Future[NDArray[np.float32]]) -> None:
         if made.exception() is None:
             self._queries.put(name, made.result())
-        self._begun.pop(name, None)  # whoever has not asked yet and finds no vector makes it, and hears what is wrong
+        self._begun.pop(
+            name, None
+        )  # whoever has not asked yet and finds no vector makes it, and hears what is wrong
 
     def is_available(self, text: str) -> bool:
         """Whether the query's vector is known or on its way, so that whoever asks for it need not be left behind."""
@@ -273,14 +295,20 @@ class Embedding:
             self._queries.put(name, vector)
         return vector
 
-    def document_vectors(self, model: Model, texts: Sequence[str], keep: bool = False) -> NDArray[np.float32]:
+    def document_vectors(
+        self, model: Model, texts: Sequence[str], keep: bool = False
+    ) -> NDArray[np.float32]:
         """The vectors of passages. What was embedded a moment ago is not embedded again: a memory that is saved is
         compared by its text, the next recalls want its vector, and the worker stores it.
 
         `keep` where others are going to want them.
         """
         embedder = self.embedder_of(model)
-        known = {text: vector for text in texts if (vector := self._cached_document(model, embedder, text)) is not None}
+        known = {
+            text: vector
+            for text in texts
+            if (vector := self._cached_document(model, embedder, text)) is not None
+        }
         missing = [text for text in texts if text not in known]
         if not known and not keep:
             return embedder.embed_documents(missing)
@@ -293,7 +321,9 @@ class Embedding:
 
         return stack([known[text] for text in texts])
 
-    def _cached_document(self, model: Model, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
+    def _cached_document(
+        self, model: Model, embedder: Embedder, text: str
+    ) -> NDArray[np.float32] | None:
         name = (model.identity, text)
         vector = self._documents.get(name)
         if vector is None and getattr(embedder, "queries_as_documents", False):
@@ -303,7 +333,11 @@ class Embedding:
     def promote(self) -> None:
         """Once the model that the store moves to has a vector for everything, it answers, and the others go."""
         configured = self._known()
-        if configured is not None and not configured.serving and not self._store.jobs.backlog(configured).waiting:
+        if (
+            configured is not None
+            and not configured.serving
+            and not self._store.jobs.backlog(configured).waiting
+        ):
             self._store.vectors.serve(configured)
 
     def _known(self) -> Model | None:

@@ -51,15 +51,22 @@ def encode_mentioned_times(memory: Memory) -> str:
     return msgspec.json.encode(_Stored(GRAMMAR, written, _read(text, written))).decode()
 
 
-def decode_mentioned_times(stored: str | None, created_at: datetime) -> tuple[MentionedTime, ...] | None:
+def decode_mentioned_times(
+    stored: str | None, created_at: datetime
+) -> tuple[MentionedTime, ...] | None:
     """Those of a memory that was written then; None where its text has to be read."""
     if stored is None or stored == _NONE:
         return None if stored is None else ()
     try:
         found = _decode(stored)
-    except (msgspec.MsgspecError, TypeError):  # as a later version writes it, or damaged: the text says the same
+    except (
+        msgspec.MsgspecError,
+        TypeError,
+    ):  # as a later version writes it, or damaged: the text says the same
         return None
-    return found.times if (found.grammar, found.written) == (GRAMMAR, local_time(created_at)) else None
+    return (
+        found.times if (found.grammar, found.written) == (GRAMMAR, local_time(created_at)) else None
+    )
 
 
 def mentioned_times(memory: Memory) -> tuple[MentionedTime, ...]:
@@ -82,6 +89,11 @@ def _read_cached(text: str, written: datetime) -> tuple[MentionedTime, ...]:
 def _read(text: str, written: datetime) -> tuple[MentionedTime, ...]:
     if not may_mention_time(text):
         return ()
-    from trivet.dates.parse import find_time_expressions  # takes milliseconds to load, and few texts need it
+    from trivet.dates.parse import (
+        find_time_expressions,
+    )  # takes milliseconds to load, and few texts need it
 
-    return tuple(MentionedTime(one.spans, one.yearly) for one in find_time_expressions(text, written, nearest=True))
+    return tuple(
+        MentionedTime(one.spans, one.yearly)
+        for one in find_time_expressions(text, written, nearest=True)
+    )

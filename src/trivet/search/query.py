@@ -37,10 +37,14 @@ def build_filter(request: Selection, settings: Settings, viewer: str | None) -> 
     unknown = sorted(set(request.category) - set(settings.categories))
     if unknown:
         known = ", ".join(settings.categories)
-        raise InvalidInput(f"category: there is no {', '.join(unknown)}. The categories are {known}.")
+        raise InvalidInput(
+            f"category: there is no {', '.join(unknown)}. The categories are {known}."
+        )
     after, before = _time(request, "created_after"), _time(request, "created_before")
     if after is not None and before is not None and after >= before:
-        raise InvalidInput("created_after must be earlier than created_before; no memory can be in between otherwise.")
+        raise InvalidInput(
+            "created_after must be earlier than created_before; no memory can be in between otherwise."
+        )
     return Filter(
         scope=request.scope,
         categories=tuple(sorted(set(request.category))),
@@ -82,7 +86,9 @@ def keep_phrase_holders(
     quoted = analyse_query("\n".join(question.phrases), question.languages)
     terms = quoted.terms
     if terms:
-        found = store.lexical.search(terms, terms, 1, filter, recipe.bm25, MAX_PHRASE_CANDIDATES, quoted.others)
+        found = store.lexical.search(
+            terms, terms, 1, filter, recipe.bm25, MAX_PHRASE_CANDIDATES, quoted.others
+        )
     else:
         found = [candidate for ranking in rankings for candidate in ranking.candidates]
     memories = store.memories.get_many([candidate.id for candidate in found])
@@ -90,10 +96,15 @@ def keep_phrase_holders(
     if not holders:
         return []
     anew = {LEXICAL: found} if terms else {}
-    return [_keep(ranking, anew.get(ranking.leg, ranking.candidates), holders, recipe.depth) for ranking in rankings]
+    return [
+        _keep(ranking, anew.get(ranking.leg, ranking.candidates), holders, recipe.depth)
+        for ranking in rankings
+    ]
 
 
-def _keep(ranking: Ranking, candidates: Sequence[Candidate], holders: set[str], depth: int) -> Ranking:
+def _keep(
+    ranking: Ranking, candidates: Sequence[Candidate], holders: set[str], depth: int
+) -> Ranking:
     kept = [candidate for candidate in candidates if candidate.id in holders][:depth]
     return Ranking(leg=ranking.leg, floor=ranking.floor, candidates=tuple(kept))
 
@@ -122,15 +133,24 @@ class SpellingCorrection(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def correct_spelling(store: Store, question: Question, filter: Filter, bm25: Bm25) -> SpellingCorrection:
+def correct_spelling(
+    store: Store, question: Question, filter: Filter, bm25: Bm25
+) -> SpellingCorrection:
     """The query with its slips mended, and what was done."""
     unknown = list(_unknown(store, question, filter, bm25))
     if not 0 < len(unknown) <= MAX_UNKNOWN_WORDS:
         return SpellingCorrection(question.text)
-    meant = {word.text: found for word in unknown if (found := _correction_of(store, word, filter, bm25)) is not None}
+    meant = {
+        word.text: found
+        for word in unknown
+        if (found := _correction_of(store, word, filter, bm25)) is not None
+    }
     text = _word.sub(lambda match: meant.get(match[0], match[0]), question.text)
     return SpellingCorrection(
-        text, tuple(f'no memory holds "{typed}"; searched for "{found}"' for typed, found in meant.items())
+        text,
+        tuple(
+            f'no memory holds "{typed}"; searched for "{found}"' for typed, found in meant.items()
+        ),
     )
 
 
@@ -139,19 +159,30 @@ def _unknown(store: Store, question: Question, filter: Filter, bm25: Bm25) -> It
     if question.quoted_only or not ordinary:
         return
     terms = {word.text: (*word.terms, *(other.term for other in word.others)) for word in ordinary}
-    held = store.lexical.holders([term for listed in terms.values() for term in listed], filter, bm25)
+    held = store.lexical.holders(
+        [term for listed in terms.values() for term in listed], filter, bm25
+    )
     unheld = (word for word in ordinary if not any(held[term] for term in terms[word.text]))
     yield from (word for word in unheld if not is_known_word(word.text))
 
 
 def _is_ordinary(word: Word) -> bool:
     """No identifier, number or name in another script, of which each letter counts."""
-    return len(word.text) >= MIN_SWAPPED_LENGTH and word.text.isascii() and word.text.isalpha() and len(word.terms) == 1
+    return (
+        len(word.text) >= MIN_SWAPPED_LENGTH
+        and word.text.isascii()
+        and word.text.isalpha()
+        and len(word.terms) == 1
+    )
 
 
 def _correction_of(store: Store, word: Word, filter: Filter, bm25: Bm25) -> str | None:
     """The word nearest to it that most visible memories hold, as one of them writes it."""
-    near = [term for term in _known(store, word) if any(is_typo(one, term, len(word.text)) for one in _variants(word))]
+    near = [
+        term
+        for term in _known(store, word)
+        if any(is_typo(one, term, len(word.text)) for one in _variants(word))
+    ]
     held = store.lexical.holders(near, filter, bm25) if near else {}
     best = max(near, key=lambda term: (held[term], term), default=None)
     if best is None or not held[best]:
@@ -171,7 +202,12 @@ def _known(store: Store, word: Word) -> set[str]:
     """
     text = word.text.lower()
     starts = {text[:PREFIX_LETTERS], text[0] + text[2]}
-    slips = {slip for typed in _variants(word) for slip in typos_of(typed) if slip[:PREFIX_LETTERS] in starts}
+    slips = {
+        slip
+        for typed in _variants(word)
+        for slip in typos_of(typed)
+        if slip[:PREFIX_LETTERS] in starts
+    }
     held = store.lexical.terms_in_any_memory(slips)
     if held is not None:
         return held

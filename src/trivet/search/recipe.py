@@ -16,7 +16,16 @@ from trivet.errors import InvalidInput
 from trivet.graph.walk import WalkParameters
 from trivet.models.rerank.registry import DEEPEST as DEEPEST_RERANK
 from trivet.models.rerank.registry import OFF
-from trivet.search.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
+from trivet.search.fuse import (
+    Call,
+    Fusion,
+    Options,
+    Scalar,
+    fusion_from,
+    parse_fusion,
+    parse_pipeline,
+    print_pipeline,
+)
 from trivet.search.legs.registry import leg_names
 from trivet.search.rerank import MODELS, Rerank
 from trivet.store.records import Bm25
@@ -34,7 +43,9 @@ RECIPES_BYTES = 2 * MIB
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How a recall retrieves, fuses and scores."""
 
-    fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=0.7, dense=12, graph=12)")
+    fusion: Fusion = parse_fusion(
+        "convex(norm=spread, norm.graph=raw, lexical=0.7, dense=12, graph=12)"
+    )
     legs: tuple[str, ...] = DEFAULT_LEGS
     depth: int = 50
     match: Match = "all-then-any"
@@ -66,14 +77,18 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _options(constants: Bm25 | WalkParameters) -> Options:
-    return Options({field: float(getattr(constants, field)) for field in constants.__struct_fields__})
+    return Options(
+        {field: float(getattr(constants, field)) for field in constants.__struct_fields__}
+    )
 
 
 def _rerank_call(step: Rerank) -> Call:
     if step.model == OFF:
         return Call("rerank", (OFF,))
     numbers = {"top": step.top, "blend": step.blend}
-    options = Options({name: float(number) for name, number in numbers.items() if number is not None})
+    options = Options(
+        {name: float(number) for name, number in numbers.items() if number is not None}
+    )
     return Call("rerank", (step.model,) if step.model else (), options)
 
 
@@ -107,10 +122,14 @@ def _parsed(text: str, members: tuple[str, ...], legs: tuple[str, ...]) -> Recip
 def _fusion(call: Call, members: tuple[str, ...] = ()) -> Fusion:
     try:
         fusion = fusion_from(call)
-        named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(fusion.weights)
+        named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(
+            fusion.weights
+        )
         legs = (*leg_names(), *members)
         if unknown := sorted(named - set(legs)):
-            raise InvalidInput(f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(legs)}")
+            raise InvalidInput(
+                f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(legs)}"
+            )
         return fusion
     except InvalidInput as error:
         steps = ", ".join(name for name in _STEPS if name != "fusion")
@@ -120,7 +139,9 @@ def _fusion(call: Call, members: tuple[str, ...] = ()) -> Fusion:
 def _legs(call: Call) -> tuple[str, ...]:
     known = leg_names()
     if not call.arguments or call.options or not set(call.arguments) <= set(known):
-        raise InvalidInput(f"legs takes names out of {', '.join(known)}, such as legs(lexical, dense).")
+        raise InvalidInput(
+            f"legs takes names out of {', '.join(known)}, such as legs(lexical, dense)."
+        )
     return tuple(leg for leg in known if leg in call.arguments)
 
 
@@ -151,7 +172,9 @@ def _walk(call: Call) -> WalkParameters:
         if values.get(name, 0) > 1:
             raise InvalidInput(f"walk: {name} is a share, 0 to 1.")
     if values.get("rest", 1) == 0:
-        raise InvalidInput("walk: rest must be above 0; without it a memory with one concept passes everything on.")
+        raise InvalidInput(
+            "walk: rest must be above 0; without it a memory with one concept passes everything on."
+        )
     return msgspec.structs.replace(DEFAULT.walk, **values)
 
 
@@ -166,7 +189,11 @@ def _rerank(call: Call) -> Rerank:
         if call.options:
             raise InvalidInput("rerank(off) takes no numbers.")
         return Rerank(OFF)
-    values = {key: _bounded("rerank", key, value, 0, 1) for key, value in call.options.items() if key == "blend"}
+    values = {
+        key: _bounded("rerank", key, value, 0, 1)
+        for key, value in call.options.items()
+        if key == "blend"
+    }
     return Rerank(str(call.arguments[0]) if call.arguments else "", _top(call), **values)
 
 
@@ -179,10 +206,14 @@ def _top(call: Call) -> int | None:
     return int(top)
 
 
-def _constants(call: Call, defaults: Bm25 | WalkParameters, example: str, most: float) -> dict[str, float]:
+def _constants(
+    call: Call, defaults: Bm25 | WalkParameters, example: str, most: float
+) -> dict[str, float]:
     known = defaults.__struct_fields__
     if call.arguments or any(key not in known for key in call.options):
-        raise InvalidInput(f"{call.name} takes named numbers out of {', '.join(known)}, such as {example}.")
+        raise InvalidInput(
+            f"{call.name} takes named numbers out of {', '.join(known)}, such as {example}."
+        )
     return {key: _bounded(call.name, key, value, 0, most) for key, value in call.options.items()}
 
 
@@ -192,13 +223,17 @@ def _share(call: Call) -> float:
 
 def _number(call: Call, least: float, most: float) -> float:
     if len(call.arguments) != 1 or call.options:
-        raise InvalidInput(f"{call.name} takes one number from {least:g} to {most:g}, such as {call.name}({least:g}).")
+        raise InvalidInput(
+            f"{call.name} takes one number from {least:g} to {most:g}, such as {call.name}({least:g})."
+        )
     return _bounded(call.name, call.name, call.arguments[0], least, most)
 
 
 def _bounded(step: str, name: str, value: Scalar, least: float, most: float) -> float:
     if isinstance(value, str) or not least <= value <= most:
-        raise InvalidInput(f"{step}: {name} must be a number from {least:g} to {most:g}, not {value!r}.")
+        raise InvalidInput(
+            f"{step}: {name} must be a number from {least:g} to {most:g}, not {value!r}."
+        )
     return float(value)
 
 

@@ -12,7 +12,14 @@ from importlib.resources import files
 
 import msgspec
 
-from trivet.analyse import NOT_ENGLISH, IndexedIdentifier, IndexedPhrase, PhraseSearch, Question, fold
+from trivet.analyse import (
+    NOT_ENGLISH,
+    IndexedIdentifier,
+    IndexedPhrase,
+    PhraseSearch,
+    Question,
+    fold,
+)
 from trivet.errors import TrivetError
 from trivet.search.legs.dense import SILENT
 from trivet.types import Memory, Strength
@@ -45,12 +52,18 @@ class Exactness:
         """
         if not self._index_decides(held) or not self._has_whole_query:
             return True
-        return any(within <= held for _, within in self._wholes) or bool(self._possible_identifiers(held))
+        return any(within <= held for _, within in self._wholes) or bool(
+            self._possible_identifiers(held)
+        )
 
     def needs_terms(self, memory: Memory, held: Set[str]) -> bool:
         """Whether a memory that has these of the query's terms may hold a phrase, and `of` looks at all of its own."""
         is_long = len(memory.content) > LONG_TEXT_CHARACTERS
-        return is_long and self._index_decides(held) and any(within <= held for _, within in self._wholes)
+        return (
+            is_long
+            and self._index_decides(held)
+            and any(within <= held for _, within in self._wholes)
+        )
 
     def of(self, memory: Memory, held: Set[str], terms: Callable[[], str]) -> float:
         """`held` are those of the query's terms that the memory has, and `terms` all of its own, between spaces.
@@ -60,7 +73,10 @@ class Exactness:
         question = self._question
         if memory.title and fold(memory.title) == question.folded:
             return 1.0
-        wholes, identifiers = self._possible_wholes(memory, held, terms), self._possible_identifiers(held)
+        wholes, identifiers = (
+            self._possible_wholes(memory, held, terms),
+            self._possible_identifiers(held),
+        )
         if not wholes and not identifiers:
             return 0.0
         text = PhraseSearch(f"{memory.title}\n{memory.content}" if memory.title else memory.content)
@@ -72,7 +88,9 @@ class Exactness:
         is_told = self._index_decides(held)
         return [one.folded for one in self._identifiers if not is_told or one.is_possible(held)]
 
-    def _possible_wholes(self, memory: Memory, held: Set[str], terms: Callable[[], str]) -> list[str]:
+    def _possible_wholes(
+        self, memory: Memory, held: Set[str], terms: Callable[[], str]
+    ) -> list[str]:
         if not self._index_decides(held):
             return [one.folded for one, _ in self._wholes]
         found = [one for one, within in self._wholes if within <= held]
@@ -108,7 +126,9 @@ class Linear(msgspec.Struct, frozen=True):
 
     def score(self, values: Mapping[str, float]) -> float:
         known = self.features.items()
-        return self.bias + math.fsum([one.weight * min(max(values[name], one.least), one.most) for name, one in known])
+        return self.bias + math.fsum(
+            [one.weight * min(max(values[name], one.least), one.most) for name, one in known]
+        )
 
 
 class Calibrated(msgspec.Struct, frozen=True):
@@ -158,9 +178,13 @@ def probability(log_odds: float) -> float:
 def relevance_model() -> RelevanceModel:
     """The model that comes with Trivet."""
     try:
-        return msgspec.json.decode((files("trivet.search") / "relevance.json").read_bytes(), type=RelevanceModel)
+        return msgspec.json.decode(
+            (files("trivet.search") / "relevance.json").read_bytes(), type=RelevanceModel
+        )
     except (OSError, msgspec.MsgspecError) as error:
-        raise TrivetError(f"relevance.json cannot be used ({error}): is the installation whole?") from None
+        raise TrivetError(
+            f"relevance.json cannot be used ({error}): is the installation whole?"
+        ) from None
 
 
 def relevance(
@@ -171,7 +195,9 @@ def relevance(
     model: RelevanceModel | None = None,
 ) -> float:
     """`read` is what the reranker `reader` thinks of the candidate, if it read it."""
-    linear = (model or relevance_model()).of(embedder, not features[SILENT], reader if read is not None else None)
+    linear = (model or relevance_model()).of(
+        embedder, not features[SILENT], reader if read is not None else None
+    )
     values = {**features, READ: read} if read is not None else features
     return round(probability(linear.score(values)), DIGITS)
 

@@ -92,7 +92,9 @@ class Evidence:
     ) -> None:
         self.texts = texts or IndexedTexts(store)
         self._store, self._question, self._filter, self._recipe = store, question, filter, recipe
-        by_score = sorted(fused, key=lambda hit: -hit.score)[:HEAD]  # stable: the fused order, whatever came after it
+        by_score = sorted(fused, key=lambda hit: -hit.score)[
+            :HEAD
+        ]  # stable: the fused order, whatever came after it
         self._places = {hit.id: place for place, hit in enumerate(by_score)}
         self._scores = [hit.score for hit in by_score]
         self._rankings = rankings
@@ -108,7 +110,11 @@ class Evidence:
         return self._known[id, memory.id]
 
     def _measured(self, id: str, memory: Memory, place: int) -> dict[str, float]:
-        known = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
+        known = {
+            "fixed": self._deviations[place],
+            "first": 1.0 / (place + 1),
+            "legs_agree": self._agreement,
+        }
         for leg in self._legs:
             known |= leg.features(id)
         return known | self.wording.of(memory)
@@ -159,7 +165,9 @@ class RankedLeg:
             # BM25 has no upper end, and twice the score is not twice as likely.
             "log_score": lambda place: math.log1p(self._score(place)),
             "normalised": lambda place: self._missing if place is None else self._norms[place],
-            "place": lambda place: 0.0 if place is None else PLACE_CONSTANT / (PLACE_CONSTANT + place + 1),
+            "place": lambda place: (
+                0.0 if place is None else PLACE_CONSTANT / (PLACE_CONSTANT + place + 1)
+            ),
             "gap": self._gap,
         }
         self._measures = [(name, measures[measure]) for name, measure in leg.features.items()]
@@ -195,7 +203,9 @@ TEXT_MATCH_FEATURES: tuple[str, ...] = (
 class TextMatch:
     """Of one query; each memory is looked at once. What a memory holds is what the lexical index says it holds."""
 
-    def __init__(self, store: Store, question: Question, filter: Filter, bm25: Bm25, texts: IndexedTexts) -> None:
+    def __init__(
+        self, store: Store, question: Question, filter: Filter, bm25: Bm25, texts: IndexedTexts
+    ) -> None:
         self._store, self._question, self._bm25, self._texts = store, question, bm25, texts
         holders = store.lexical.holders(question.terms, filter, bm25) if question.words else {}
         memories = store.memories.visible_count(filter)
@@ -203,11 +213,15 @@ class TextMatch:
         self._total = math.fsum(self._rarity.values())
         self._rarest_possible = math.log1p(2 * memories) or 1.0
         self._pairs = list(pairwise([word.terms[0] for word in question.words]))
-        known = math.fsum(self._rarity[word.text] for word in question.words if holders.get(word.terms[0], 0))
+        known = math.fsum(
+            self._rarity[word.text] for word in question.words if holders.get(word.terms[0], 0)
+        )
         self._known = known / self._total if self._total else 0.0
         self._length = math.log1p(len(question.words))
         # Where there are memories in other languages, each says by a term of its own that it is one of them.
-        self._terms = (*question.every_term, NOT_ENGLISH) if question.languages else question.every_term
+        self._terms = (
+            (*question.every_term, NOT_ENGLISH) if question.languages else question.every_term
+        )
         self._held: dict[str, frozenset[str]] = {}
         self._words: dict[str, list[str]] = {}
         self._exactness = Exactness(question, bool(bm25.content and bm25.title and bm25.keywords))
@@ -228,7 +242,9 @@ class TextMatch:
         """Reads all at once what is needed to tell how literally they hold the query."""
         self.look_up(memory.id for memory in memories)
         unknown = (memory for memory in memories if memory.id not in self._exact)
-        self._texts.read(one for one in unknown if self._exactness.needs_terms(one, self._held[one.id]))
+        self._texts.read(
+            one for one in unknown if self._exactness.needs_terms(one, self._held[one.id])
+        )
 
     def read(self, memories: Sequence[Memory]) -> None:
         """The same, and the terms in their order of those in which some may stand side by side."""
@@ -240,14 +256,18 @@ class TextMatch:
         """Those of the query's words that the memory has."""
         found = self._words.get(memory.id)
         if found is None:
-            found = self._words[memory.id] = self._question.words_matched_by(self._terms_held(memory))
+            found = self._words[memory.id] = self._question.words_matched_by(
+                self._terms_held(memory)
+            )
         return found
 
     def exactness(self, memory: Memory) -> float:
         found = self._exact.get(memory.id)
         if found is None:
             held = self._terms_held(memory)
-            found = self._exact[memory.id] = self._exactness.of(memory, held, lambda: self._in_order(memory))
+            found = self._exact[memory.id] = self._exactness.of(
+                memory, held, lambda: self._in_order(memory)
+            )
         return found
 
     def _terms_held(self, memory: Memory) -> frozenset[str]:

@@ -61,21 +61,29 @@ def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) ->
     raw = {candidate.id: candidate.score for candidate in ranking.candidates}
     places = {candidate.id: place for place, candidate in enumerate(ranking.candidates, 1)}
     mixed = [
-        (1 - share) * before[hit.id] + share * (after[hit.id] + part) if hit.id in after else before[hit.id]
+        (1 - share) * before[hit.id] + share * (after[hit.id] + part)
+        if hit.id in after
+        else before[hit.id]
         for hit, part in zip(head, kept, strict=True)
     ]
     scores = _rescaled(mixed, head, rest)
     marked = [
-        msgspec.structs.replace(hit, blended=score, rerank=_contribution(hit.id, places, raw, after, share))
+        msgspec.structs.replace(
+            hit, blended=score, rerank=_contribution(hit.id, places, raw, after, share)
+        )
         for hit, score in zip(head, scores, strict=True)
     ]
-    order = sorted(range(len(head)), key=mixed.__getitem__, reverse=True)  # stable: ties stay as they were
+    order = sorted(
+        range(len(head)), key=mixed.__getitem__, reverse=True
+    )  # stable: ties stay as they were
     return (*[marked[at] for at in order], *rest)
 
 
 def _kept_parts(head: Sequence[Fused]) -> list[float]:
     """What the legs that do not read the text gave to each candidate, in deviations of what all legs gave."""
-    parts = [{part.leg: part.weight * part.normalised for part in hit.contributions} for hit in head]
+    parts = [
+        {part.leg: part.weight * part.normalised for part in hit.contributions} for hit in head
+    ]
     totals = [math.fsum(value for leg, value in found.items() if leg != EXPAND) for found in parts]
     mean = math.fsum(totals) / len(totals)
     sigma = math.sqrt(math.fsum((total - mean) ** 2 for total in totals) / len(totals))
@@ -84,15 +92,25 @@ def _kept_parts(head: Sequence[Fused]) -> list[float]:
 
 
 def _contribution(
-    id: str, places: dict[str, int], raw: dict[str, float], deviations: dict[str, float], share: float
+    id: str,
+    places: dict[str, int],
+    raw: dict[str, float],
+    deviations: dict[str, float],
+    share: float,
 ) -> Contribution | None:
     if id not in raw:
         return None
-    return Contribution(leg=RERANK, rank=places[id], score=raw[id], normalised=deviations[id], weight=share)
+    return Contribution(
+        leg=RERANK, rank=places[id], score=raw[id], normalised=deviations[id], weight=share
+    )
 
 
 def _as_ranking(head: Sequence[Fused]) -> Ranking:
-    return Ranking(leg="fused", floor=0.0, candidates=tuple(Candidate(id=hit.id, score=hit.score) for hit in head))
+    return Ranking(
+        leg="fused",
+        floor=0.0,
+        candidates=tuple(Candidate(id=hit.id, score=hit.score) for hit in head),
+    )
 
 
 def _deviations(ranking: Ranking) -> dict[str, float]:

@@ -79,22 +79,39 @@ class TemporalQuery(msgspec.Struct, frozen=True, dict=True):
     @property
     def understood(self) -> str:
         """Such as "'last week' (2-8 November 2026)"."""
-        return ", ".join(f"'{one.text}' ({' or '.join(map(format_span, one.spans))})" for one in self.expressions)
+        return ", ".join(
+            f"'{one.text}' ({' or '.join(map(format_span, one.spans))})" for one in self.expressions
+        )
 
     def narrowed(self, filter: Filter) -> Filter | None:
         """The filter for what was written in the time, if the question is mostly about it."""
         now = local_now()
-        spans = [span for one in self.expressions for span in one.spans if span.start is None or span.start <= now]
+        spans = [
+            span
+            for one in self.expressions
+            for span in one.spans
+            if span.start is None or span.start <= now
+        ]
         if not self.is_mostly_time or not spans:
             return None
         start = _earliest([span.start for span in spans])
-        end = None if any(span.end is None for span in spans) else max(span.end for span in spans if span.end)
-        after = max((bound for bound in (_stamped(start), filter.created_after) if bound), default=None)
-        before = min((bound for bound in (_stamped(end), filter.created_before) if bound), default=None)
+        end = (
+            None
+            if any(span.end is None for span in spans)
+            else max(span.end for span in spans if span.end)
+        )
+        after = max(
+            (bound for bound in (_stamped(start), filter.created_after) if bound), default=None
+        )
+        before = min(
+            (bound for bound in (_stamped(end), filter.created_before) if bound), default=None
+        )
         return msgspec.structs.replace(filter, created_after=after, created_before=before)
 
 
-def temporal_query_of(store: Store, question: Question, filter: Filter, recipe: Recipe) -> TemporalQuery | None:
+def temporal_query_of(
+    store: Store, question: Question, filter: Filter, recipe: Recipe
+) -> TemporalQuery | None:
     """None for most questions: without any expression of time, of quoted words alone, or where the recipe has none."""
     if question.quoted_only or not recipe.time:
         return None
@@ -112,12 +129,20 @@ def temporal_query_of(store: Store, question: Question, filter: Filter, recipe: 
 
 
 def _without_expressions(
-    store: Store, question: Question, expressions: Sequence[Expression], filter: Filter, recipe: Recipe
+    store: Store,
+    question: Question,
+    expressions: Sequence[Expression],
+    filter: Filter,
+    recipe: Recipe,
 ) -> Question:
     """Those of a spelled date stay, since a memory may hold them; and all of them where no other word is left."""
     text = _remove_expressions(question.text, [one for one in expressions if not one.spelled])
     rest = ask(store, text, filter, recipe.bm25)
-    return msgspec.structs.replace(rest, text=question.text, folded=question.folded) if rest.words else question
+    return (
+        msgspec.structs.replace(rest, text=question.text, folded=question.folded)
+        if rest.words
+        else question
+    )
 
 
 def _remove_expressions(text: str, expressions: Sequence[Expression]) -> str:
@@ -202,11 +227,17 @@ def _span(relation: str, day: datetime, next_day: datetime) -> Span:
     }[relation]
 
 
-def _day_of(store: Store, terms: tuple[str, ...], filter: Filter, recipe: Recipe) -> datetime | None:
+def _day_of(
+    store: Store, terms: tuple[str, ...], filter: Filter, recipe: Recipe
+) -> datetime | None:
     """The day that the best memory with such a sentence gives for all these terms."""
     best = store.lexical.search(terms, terms, 1, filter, recipe.bm25, MAX_EVENT_MEMORIES)
     memories = store.memories.get_many([candidate.id for candidate in best])
-    days = (_day_in(memories[one.id], terms) for one in best if one.id in memories and not memories[one.id].sensitive)
+    days = (
+        _day_in(memories[one.id], terms)
+        for one in best
+        if one.id in memories and not memories[one.id].sensitive
+    )
     return next((day for day in days if day is not None), None)
 
 
@@ -217,8 +248,16 @@ def _day_in(memory: Memory, terms: tuple[str, ...]) -> datetime | None:
         return None
     for sentence in _sentence_end.split(memory.content[:MAX_EVENT_CHARACTERS]):
         if set(terms) <= set(analyse(sentence)):
-            spans = [span for one in find_time_expressions(sentence, created, nearest=True) for span in one.spans]
-            days = {span.start for span in spans if span.start and span.end and span.end - span.start <= timedelta(1)}
+            spans = [
+                span
+                for one in find_time_expressions(sentence, created, nearest=True)
+                for span in one.spans
+            ]
+            days = {
+                span.start
+                for span in spans
+                if span.start and span.end and span.end - span.start <= timedelta(1)
+            }
             if days:
                 return days.pop() if len(days) == 1 else None
     return None

@@ -14,23 +14,33 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from trivet.errors import InvalidInput, SecretError
-from trivet.secrets.keys.ring import Key, KeyRing
+from trivet.secrets.key_ring import Key, KeyRing
 from trivet.secrets.masking import PRIVATE, Name, fill_placeholders, placeholder, placeholder_names
 from trivet.types import Memory, Revision, Sealed
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    from trivet.secrets.detect.scan import SecretSpan
+    from trivet.secrets.detect import SecretSpan
 
 
 # 96 bits, as the standard wants; random, since several processes seal with one key.
 NONCE_BYTES = 12
 
 
-def seal(key: Key, memory: str, revision: int, field: str, kind: str, number: int, value: str) -> Sealed:
+def seal(
+    key: Key, memory: str, revision: int, field: str, kind: str, number: int, value: str
+) -> Sealed:
     nonce = os.urandom(NONCE_BYTES)
-    bare = Sealed(revision=revision, field=field, kind=kind, number=number, key=key.id, nonce=nonce, sealed=b"")
+    bare = Sealed(
+        revision=revision,
+        field=field,
+        kind=kind,
+        number=number,
+        key=key.id,
+        nonce=nonce,
+        sealed=b"",
+    )
     text = _cipher(key).encrypt(nonce, value.encode(), _place_of(memory, bare))
     return msgspec.structs.replace(bare, sealed=text)
 
@@ -56,12 +66,16 @@ def reseal(keys: KeyRing, key: Key, memory: str, old: Sealed) -> Sealed:
 
 def _place_of(memory: str, sealed: Sealed) -> bytes:
     """The authenticated data. As JSON, so that no two places are written alike."""
-    return msgspec.json.encode(["trivet", 1, memory, sealed.revision, sealed.field, sealed.kind, sealed.number])
+    return msgspec.json.encode(
+        ["trivet", 1, memory, sealed.revision, sealed.field, sealed.kind, sealed.number]
+    )
 
 
 @cache
 def _ciphers() -> type[AESGCM]:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 55 ms, only where there is a secret
+    from cryptography.hazmat.primitives.ciphers.aead import (
+        AESGCM,
+    )  # 55 ms, only where there is a secret
 
     return AESGCM
 
@@ -122,19 +136,26 @@ class Guard:
         cleaned = [redaction.clean(old.memory, old.revision) for old in history]
         redaction.counts.clear()
         protected = redaction.clean(memory, revision)
-        past = tuple(msgspec.structs.replace(old, memory=clean) for old, clean in zip(history, cleaned, strict=True))
+        past = tuple(
+            msgspec.structs.replace(old, memory=clean)
+            for old, clean in zip(history, cleaned, strict=True)
+        )
         return ProtectedMemory(protected, past, tuple(redaction.new), dict(redaction.counts))
 
     def check_scope(self, scope: str) -> None:
-        from trivet.secrets.detect.scan import find
+        from trivet.secrets.detect import find
 
         if self.mode != "off" and find(scope):
-            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
+            raise InvalidInput(
+                "scope: it looks like a secret, and a scope is shown everywhere. Name a place instead."
+            )
 
     def _without_secret_names(self, old: Revision) -> Revision:
         """An imported revision may name anything as its scope, category or act. Secrets in these are not kept."""
         memory, clean = old.memory, self.without_secrets
-        named = msgspec.structs.replace(memory, scope=clean(memory.scope), category=clean(memory.category))
+        named = msgspec.structs.replace(
+            memory, scope=clean(memory.scope), category=clean(memory.category)
+        )
         return msgspec.structs.replace(old, memory=named, action=clean(old.action))
 
     def spans(self, text: str) -> list[SecretSpan]:
@@ -162,7 +183,9 @@ class Guard:
         _, values = self.opened(memory.id, secrets)
         return _map_texts(memory, lambda _, text: fill_placeholders(text, values))
 
-    def opened(self, memory: str, secrets: Callable[[], Sequence[Sealed]]) -> tuple[Sequence[Sealed], dict[Name, str]]:
+    def opened(
+        self, memory: str, secrets: Callable[[], Sequence[Sealed]]
+    ) -> tuple[Sequence[Sealed], dict[Name, str]]:
         """The secrets and what they say. Read again if one does not open: a rotation may just have sealed it anew."""
         held = secrets()
         try:
@@ -174,7 +197,9 @@ class Guard:
             return again, self._values(memory, again)
 
     def _values(self, memory: str, secrets: Sequence[Sealed]) -> dict[Name, str]:
-        return {(sealed.kind, sealed.number): unseal(self.keys, memory, sealed) for sealed in secrets}
+        return {
+            (sealed.kind, sealed.number): unseal(self.keys, memory, sealed) for sealed in secrets
+        }
 
     def _spans_by_text(self, memories: Sequence[Memory]) -> dict[str, list[SecretSpan]]:
         """Each text with what was found in it; empty if nothing was found at all.
@@ -197,7 +222,7 @@ def redact_text(text: str, secrets: bool = True) -> str:
 
 
 def _spans(text: str, secrets: bool) -> list[SecretSpan]:
-    from trivet.secrets.detect.scan import SecretSpan, find, without_overlaps
+    from trivet.secrets.detect import SecretSpan, find, without_overlaps
     from trivet.secrets.masking import private_spans
 
     private = [SecretSpan(PRIVATE, start, stop) for start, stop in private_spans(text)]
@@ -297,6 +322,10 @@ def _map_texts(memory: Memory, change: Callable[[str, str], str]) -> Memory:
         content=change("content", memory.content),
         title=change("title", memory.title) if memory.title else memory.title,
         tags=tuple(dict.fromkeys(change("tags", tag) for tag in memory.tags)),
-        expanded_keywords=tuple(dict.fromkeys(change("expanded_keywords", word) for word in memory.expanded_keywords)),
-        source=msgspec.structs.replace(source, uri=change("source", source.uri)) if source else None,
+        expanded_keywords=tuple(
+            dict.fromkeys(change("expanded_keywords", word) for word in memory.expanded_keywords)
+        ),
+        source=msgspec.structs.replace(source, uri=change("source", source.uri))
+        if source
+        else None,
     )

@@ -65,7 +65,11 @@ def masked(memory: Memory, reveal: bool = False, viewer: str | None = None) -> M
     if not memory.sensitive or (reveal and viewer in (None, memory.owner)):
         return memory
     return msgspec.structs.replace(
-        memory, content=MASK, title=MASK if memory.title else None, expanded_keywords=(), source=None
+        memory,
+        content=MASK,
+        title=MASK if memory.title else None,
+        expanded_keywords=(),
+        source=None,
     )
 
 

@@ -6,13 +6,11 @@ import logging
 import traceback
 
 from trivet.errors import SecretError, TrivetError
-from trivet.secrets.detect.scan import without_secrets
+from trivet.secrets.detect import without_secrets
 
 logger = logging.getLogger("trivet.serve")
 
-SECRET_KEYS_UNAVAILABLE = (
-    "A key of secrets cannot be used, so nothing was read or written. `trivet doctor` tells the owner why."
-)
+SECRET_KEYS_UNAVAILABLE = "A key of secrets cannot be used, so nothing was read or written. `trivet doctor` tells the owner why."
 
 
 def public_message(error: TrivetError) -> str:
@@ -26,7 +24,12 @@ def public_message(error: TrivetError) -> str:
 def log_failure(where: str, error: BaseException) -> None:
     """Where it happened, and not its message, which may quote memories."""
     frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s failed with %s\nTraceback (most recent call last):\n%s", where, type(error).__name__, frames)
+    logger.error(
+        "%s failed with %s\nTraceback (most recent call last):\n%s",
+        where,
+        type(error).__name__,
+        frames,
+    )
 
 
 def error_text(error: Exception, where: str) -> str:

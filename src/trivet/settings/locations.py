@@ -24,7 +24,9 @@ class DatabaseKind(NamedTuple):
     """A kind of database server that keeps stores, known by how an address begins."""
 
     name: str
-    package: str  # the folder of trivet/store that opens it, and the extra that installs what it needs
+    package: (
+        str  # the folder of trivet/store that opens it, and the extra that installs what it needs
+    )
     schemes: tuple[str, ...]
 
 
@@ -62,7 +64,10 @@ def without_password(address: str) -> str:
     scheme, place, path, query, _ = urlsplit(address)
     user, at, hosts = place.rpartition("@")
     name, colon, _ = user.partition(":")
-    given = [(key, _HIDDEN if key in _SECRET else value) for key, value in parse_qsl(query, keep_blank_values=True)]
+    given = [
+        (key, _HIDDEN if key in _SECRET else value)
+        for key, value in parse_qsl(query, keep_blank_values=True)
+    ]
     shown = f"{name}{colon and f':{_HIDDEN}'}{at}{hosts}"
     return f"{scheme}://{shown}{path}{query and '?'}{urlencode(given, safe='/:,*')}"
 
@@ -81,7 +86,9 @@ def _config_file(environment: Mapping[str, str]) -> Path:
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     """The user's folder for the default store and Trivet's other files."""
-    base = (os.environ if environment is None else environment).get("XDG_DATA_HOME") or "~/.local/share"
+    base = (os.environ if environment is None else environment).get(
+        "XDG_DATA_HOME"
+    ) or "~/.local/share"
     return Path(base).expanduser() / "trivet"
 
 
@@ -116,7 +123,12 @@ def missing_store_message(settings: Settings) -> str | None:
     The default store is nobody's typing; it is made by whoever comes first. The file of another tenant is its server's.
     """
     path = Path(settings.path).expanduser()
-    if not is_file(settings.path) or path.exists() or path == default_store() or settings.tenant != "default":
+    if (
+        not is_file(settings.path)
+        or path.exists()
+        or path == default_store()
+        or settings.tenant != "default"
+    ):
         return None
     nearest = closest_store(path)
     meant = f" The nearest there is: {nearest}." if nearest else ""
@@ -125,7 +137,9 @@ def missing_store_message(settings: Settings) -> str | None:
 
 def closest_store(path: Path) -> Path | None:
     """Of the stores in the same folder and the default one, that whose path reads most alike."""
-    known = {str(file): file for file in [*_stores_in(path.parent), default_store()] if is_store(file)}
+    known = {
+        str(file): file for file in [*_stores_in(path.parent), default_store()] if is_store(file)
+    }
     found = difflib.get_close_matches(str(path), known, n=1, cutoff=0)
     return known[found[0]] if found else None
 

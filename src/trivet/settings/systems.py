@@ -18,10 +18,14 @@ Format = Literal["json", "jsonl", "rg", "lines"]
 
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
 # Names that a trace or the grammar of fusions uses already.
-RESERVED_NAMES = frozenset(("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm"))
+RESERVED_NAMES = frozenset(
+    ("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm")
+)
 QUERY, WORDS, FETCH_K = "{query}", "{words}", "{fetch_k}"
 PLACEHOLDERS = (QUERY, WORDS, FETCH_K)
-SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh"))
+SHELLS = frozenset(
+    ("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh")
+)
 # Shells that run all their arguments as one script, unless -file names one.
 SINGLE_SCRIPT_SHELLS = frozenset(("cmd", "powershell", "pwsh"))
 _COMMAND_OPTION = re.compile(r"-[abd-zA-Z]*c[a-zA-Z]*|--command.*")
@@ -45,7 +49,9 @@ class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     scope: str = ""  # the scope of its hits, for a recall within a scope
 
     format: Format = "json"
-    environment: tuple[str, ...] = ()  # names of variables that a program gets besides PATH and the like
+    environment: tuple[
+        str, ...
+    ] = ()  # names of variables that a program gets besides PATH and the like
     method: Literal["", "GET", "POST"] = ""
     body: Any = None
     key_env: str = ""  # the variable that holds the key, which is sent as a bearer token
@@ -59,7 +65,9 @@ class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     title: str = "title"
     line: str = "line"
     lower_is_better: bool = False
-    floor: float | None = None  # the least score it can give; 0, or its last score where that is below
+    floor: float | None = (
+        None  # the least score it can give; 0, or its last score where that is below
+    )
 
     map: str = ""  # a file that says which URI an id means
     rewrite: Mapping[str, str] = {}  # prefixes of its ids, and what replaces them here
@@ -110,12 +118,16 @@ def _check_program(command: tuple[str, ...]) -> None:
             '["sh", "-c", \'grep -rn -e "$1" notes\', "sh", "{words}"].'
         )
     if _reads_script_from_stdin(command):
-        raise InvalidInput("a shell without a script would run the query, which stands on its standard input.")
+        raise InvalidInput(
+            "a shell without a script would run the query, which stands on its standard input."
+        )
 
 
 def _reads_script_from_stdin(command: tuple[str, ...]) -> bool:
     name = PurePath(command[0]).name.lower().removesuffix(".exe")
-    return name in SHELLS and all(part.startswith("-") and not _COMMAND_OPTION.fullmatch(part) for part in command[1:])
+    return name in SHELLS and all(
+        part.startswith("-") and not _COMMAND_OPTION.fullmatch(part) for part in command[1:]
+    )
 
 
 def _shell_script_arguments(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -124,12 +136,20 @@ def _shell_script_arguments(command: tuple[str, ...]) -> tuple[str, ...]:
     shell = next((place for place, name in enumerate(names) if name in SHELLS), len(command))
     rest = command[shell + 1 :]
     if rest and names[shell] in SINGLE_SCRIPT_SHELLS:
-        return rest[: next((place for place, part in enumerate(rest) if part.lower() == "-file"), len(rest))]
-    option = next((place for place, part in enumerate(rest) if _COMMAND_OPTION.fullmatch(part)), len(rest))
+        return rest[
+            : next((place for place, part in enumerate(rest) if part.lower() == "-file"), len(rest))
+        ]
+    option = next(
+        (place for place, part in enumerate(rest) if _COMMAND_OPTION.fullmatch(part)), len(rest)
+    )
     # Options may stand between -c and the script, and some of them have a value.
-    script = next((place for place in range(option + 1, len(rest)) if _is_script(rest, place)), len(rest))
+    script = next(
+        (place for place in range(option + 1, len(rest)) if _is_script(rest, place)), len(rest)
+    )
     return rest[option : script + 1]
 
 
 def _is_script(rest: tuple[str, ...], place: int) -> bool:
-    return not rest[place].startswith(("-", "+")) and not _OPTION_WITH_VALUE.fullmatch(rest[place - 1])
+    return not rest[place].startswith(("-", "+")) and not _OPTION_WITH_VALUE.fullmatch(
+        rest[place - 1]
+    )

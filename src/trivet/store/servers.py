@@ -33,7 +33,9 @@ class _Move(msgspec.Struct, frozen=True):
     address: str
 
 
-def decode_tenant_state(standing: Literal["home", "frozen", "moved", "arriving"], move: str | None) -> TenantState:
+def decode_tenant_state(
+    standing: Literal["home", "frozen", "moved", "arriving"], move: str | None
+) -> TenantState:
     if not move:
         return TenantState(standing)
     told = msgspec.json.decode(move, type=_Move)

@@ -52,9 +52,13 @@ class Queries:
     def __call__(self, file: str) -> Mapping[str, str]:
         found = self._files.get(file)
         if found is None:
-            found = self._files[file] = _File(self, file, _blocks(_SHARED, file) | _blocks(self._own, file))
+            found = self._files[file] = _File(
+                self, file, _blocks(_SHARED, file) | _blocks(self._own, file)
+            )
             if missing := [name for name, body in found.blocks.items() if not body]:
-                raise LookupError(f"{self._own} lacks the queries {', '.join(missing)} of {file}.sql.")
+                raise LookupError(
+                    f"{self._own} lacks the queries {', '.join(missing)} of {file}.sql."
+                )
         return found
 
     def ordered(self, file: str, name: str, order: str) -> str:
@@ -104,7 +108,9 @@ class _File(dict[str, str]):
             return spelling.replace("{}", parameter or "")
         body = memory_fields.sql_lists().get(name) or self._queries.block(self._file, name)
         if body is None:
-            raise LookupError(f"{self._file}.sql names {found[0]}, which is neither a block nor a spelling.")
+            raise LookupError(
+                f"{self._file}.sql names {found[0]}, which is neither a block nor a spelling."
+            )
         return self._expanded(body)
 
 
@@ -140,7 +146,9 @@ def latest_version(folder: Path) -> int:
 
 
 def step(folder: Path, number: int) -> MigrationStep:
-    return MigrationStep(number, (folder / "migrations" / f"{number:04}.sql").read_text(encoding="utf-8"))
+    return MigrationStep(
+        number, (folder / "migrations" / f"{number:04}.sql").read_text(encoding="utf-8")
+    )
 
 
 def steps(folder: Path, version: int, to: int) -> list[MigrationStep]:

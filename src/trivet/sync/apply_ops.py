@@ -18,18 +18,25 @@ from trivet.memory.browse import feedback
 from trivet.memory.engine import Engine
 from trivet.memory.remember import check_memory, document_of
 from trivet.memory_fields import as_json
+from trivet.store.records import KNOWN_FIELDS, Bundle, Rev
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.access import record_write
 from trivet.store.relational.tables.secrets import check_keys, insert_secrets
-from trivet.store.relational.tables.sync_bundles import memory_at_revision, name_revisions, put_bundle, read_bundles
-from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Rev
+from trivet.store.relational.tables.sync_bundles import (
+    memory_at_revision,
+    name_revisions,
+    put_bundle,
+    read_bundles,
+)
 from trivet.sync import core
 from trivet.sync.messages import OP_KINDS, Op, Result, check_op
 from trivet.types import Link, Sealed
 
 UNKNOWN_KIND = "The server's Trivet is older and does not know what a {} is. It is sent again once it is upgraded."
 
-DEPENDS_ON_LATER = "It follows on an operation that the server could not take yet. It is sent again."
+DEPENDS_ON_LATER = (
+    "It follows on an operation that the server could not take yet. It is sent again."
+)
 
 Outcome = tuple[Result, str, str]  # how it went, the id of the memory, and why it was refused
 
@@ -50,7 +57,9 @@ class PushProgress(msgspec.Struct):
 class OpApplier:
     """One push of a user. Ids that somebody else has are given anew, and later operations of the push follow."""
 
-    def __init__(self, engine: Engine, connection: WriteTransaction, progress: PushProgress) -> None:
+    def __init__(
+        self, engine: Engine, connection: WriteTransaction, progress: PushProgress
+    ) -> None:
         self._engine = engine
         self._connection = connection
         self._sql = connection.sql("sync")
@@ -80,7 +89,9 @@ class OpApplier:
             reason = ""
         except StoreError:
             raise
-        except SecretError as error:  # a key of the server's is not there just now: that is no answer for ever
+        except (
+            SecretError
+        ) as error:  # a key of the server's is not there just now: that is no answer for ever
             self._waiting.add(told)
             return "later", told, str(error)
         except TrivetError as error:  # all of these come before anything is written
@@ -140,7 +151,9 @@ class OpApplier:
             if op.kind == "edit":
                 result, new = core.edit(held, op, self.user)
             else:
-                result, new = core.resolve(held, op) if op.kind == "resolve" else core.scrub(held, op)
+                result, new = (
+                    core.resolve(held, op) if op.kind == "resolve" else core.scrub(held, op)
+                )
         if result == "already" and held is not None and held.owner == self.user:
             new = core.redacted_like(held, op)
         if new is not held:
@@ -150,7 +163,9 @@ class OpApplier:
         return result
 
     def _held(self, id: str) -> tuple[int | None, Bundle | None]:
-        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        row = self._connection.execute(
+            self._connection.sql("memories")["by_id"], {"id": id}
+        ).fetchone()
         if row is None:
             return None, None
         key = int(row["key"])
@@ -173,7 +188,9 @@ class OpApplier:
             return core.reassigned_id(id, self.user)
         if (held is not None and held.owner == owner) or self._is_purged(id):
             return None
-        for name in (core.reassigned_id(id, owner),) if op.kind == "create" else self._known_ids(id, owner):
+        for name in (
+            (core.reassigned_id(id, owner),) if op.kind == "create" else self._known_ids(id, owner)
+        ):
             other = self._held(name)[1]
             if other is not None and other.owner == owner and _is_same_memory(other, op):
                 return name
@@ -182,12 +199,16 @@ class OpApplier:
     def _starting_with(self, revs: Sequence[str], owner: str) -> list[str]:
         """Those of an owner's memories that begin with some revisions. Whatever machines call them, they are these."""
         values = {"revs": as_json(revs), "owner": owner}
-        return [row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()]
+        return [
+            row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()
+        ]
 
     def _with_branch(self, rev: str, owner: str) -> list[str]:
         """That of an owner's memories beside which a revision lies, as a clash."""
         values = {"revs": as_json([rev]), "owner": owner}
-        return [row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()]
+        return [
+            row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()
+        ]
 
     def _known_ids(self, id: str, owner: str) -> list[str]:
         """Other names of what an owner calls by an id: the one it would get, and those that would have become it.
@@ -226,7 +247,11 @@ class OpApplier:
     def _purged(self, revs: Sequence[str]) -> set[str]:
         """Those of some revisions that were the first of a memory which the user purged."""
         values = {"owner": self.user, "revs": as_json(revs)}
-        return {row[0] for row in self._connection.execute(self._sql["purged_as"], values)} if revs else set()
+        return (
+            {row[0] for row in self._connection.execute(self._sql["purged_as"], values)}
+            if revs
+            else set()
+        )
 
     def _access(self, key: int | None) -> str | None:
         if key is None:
@@ -234,7 +259,11 @@ class OpApplier:
         listed = {"keys": f"[{key}]", "viewer": self.user}
         if not self._connection.execute(self._sql["seen_keys"], listed).fetchone():
             return None
-        return "write" if self._connection.execute(self._sql["writable_of"], listed).fetchone() else "read"
+        return (
+            "write"
+            if self._connection.execute(self._sql["writable_of"], listed).fetchone()
+            else "read"
+        )
 
     def _write(self, held: Bundle | None, new: Bundle) -> None:
         """Every revision that is new here is checked and guarded as if a caller of the API had said it."""
@@ -259,18 +288,24 @@ class OpApplier:
         except msgspec.ValidationError as error:
             raise InvalidInput(str(error).replace("`", "")) from None
         if memory.sensitive and rev.number <= 1 and not engine.settings.sync_sensitive:
-            raise InvalidInput("Sensitive memories stay on their machine: this server does not take them.")
+            raise InvalidInput(
+                "Sensitive memories stay on their machine: this server does not take them."
+            )
         check_field_bounds(memory)
         check_memory(engine, memory)
         protected = engine.guard.protect(
-            memory, rev.number, lambda: [*engine.store.secrets.of(new.id), *sealed], recognise=new.owner == self.user
+            memory,
+            rev.number,
+            lambda: [*engine.store.secrets.of(new.id), *sealed],
+            recognise=new.owner == self.user,
         )
         if protected.memory == memory:
             return rev
         sealed += protected.secrets
         clean = msgspec.to_builtins(protected.memory)
         return msgspec.structs.replace(
-            rev, fields={**rev.fields, **{name: clean[name] for name in KNOWN_FIELDS & clean.keys()}}
+            rev,
+            fields={**rev.fields, **{name: clean[name] for name in KNOWN_FIELDS & clean.keys()}},
         )
 
     def _purge(self, op: Op, id: str, held: Bundle | None) -> Result:
@@ -303,7 +338,10 @@ class OpApplier:
         assert op.share is not None, "checked before"
         self._engine.demand("share")
         if op.kind == "share":
-            share(self._engine, ShareRequest(id=op.id, user=op.share.grantee, permission=op.share.permission))
+            share(
+                self._engine,
+                ShareRequest(id=op.id, user=op.share.grantee, permission=op.share.permission),
+            )
             return "applied"
         try:
             unshare(self._engine, UnshareRequest(id=op.id, user=op.share.grantee))
@@ -315,7 +353,12 @@ class OpApplier:
         assert op.share is not None, "checked before"
         self._engine.demand("share")
         if op.kind == "share_tag":
-            share(self._engine, ShareRequest(tag=op.share.tag, user=op.share.grantee, permission=op.share.permission))
+            share(
+                self._engine,
+                ShareRequest(
+                    tag=op.share.tag, user=op.share.grantee, permission=op.share.permission
+                ),
+            )
             return "applied"
         try:
             unshare(self._engine, UnshareRequest(tag=op.share.tag, user=op.share.grantee))
@@ -328,7 +371,12 @@ class OpApplier:
         links = self._engine.store.links
         source, target = (self._new_ids.get(id, id) for id in (op.link.source, op.link.target))
         if op.kind == "link":
-            made = Link(kind=op.link.kind, source=source, target=target, created_at=moment(op.link.created_at))
+            made = Link(
+                kind=op.link.kind,
+                source=source,
+                target=target,
+                created_at=moment(op.link.created_at),
+            )
             return "applied" if links.add(made) else "already"
         try:
             links.remove(source, op.link.kind, target)
@@ -354,13 +402,23 @@ class OpApplier:
         shared = held is not None and self._shared_with(op.id)
         may_share = self._engine.caller is None or "share" in self._engine.caller.rights
         ended = op.ended if may_share else ()
-        if not may_share:  # a key without that right brings words back, and leaves alone who may read them
+        if (
+            not may_share
+        ):  # a key without that right brings words back, and leaves alone who may read them
             brought = msgspec.structs.replace(brought, shares=held.shares if held else ())
         decided = core.heal(
-            held, brought, self.user, shared, healed, self._revoked_grantees(op.id, held, brought), ended
+            held,
+            brought,
+            self.user,
+            shared,
+            healed,
+            self._revoked_grantees(op.id, held, brought),
+            ended,
         )
         if decided is None:
-            raise Conflict("The server was put back and does not have it; its owner's machine must bring it back.")
+            raise Conflict(
+                "The server was put back and does not have it; its owner's machine must bring it back."
+            )
         result, new = decided
         self._write(held, new)
         if new.owner in self._ids_by_alias:
@@ -382,21 +440,35 @@ class OpApplier:
             return brought
         beside = [rev.rev for rev in brought.branches]
         repeated = self._purged(beside)
-        for name in {*self._known_ids(id, self.user), *self._starting_with(beside, self.user)} - {id}:
+        for name in {*self._known_ids(id, self.user), *self._starting_with(beside, self.user)} - {
+            id
+        }:
             other = self._held(name)[1]
-            repeated |= other.revs.keys() if other is not None and other.owner == self.user else set()
+            repeated |= (
+                other.revs.keys() if other is not None and other.owner == self.user else set()
+            )
         branches = tuple(rev for rev in brought.branches if rev.rev not in repeated)
         waiting = tuple(rev for rev in brought.waiting if rev not in repeated)
         return msgspec.structs.replace(brought, branches=branches, waiting=waiting)
 
     def _revoked_grantees(self, id: str, held: Bundle | None, brought: Bundle) -> set[str]:
         """Those of whom this server remembers that they lost the memory, or the right to write it."""
-        grantees = {one.grantee for one in brought.shares} if held is None or held.shares != brought.shares else ()
+        grantees = (
+            {one.grantee for one in brought.shares}
+            if held is None or held.shares != brought.shares
+            else ()
+        )
         values = {"id": id, "grantees": as_json(sorted(grantees))}
-        return {row[0] for row in self._connection.execute(self._sql["taken_from"], values)} if grantees else set()
+        return (
+            {row[0] for row in self._connection.execute(self._sql["taken_from"], values)}
+            if grantees
+            else set()
+        )
 
     def _shared_with(self, id: str) -> bool:
-        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        row = self._connection.execute(
+            self._connection.sql("memories")["by_id"], {"id": id}
+        ).fetchone()
         return row is not None and self._access(int(row["key"])) == "write"
 
     def _set_shares(self, id: str, held: Bundle | None, new: Bundle) -> None:

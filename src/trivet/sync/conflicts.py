@@ -20,11 +20,16 @@ from trivet.memory.lifecycle import difference
 from trivet.memory.remember import document_of, rewrite
 from trivet.secrets.masking import MASK, masked
 from trivet.settings.locations import is_file
+from trivet.store.records import KNOWN_FIELDS, OWNER_ONLY_FIELDS, Bundle, Rev, changes_between
 from trivet.store.relational.database import Row, WriteTransaction
-from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.access import record_write
 from trivet.store.relational.tables.memory_rows import clear_derived, write_derived
-from trivet.store.relational.tables.sync_bundles import SETTLED, memory_at_revision, name_revisions, read_bundles
-from trivet.store.sync_records import KNOWN_FIELDS, OWNER_ONLY_FIELDS, Bundle, Rev, changes_between
+from trivet.store.relational.tables.sync_bundles import (
+    SETTLED,
+    memory_at_revision,
+    name_revisions,
+    read_bundles,
+)
 from trivet.sync.laptop_state import Detail, enqueue, load
 from trivet.sync.messages import Op
 from trivet.sync.outgoing import enqueue_changes
@@ -40,16 +45,21 @@ def conflicts(engine: Engine, request: SyncConflicts) -> tuple[EditConflict, ...
     id = engine.store.memories.get(check_id(request.id)).id if request.id is not None else None
     beside = engine.store.branches.clashing(id, request.limit)
     heads = engine.store.memories.get_many(list({id for id, _ in beside}))
-    return tuple(_edit_conflict(engine, heads[id], rev, request.reveal) for id, rev in beside if id in heads)
+    return tuple(
+        _edit_conflict(engine, heads[id], rev, request.reveal) for id, rev in beside if id in heads
+    )
 
 
 def _edit_conflict(engine: Engine, memory: Memory, rev: Rev, reveal: bool) -> EditConflict:
     """Where the memory or the edit is sensitive, both are masked alike."""
     edited = memory_at_revision(memory.id, memory.owner, rev)
-    names = [name for name in sorted(KNOWN_FIELDS) if getattr(edited, name) != getattr(memory, name)]
+    names = [
+        name for name in sorted(KNOWN_FIELDS) if getattr(edited, name) != getattr(memory, name)
+    ]
     sensitive = memory.sensitive or edited.sensitive
     head, branch = (
-        masked(msgspec.structs.replace(one, sensitive=sensitive), reveal, engine.viewer) for one in (memory, edited)
+        masked(msgspec.structs.replace(one, sensitive=sensitive), reveal, engine.viewer)
+        for one in (memory, edited)
     )
     return EditConflict(
         id=memory.id,
@@ -77,16 +87,27 @@ def resolve(engine: Engine, request: SyncResolve) -> Memory:
     id = check_id(request.id)
     with engine.store.feed.transaction() as connection:
         old = engine.store.memories.get_for_change(id, "edit")
-        key = int(connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()["key"])
+        key = int(
+            connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()["key"]
+        )
         bundle = _prepared(connection, key)
         if not bundle.waiting:
-            raise NotFound(f"Memory {id} has no conflict to resolve. `trivet sync conflicts` lists those that have.")
+            raise NotFound(
+                f"Memory {id} has no conflict to resolve. `trivet sync conflicts` lists those that have."
+            )
         chosen = _chosen_fields(bundle, request)
         if chosen is not None:
             new = memory_at_revision(
-                id, old.owner, msgspec.structs.replace(bundle.head, fields=chosen, number=old.revision)
+                id,
+                old.owner,
+                msgspec.structs.replace(bundle.head, fields=chosen, number=old.revision),
             )
-            rewrite(engine, msgspec.structs.replace(new, updated_at=old.updated_at, state=old.state), "resolve", old)
+            rewrite(
+                engine,
+                msgspec.structs.replace(new, updated_at=old.updated_at, state=old.state),
+                "resolve",
+                old,
+            )
         _settle_branches(engine, connection, key, bundle)
         _propagate(engine, connection, key, bundle)
         return masked(engine.store.memories.get(id))
@@ -109,9 +130,13 @@ def _chosen_fields(bundle: Bundle, request: SyncResolve) -> dict[str, Any] | Non
     take = request.take
     if take == HEAD:
         return None
-    found: list[Rev] = [rev for rev in bundle.branches if rev.rev in bundle.waiting and rev.rev.startswith(take)]
+    found: list[Rev] = [
+        rev for rev in bundle.branches if rev.rev in bundle.waiting and rev.rev.startswith(take)
+    ]
     if len(found) != 1:
-        raise InvalidInput(f"--take: {take!r} names {len(found)} branches. Say head, or a rev of `sync conflicts`.")
+        raise InvalidInput(
+            f"--take: {take!r} names {len(found)} branches. Say head, or a rev of `sync conflicts`."
+        )
     return {**bundle.head.fields, **_changed(bundle, found[0])}
 
 
@@ -128,7 +153,9 @@ def _changed(bundle: Bundle, branch: Rev) -> Mapping[str, Any]:
     return {name: value for name, value in branch.fields.items() if name not in OWNER_ONLY_FIELDS}
 
 
-def _settle_branches(engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle) -> None:
+def _settle_branches(
+    engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle
+) -> None:
     for rev in bundle.waiting:
         values = {"waiting": SETTLED, "key": key, "rev": rev}
         connection.execute(connection.sql("sync")["settle_branch"], values)
@@ -164,11 +191,19 @@ def refused(engine: Engine, request: SyncRefused) -> tuple[RefusedOperation, ...
 
 def _refused_operation(row: Row, memory: Memory | None, reveal: bool) -> RefusedOperation:
     op = msgspec.json.decode(row["body"], type=Op)
-    said: Mapping[str, Any] = op.fields or {one.query or "it was": one.verdict for one in op.feedback}
-    sensitive = said.get("sensitive") or row["reason"] == WRITTEN_WHILE_SENSITIVE or (memory and memory.sensitive)
+    said: Mapping[str, Any] = op.fields or {
+        one.query or "it was": one.verdict for one in op.feedback
+    }
+    sensitive = (
+        said.get("sensitive")
+        or row["reason"] == WRITTEN_WHILE_SENSITIVE
+        or (memory and memory.sensitive)
+    )
     hides = bool(sensitive) and not reveal
     if hides:
-        said = {name: MASK if name in _TEXT_FIELDS and value else value for name, value in said.items()}
+        said = {
+            name: MASK if name in _TEXT_FIELDS and value else value for name, value in said.items()
+        }
     return RefusedOperation(
         op=row["op"],
         kind=row["kind"],
@@ -185,8 +220,13 @@ def drop_refused(engine: Engine, request: SyncDrop) -> None:
     """The user has seen it and lets go of it."""
     with engine.store.feed.transaction() as connection:
         values = {"op": request.op}
-        if not is_owner(engine) or not connection.execute(connection.sql("replica")["unpark"], values).rowcount:
-            raise NotFound(f"No operation {request.op} was refused. `trivet sync refused` lists those that were.")
+        if (
+            not is_owner(engine)
+            or not connection.execute(connection.sql("replica")["unpark"], values).rowcount
+        ):
+            raise NotFound(
+                f"No operation {request.op} was refused. `trivet sync refused` lists those that were."
+            )
 
 
 def is_owner(engine: Engine) -> bool:

@@ -16,7 +16,14 @@ from typing import Any
 import msgspec
 
 from trivet.secrets.masking import Name, fill_placeholders, placeholder_names
-from trivet.store.sync_records import OWNER_ONLY_FIELDS, Bundle, Fields, Rev, ShareRecord, changes_between
+from trivet.store.records import (
+    OWNER_ONLY_FIELDS,
+    Bundle,
+    Fields,
+    Rev,
+    ShareRecord,
+    changes_between,
+)
 from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place, Result
 
 Decision = tuple[Result, Bundle]
@@ -45,7 +52,9 @@ def create(held: Bundle | None, op: Op, user: str) -> Decision:
     """The same id made on two machines of one user: equal text is the same memory, else a conflict."""
     rev = _rev_of(op, user, op.fields)
     if held is None:
-        return "applied", Bundle(id=op.id, owner=user, trunk=(msgspec.structs.replace(rev, number=1),))
+        return "applied", Bundle(
+            id=op.id, owner=user, trunk=(msgspec.structs.replace(rev, number=1),)
+        )
     if rev.rev in held.revs:
         return "already", held
     same = any(has_same_content(one.fields, rev.fields) for one in held.trunk)
@@ -68,7 +77,9 @@ def edit(held: Bundle, op: Op, user: str) -> Decision:
     return "branched", branched(held, _rev_of(op, user, whole), waits=True)
 
 
-def clashes(head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, str] = NO_MARKS) -> bool:
+def clashes(
+    head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, str] = NO_MARKS
+) -> bool:
     """Whether somebody else changed what this edit changes, to something else; or may have, if that is unknown.
 
     `was` are marks of what the writer saw. They count before the base, which a server that was put back may have put
@@ -91,7 +102,11 @@ def value_mark(value: object) -> str:
 def refusal(held: Bundle | None, op: Op, user: str, access: str | None) -> str | None:
     """Why a user may not do this to a memory, or None. `access` is None where they may not read it."""
     if op.kind == "purge":
-        return None if held is None or held.owner == user else f"It belongs to {held.owner}, who alone can purge it."
+        return (
+            None
+            if held is None or held.owner == user
+            else f"It belongs to {held.owner}, who alone can purge it."
+        )
     if op.kind in ("create", "heal"):
         return None
     if held is None or access is None:
@@ -107,7 +122,9 @@ def refusal(held: Bundle | None, op: Op, user: str, access: str | None) -> str |
 
 def resolve(held: Bundle, op: Op) -> Decision:
     """Its branches are settled; they stay in the history."""
-    return "applied", msgspec.structs.replace(held, waiting=tuple(one for one in held.waiting if one not in op.revs))
+    return "applied", msgspec.structs.replace(
+        held, waiting=tuple(one for one in held.waiting if one not in op.revs)
+    )
 
 
 def scrub(held: Bundle, op: Op) -> Decision:
@@ -132,10 +149,13 @@ def redacted_like(held: Bundle, op: Op) -> Bundle:
     clean = {
         name: said
         for name, said in op.fields.items()
-        if name in rev.fields and _placeholders({name: said}) > _placeholders({name: rev.fields[name]})
+        if name in rev.fields
+        and _placeholders({name: said}) > _placeholders({name: rev.fields[name]})
     }
     scrubbed = {
-        one.rev: {name: said for name, said in clean.items() if one.fields.get(name) == rev.fields[name]}
+        one.rev: {
+            name: said for name, said in clean.items() if one.fields.get(name) == rev.fields[name]
+        }
         for one in held.revs.values()
     }
     found: dict[str, Fields] = {name: fields for name, fields in scrubbed.items() if fields}
@@ -149,7 +169,9 @@ def redacted(bundle: Bundle) -> tuple[str, ...]:
 
 def is_redacted(clean: Fields, raw: Fields, values: Mapping[Name, str]) -> bool:
     """Whether these are the same words, but for secrets with these values that were taken out of the first."""
-    return _with_values(clean, values) == _with_values(raw, values) and _placeholders(clean) > _placeholders(raw)
+    return _with_values(clean, values) == _with_values(raw, values) and _placeholders(
+        clean
+    ) > _placeholders(raw)
 
 
 def _placeholders(fields: Fields) -> int:
@@ -184,7 +206,9 @@ def heal(
     own = brought.owner == user
     if held is None:
         shares = tuple(one for one in brought.shares if one.grantee not in ended)
-        return ("applied", msgspec.structs.replace(brought, links=(), shares=shares)) if own else None
+        return (
+            ("applied", msgspec.structs.replace(brought, links=(), shares=shares)) if own else None
+        )
     if held.owner != brought.owner or not (own or shared):
         return None
     if not own:
@@ -211,16 +235,22 @@ def _own_revisions(held: Bundle, brought: Bundle, user: str) -> Bundle:
         if rev.author == user:
             base = brought.revs.get(rev.base or "", before)
             patch = changes_between(base.fields, rev.fields)
-            allowed = {name: value for name, value in patch.items() if name not in OWNER_ONLY_FIELDS}
+            allowed = {
+                name: value for name, value in patch.items() if name not in OWNER_ONLY_FIELDS
+            }
             held = replayed(held, rev, base, allowed)
-    return _with_branches(held, [rev for rev in brought.branches if rev.author == user], brought.waiting)
+    return _with_branches(
+        held, [rev for rev in brought.branches if rev.author == user], brought.waiting
+    )
 
 
 def _with_missing_revisions(held: Bundle, brought: Bundle) -> Bundle:
     """With all that it lacks of a history, each revision as the edit that it was."""
     before: Rev | None = None
     for rev in brought.trunk:
-        held = replayed(held, rev, before, changes_between(before.fields if before else {}, rev.fields))
+        held = replayed(
+            held, rev, before, changes_between(before.fields if before else {}, rev.fields)
+        )
         before = rev
     return _with_branches(held, brought.branches, brought.waiting)
 
@@ -237,7 +267,11 @@ def replayed(held: Bundle, rev: Rev, base: Rev | None, patch: Fields) -> Bundle:
     """With a revision of another history: next where it touches what nobody else changed, else beside."""
     if rev.rev in held.revs:
         return held
-    if base is not None and base.rev in held.revs and not clashes(held.head.fields, base.fields, patch):
+    if (
+        base is not None
+        and base.rev in held.revs
+        and not clashes(held.head.fields, base.fields, patch)
+    ):
         return advanced(held, msgspec.structs.replace(rev, fields={**held.head.fields, **patch}))
     return branched(held, rev, waits=True)
 
@@ -246,7 +280,9 @@ def _is_prefix(whole: Sequence[Rev], start: Sequence[Rev]) -> bool:
     return [one.rev for one in whole[: len(start)]] == [one.rev for one in start]
 
 
-def _still_shared(held: Sequence[ShareRecord], brought: Sequence[ShareRecord]) -> tuple[ShareRecord, ...]:
+def _still_shared(
+    held: Sequence[ShareRecord], brought: Sequence[ShareRecord]
+) -> tuple[ShareRecord, ...]:
     return tuple(share for share in held if share in brought)
 
 
@@ -317,7 +353,9 @@ def advanced_place(standing: Place, answer: Acks | Page) -> Place:
     """Acks tell how far the server is, and only a page how far the laptop has read."""
     seq = answer.place.seq if isinstance(answer, Page) else standing.seq
     told = answer.place
-    return msgspec.structs.replace(standing, epoch=told.epoch, seq=seq, top=told.top, mark=told.mark)
+    return msgspec.structs.replace(
+        standing, epoch=told.epoch, seq=seq, top=told.top, mark=told.mark
+    )
 
 
 def continued_place(standing: Place, epoch: str, full: bool) -> Place:
@@ -330,7 +368,9 @@ def in_scopes(scope: str, scopes: Sequence[str]) -> bool:
     return not scopes or any(scope == one or scope.startswith(f"{one}/") for one in scopes)
 
 
-def with_pending_edits(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tuple[Rev, ...]:
+def with_pending_edits(
+    trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]
+) -> tuple[Rev, ...]:
     """What the server said, then one's own edits on top, each saying what it changes and no more."""
     revs = list(trunk)
     for rev, patch in pending:
@@ -349,11 +389,19 @@ def merge_carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundl
     if old is None:
         return new
     if waits:
-        shares = old.shares if _is_prefix(old.trunk, new.trunk) else _still_shared(new.shares, old.shares)
+        shares = (
+            old.shares
+            if _is_prefix(old.trunk, new.trunk)
+            else _still_shared(new.shares, old.shares)
+        )
         new = msgspec.structs.replace(new, shares=shares, seq=max(old.seq, new.seq))
     longer, other = (new, old) if old.head.rev in new.revs else (old, new)
     known = longer.revs
-    missing = tuple(msgspec.structs.replace(rev, number=0) for rev in other.revs.values() if rev.rev not in known)
+    missing = tuple(
+        msgspec.structs.replace(rev, number=0)
+        for rev in other.revs.values()
+        if rev.rev not in known
+    )
     settled = {rev.rev for rev in other.branches} - set(other.waiting)
     waiting = (*longer.waiting, *(rev.rev for rev in missing if rev.rev not in settled))
     return msgspec.structs.replace(longer, branches=(*longer.branches, *missing), waiting=waiting)
@@ -378,7 +426,10 @@ def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
     before = {rev.rev: last for last, rev in pairwise(bundle.trunk)}
     before |= {rev.rev: bundle.revs.get(rev.base or "", bundle.trunk[0]) for rev in bundle.branches}
     own = [rev for rev in bundle.revs.values() if rev.author == user]
-    return [(rev, changes_between(before[rev.rev].fields if rev.rev in before else {}, rev.fields)) for rev in own]
+    return [
+        (rev, changes_between(before[rev.rev].fields if rev.rev in before else {}, rev.fields))
+        for rev in own
+    ]
 
 
 def missed_notices(place: Place, horizon: int) -> bool:
@@ -393,7 +444,9 @@ def head_digests(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
     """A digest of the heads in each of 256 buckets, by the hash of the id: where two stores differ is soon found."""
     listed: dict[str, list[str]] = {}
     for id, rev in heads:
-        listed.setdefault(hashlib.blake2b(id.encode(), digest_size=1).hexdigest(), []).append(f"{id} {rev}")
+        listed.setdefault(hashlib.blake2b(id.encode(), digest_size=1).hexdigest(), []).append(
+            f"{id} {rev}"
+        )
     return {
         bucket: hashlib.blake2b("\n".join(sorted(lines)).encode(), digest_size=8).hexdigest()
         for bucket, lines in sorted(listed.items())

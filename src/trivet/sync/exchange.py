@@ -19,8 +19,8 @@ from trivet.common.ids import check_id
 from trivet.common.threads import prepared_type
 from trivet.errors import InvalidInput, StoreError, TrivetError
 from trivet.settings import Settings
+from trivet.store.records import Bundle
 from trivet.store.relational.tables.sync_bundles import memory_at_revision
-from trivet.store.sync_records import Bundle
 from trivet.sync.laptop import Laptop
 from trivet.sync.messages import (
     NEWEST_PROTOCOL,
@@ -85,15 +85,23 @@ def exchange(laptop: Laptop, server: SyncServer) -> Exchanged:
             continue
         answer = server.pull(place)
         counted = laptop.receive(place, answer)
-        standing = 0 if counted and isinstance(answer, Page) and answer.place.seq > place.seq else standing + 1
+        standing = (
+            0
+            if counted and isinstance(answer, Page) and answer.place.seq > place.seq
+            else standing + 1
+        )
         epochs += isinstance(answer, OtherEpoch)
         if standing > MAX_STALLED or epochs > MAX_TRIES:
-            raise StoreError("The server's answers lead nowhere. What is here is safe; tell whoever runs the server.")
+            raise StoreError(
+                "The server's answers lead nowhere. What is here is safe; tell whoever runs the server."
+            )
         if isinstance(answer, OtherEpoch):
             pushing = True
         elif isinstance(answer, Page):
             taken = done.vectors + _vectors(wanted, server)
-            done = msgspec.structs.replace(done, received=done.received + len(answer.items), vectors=taken)
+            done = msgspec.structs.replace(
+                done, received=done.received + len(answer.items), vectors=taken
+            )
             laptop.wake()
             if answer.more:
                 continue
@@ -162,7 +170,9 @@ def check_item(item: Item | None) -> None:
         for id in item.ids if isinstance(item, Outside) else (item.id,) if item is not None else ():
             check_id(id)
     except InvalidInput as error:
-        raise StoreError(f"The server named a memory as Trivet does not: {error} Nothing was taken in.") from None
+        raise StoreError(
+            f"The server named a memory as Trivet does not: {error} Nothing was taken in."
+        ) from None
     if isinstance(item, Bundle):
         wrong = bundle_fault(item) or _unreadable(item)
         if wrong:
@@ -221,7 +231,9 @@ class HttpServer:
         return told
 
     def push(self, place: Place, ops: Sequence[Op]) -> Answer:
-        body = msgspec.json.encode(PushRequest(protocol=self._protocol, place=place, ops=tuple(ops)))
+        body = msgspec.json.encode(
+            PushRequest(protocol=self._protocol, place=place, ops=tuple(ops))
+        )
         answer: Answer = self._decoded(self._ask("POST", "/v1/sync/push", body), Acks | OtherEpoch)  # type: ignore[arg-type]
         for ack in answer.acks if isinstance(answer, Acks) else ():
             check_item(ack.item)
@@ -234,7 +246,9 @@ class HttpServer:
         if read and isinstance(read[-1], OtherEpoch):
             return read[-1]
         if not read or not isinstance(read[-1], Page):
-            raise StoreError("The server's answer broke off before its last line. Nothing was taken in; try again.")
+            raise StoreError(
+                "The server's answer broke off before its last line. Nothing was taken in; try again."
+            )
         items: tuple[Item, ...] = tuple(read[:-1])
         for item in items:
             check_item(item)
@@ -248,7 +262,9 @@ class HttpServer:
         lines = [line for line in self._ask("POST", "/v1/sync/vectors", body).split(b"\n") if line]
         read: list[Any] = [self._decoded(line, Embedded | VectorsSummary) for line in lines]  # type: ignore[arg-type]
         if not read or not isinstance(read[-1], VectorsSummary) or read[-1].count != len(read) - 1:
-            raise StoreError("The server's answer with vectors broke off before its last line. It is asked again.")
+            raise StoreError(
+                "The server's answer with vectors broke off before its last line. It is asked again."
+            )
         self._tells_vectors = read[-1].identity == request.identity
         return read[:-1] if self._tells_vectors else None
 
@@ -266,7 +282,9 @@ class HttpServer:
         self._http.close()
 
     def _ask(self, method: str, path: str, body: bytes | None = None, **more: Any) -> bytes:
-        headers = {"Accept-Encoding": "identity"}  # what is packed may be any size once it is unpacked
+        headers = {
+            "Accept-Encoding": "identity"
+        }  # what is packed may be any size once it is unpacked
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -274,7 +292,10 @@ class HttpServer:
                 parts = self._read(response)
                 if not response.is_success:
                     raise error_of(
-                        httpx2.Response(response.status_code, headers=response.headers, content=parts), self._settings
+                        httpx2.Response(
+                            response.status_code, headers=response.headers, content=parts
+                        ),
+                        self._settings,
                     )
                 return parts
         except httpx2.RequestError as error:
@@ -288,8 +309,14 @@ class HttpServer:
             if len(parts) > MAX_ANSWER_BYTES:
                 break
         if packed or len(parts) > MAX_ANSWER_BYTES:
-            said = "packed, though it was asked not to" if packed else f"over {MAX_ANSWER_BYTES >> 20} MiB long"
-            raise StoreError(f"{self._settings.path} gave an answer that is {said}. Nothing was taken in.")
+            said = (
+                "packed, though it was asked not to"
+                if packed
+                else f"over {MAX_ANSWER_BYTES >> 20} MiB long"
+            )
+            raise StoreError(
+                f"{self._settings.path} gave an answer that is {said}. Nothing was taken in."
+            )
         return bytes(parts)
 
     def _decoded(self, body: bytes, kind: type[T]) -> T:

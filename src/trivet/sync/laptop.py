@@ -14,14 +14,27 @@ from trivet.common.clock import now, read_clock
 from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
 from trivet.settings.locations import is_file
+from trivet.store.records import Bundle, Rev, changes_between
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.store.relational.tables.sync_feed import SYNC, last_change
-from trivet.store.sync_records import Bundle, Rev, changes_between
 from trivet.sync import core
 from trivet.sync.core import is_name_based_id, reassigned_id
 from trivet.sync.laptop_state import LaptopState, Pending, load, local_owner, pending_of, save
-from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
+from trivet.sync.messages import (
+    Ack,
+    Acks,
+    Answer,
+    Gone,
+    Item,
+    Op,
+    OtherEpoch,
+    Outside,
+    Page,
+    Place,
+    Purged,
+    Withheld,
+)
 from trivet.sync.outgoing import (
     digest_of_known,
     enqueue_changes,
@@ -71,7 +84,9 @@ class Laptop:
     def _prepared(self, connection: WriteTransaction) -> LaptopState:
         state = load(connection)
         assert state is not None, "only a store that joined is asked"
-        state = set_sensitive_allowed(connection, state, state.place.sensitive and self.engine.settings.sync_sensitive)
+        state = set_sensitive_allowed(
+            connection, state, state.place.sensitive and self.engine.settings.sync_sensitive
+        )
         return enqueue_changes(connection, state, state.place.sensitive)
 
 
@@ -83,14 +98,18 @@ class _AnswerApplier(ReplicaHealing):
             show_others(self._connection)
         # What is written here is no news to send.
         last = last_change(self._connection)
-        return msgspec.structs.replace(state, contact=now(), hidden=False, away=0.0, looked=read_clock(), change=last)
+        return msgspec.structs.replace(
+            state, contact=now(), hidden=False, away=0.0, looked=read_clock(), change=last
+        )
 
     def acks(self, answer: Acks) -> LaptopState:
         for ack in answer.acks:
             self._ack(ack)
         if answer.tags is not None:
             self._set_tag_shares(answer.tags)
-        return msgspec.structs.replace(self._state, place=core.advanced_place(self._state.place, answer))
+        return msgspec.structs.replace(
+            self._state, place=core.advanced_place(self._state.place, answer)
+        )
 
     def page(self, answer: Page) -> LaptopState:
         ids = [item.id for item in answer.items if isinstance(item, Bundle)]
@@ -107,7 +126,9 @@ class _AnswerApplier(ReplicaHealing):
 
     def _known_ids(self, ids: Sequence[str]) -> set[str]:
         listed = {"ids": msgspec.json.encode(ids).decode()}
-        return {row[0] for row in self._connection.execute(self._sql["heard_of"], listed).fetchall()}
+        return {
+            row[0] for row in self._connection.execute(self._sql["heard_of"], listed).fetchall()
+        }
 
     def _ack(self, ack: Ack) -> None:
         row = self._connection.execute(self._sql["by_op"], {"op": ack.op}).fetchone()
@@ -117,7 +138,9 @@ class _AnswerApplier(ReplicaHealing):
         if mine.kind in ("create", "heal") and ack.id != mine.id:
             self._rename(mine.id, ack.id)
             mine = msgspec.structs.replace(mine, id=ack.id)
-        if mine.kind == "purge" and ack.id != mine.id:  # ours had got another id; the one we knew is somebody else's
+        if (
+            mine.kind == "purge" and ack.id != mine.id
+        ):  # ours had got another id; the one we knew is somebody else's
             self._connection.execute(self._sql["unbury"], {"id": mine.id})
             self._record_purge(ack.id, self._user, mine.rev)
         if ack.result == "refused":
@@ -142,7 +165,9 @@ class _AnswerApplier(ReplicaHealing):
             return
         key = replica["memory"]
         self._connection.execute(self._sql["beside_there"], {"key": key, "rev": mine.rev})
-        bundle = without_unsent_branches(self._connection, key, read_bundles(self._connection, [key])[key])
+        bundle = without_unsent_branches(
+            self._connection, key, read_bundles(self._connection, [key])[key]
+        )
         digest = digest_of_known(bundle, replica["revision"])
         self._connection.execute(self._sql["set_digest"], {"id": mine.id, "digest": digest})
 
@@ -174,9 +199,14 @@ class _AnswerApplier(ReplicaHealing):
         if self._is_purged(bundle.id):
             return
         if bundle.owner != self._user and self._is_ours(bundle.id):
-            self._rename(bundle.id, core.reassigned_id(bundle.id, self._user))  # ours steps aside at once
+            self._rename(
+                bundle.id, core.reassigned_id(bundle.id, self._user)
+            )  # ours steps aside at once
         elif self._has_other_owner(bundle):
-            self._remove(bundle.id, "The server that has been put back has somebody else's memory under its id.")
+            self._remove(
+                bundle.id,
+                "The server that has been put back has somebody else's memory under its id.",
+            )
         replica = self._replica(bundle.id)
         known = (replica["epoch"], replica["seq"]) if replica is not None else None
         # The same number is the same state, and tells anew what an operation that was refused had hidden.
@@ -188,7 +218,10 @@ class _AnswerApplier(ReplicaHealing):
     def _has_other_owner(self, bundle: Bundle) -> bool:
         """What somebody shared in an earlier life of the server may have had the id that is given to another's now."""
         row = self._row(bundle.id)
-        return row is not None and row["owner"] not in (LOCAL, local_owner(self._state, bundle.owner))
+        return row is not None and row["owner"] not in (
+            LOCAL,
+            local_owner(self._state, bundle.owner),
+        )
 
 
 def show_others(connection: WriteTransaction) -> None:
@@ -198,7 +231,11 @@ def show_others(connection: WriteTransaction) -> None:
 
 
 def join(
-    engine: Engine, url: str, user: str, sensitive: bool = False, scopes: Sequence[str] | None = None
+    engine: Engine,
+    url: str,
+    user: str,
+    sensitive: bool = False,
+    scopes: Sequence[str] | None = None,
 ) -> LaptopState:
     """Everything that is here becomes the user's, and is sent at the next exchange. Nothing is lost if it fails.
 
@@ -210,7 +247,9 @@ def join(
     with engine.store.feed.transaction() as connection:
         known = load(connection)
         if known is not None and (known.url, known.user) != (url, user):
-            raise Conflict(f"This store follows {known.url} as {known.user} already. Run `trivet sync leave` first.")
+            raise Conflict(
+                f"This store follows {known.url} as {known.user} already. Run `trivet sync leave` first."
+            )
         if known is not None:
             return known if scopes is None else _changed_scopes(connection, known, scopes)
         if engine.store.feed.state(connection) is not None:
@@ -222,7 +261,9 @@ def join(
     return state
 
 
-def _changed_scopes(connection: WriteTransaction, known: LaptopState, scopes: Sequence[str]) -> LaptopState:
+def _changed_scopes(
+    connection: WriteTransaction, known: LaptopState, scopes: Sequence[str]
+) -> LaptopState:
     """Everything is read again: what is outside is told, and what was outside comes."""
     wanted = tuple(sorted(set(scopes)))
     if wanted == known.place.scopes:
@@ -267,7 +308,9 @@ class _Leaving(ReplicaRemoval):
     def _keep(self, bundle: Bundle, rev: Rev) -> None:
         before = bundle.revs.get(rev.base or "")
         fields = changes_between(before.fields if before else {}, rev.fields)
-        self._park_op(Op(op=rev.rev, kind="edit", id=bundle.id, rev=rev.rev, fields=fields), self._reason)
+        self._park_op(
+            Op(op=rev.rev, kind="edit", id=bundle.id, rev=rev.rev, fields=fields), self._reason
+        )
 
     @property
     def _reason(self) -> str:
@@ -279,7 +322,9 @@ def leave(engine: Engine) -> None:
     with engine.store.feed.transaction() as connection:
         sql, state = connection.sql("replica"), load(connection)
         if state is not None:
-            leaving = _Leaving(engine, connection, enqueue_changes(connection, state, state.place.sensitive))
+            leaving = _Leaving(
+                engine, connection, enqueue_changes(connection, state, state.place.sensitive)
+            )
             leaving.remove_shared_copies()
             leaving.keep_branches()
         connection.execute("DELETE FROM meta WHERE name = :name", {"name": SYNC})

@@ -11,9 +11,9 @@ import msgspec
 
 from trivet.common.clock import ClockReading, now
 from trivet.common.ids import new_id
+from trivet.store.records import LinkRecord, ShareRecord
 from trivet.store.relational.database import Connection, Row, WriteTransaction
 from trivet.store.relational.tables.sync_feed import SYNC
-from trivet.store.sync_records import LinkRecord, ShareRecord
 from trivet.sync.messages import OpKind, Place
 from trivet.types import LOCAL, Permission
 
@@ -122,14 +122,25 @@ def enqueue(
     base: str | None = None,
     first: bool = False,
 ) -> None:
-    values = {"op": new_id(), "kind": kind, "id": id, "memory": memory, "rev": rev, "base": base, "at": now()}
+    values = {
+        "op": new_id(),
+        "kind": kind,
+        "id": id,
+        "memory": memory,
+        "rev": rev,
+        "base": base,
+        "at": now(),
+    }
     values["detail"] = msgspec.json.encode(detail or Detail()).decode()
     connection.execute(connection.sql("replica")["enqueue_first" if first else "enqueue"], values)
 
 
 def pending(connection: Connection, id: str) -> list[Pending]:
     """The operations on a memory that wait to be sent, in their order."""
-    return [pending_of(row) for row in connection.execute(connection.sql("replica")["pending"], {"id": id}).fetchall()]
+    return [
+        pending_of(row)
+        for row in connection.execute(connection.sql("replica")["pending"], {"id": id}).fetchall()
+    ]
 
 
 def forget_memory(connection: WriteTransaction, id: str) -> None:

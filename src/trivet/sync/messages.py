@@ -12,7 +12,15 @@ import msgspec
 from trivet.common.clock import parse_time
 from trivet.common.ids import check_id
 from trivet.errors import InvalidInput
-from trivet.store.sync_records import KNOWN_FIELDS, Bundle, FeedbackRecord, Fields, LinkRecord, Number, ShareRecord
+from trivet.store.records import (
+    KNOWN_FIELDS,
+    Bundle,
+    FeedbackRecord,
+    Fields,
+    LinkRecord,
+    Number,
+    ShareRecord,
+)
 
 # The protocols that this Trivet speaks.
 OLDEST_PROTOCOL = 1
@@ -119,7 +127,9 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 class Acks(msgspec.Struct, frozen=True, kw_only=True, tag="acks"):
     place: Place
     acks: tuple[Ack, ...]
-    tags: tuple[ShareRecord, ...] | None = None  # the user's shared tags, where an operation was about one
+    tags: tuple[ShareRecord, ...] | None = (
+        None  # the user's shared tags, where an operation was about one
+    )
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page"):
@@ -215,7 +225,9 @@ def check_op(op: Op) -> None:
     if op.link is not None and op.link.created_at:
         parse_time(op.link.created_at, "created_at")
     if op.bundle is not None:
-        wrong = "that is another than it names" if op.bundle.id != op.id else bundle_fault(op.bundle)
+        wrong = (
+            "that is another than it names" if op.bundle.id != op.id else bundle_fault(op.bundle)
+        )
         if wrong:
             raise InvalidInput(f"{op.kind}: it brings a memory {wrong}.")
         for one in op.bundle.revs.values():
@@ -236,7 +248,9 @@ def _check_rev(rev: str, fields: Fields) -> None:
         raise InvalidInput("A revision says a number that no store can keep.")
     unknown = {name: value for name, value in fields.items() if name not in KNOWN_FIELDS}
     if len(msgspec.json.encode(unknown)) > MAX_UNKNOWN_BYTES:
-        raise InvalidInput("A revision says more in fields of another Trivet than this server keeps.")
+        raise InvalidInput(
+            "A revision says more in fields of another Trivet than this server keeps."
+        )
 
 
 def is_storable(fields: Fields) -> bool:
@@ -254,7 +268,9 @@ def is_storable(fields: Fields) -> bool:
 
 def bundle_fault(bundle: Bundle) -> str | None:
     """What is wrong with a history, or None."""
-    if [one.number for one in bundle.trunk] != list(range(1, len(bundle.trunk) + 1)) or not bundle.trunk:
+    if [one.number for one in bundle.trunk] != list(
+        range(1, len(bundle.trunk) + 1)
+    ) or not bundle.trunk:
         return "without a history from its first revision on"
     if any(one.number for one in bundle.branches):
         return "with a branch that stands in its history"

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 
 from trivet.memory_fields import as_json
+from trivet.store.records import Bundle, FeedbackRecord, Rev, ShareRecord, changes_between
 from trivet.store.relational.database import Connection, WriteTransaction
 from trivet.store.relational.tables.sync_bundles import bundle_digest, name_revisions, read_bundles
 from trivet.store.relational.tables.sync_feed import NUMBERING_BATCH, changed_keys, last_change
-from trivet.store.sync_records import Bundle, FeedbackRecord, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.laptop_state import (
     Detail,
@@ -42,7 +42,9 @@ from trivet.sync.messages import Op
 from trivet.types import LOCAL
 
 
-def enqueue_changes(connection: WriteTransaction, state: LaptopState, sensitive: bool) -> LaptopState:
+def enqueue_changes(
+    connection: WriteTransaction, state: LaptopState, sensitive: bool
+) -> LaptopState:
     """Puts all that was written since into the outbox. `sensitive` memories stay here unless both sides allow them."""
     last = last_change(connection)
     _prepare_purges(connection)
@@ -60,7 +62,9 @@ def enqueue_changes(connection: WriteTransaction, state: LaptopState, sensitive:
 def _prepare_purges(connection: WriteTransaction) -> None:
     for row in connection.execute(connection.sql("sync")["unnumbered"]).fetchall():
         forget_memory(connection, row["id"])
-        connection.execute(connection.sql("replica")["number_tombstone"], {"id": row["id"], "owner": row["owner"]})
+        connection.execute(
+            connection.sql("replica")["number_tombstone"], {"id": row["id"], "owner": row["owner"]}
+        )
         if row["owner"] == LOCAL:
             enqueue(connection, "purge", row["id"], None, rev=row["first_rev"])
 
@@ -73,7 +77,9 @@ def _prepare_tag_shares(connection: WriteTransaction) -> None:
         enqueue(connection, "share_tag" if kind else "unshare_tag", "", None, Detail(share=share))
 
 
-def prepare_memories(connection: WriteTransaction, keys: Sequence[int], user: str, sensitive: bool) -> None:
+def prepare_memories(
+    connection: WriteTransaction, keys: Sequence[int], user: str, sensitive: bool
+) -> None:
     sql = connection.sql("replica")
     name_revisions(connection, keys, user)
     bundles = read_bundles(connection, keys)
@@ -86,7 +92,10 @@ def prepare_memories(connection: WriteTransaction, keys: Sequence[int], user: st
         replica, sent = replicas.get(key), queued.get(key, set())
         if replica is None and not sent and bundle.owner != LOCAL:
             continue  # another user's memory that this store had before it joined: not ours to send
-        if _prepare_revisions(connection, key, bundle, replica, sent, sensitive) and bundle.owner == LOCAL:
+        if (
+            _prepare_revisions(connection, key, bundle, replica, sent, sensitive)
+            and bundle.owner == LOCAL
+        ):
             _prepare_shares(connection, key, bundle)
     for key, bundle in bundles.items():
         _prepare_links(connection, key, bundle)
@@ -94,7 +103,12 @@ def prepare_memories(connection: WriteTransaction, keys: Sequence[int], user: st
 
 
 def _prepare_revisions(
-    connection: WriteTransaction, key: int, bundle: Bundle, replica: Any, queued: set[str], sensitive: bool
+    connection: WriteTransaction,
+    key: int,
+    bundle: Bundle,
+    replica: Any,
+    queued: set[str],
+    sensitive: bool,
 ) -> bool:
     """Whether the memory takes part in sync at all."""
     known = replica["revision"] if replica else 0
@@ -110,14 +124,24 @@ def _prepare_revisions(
         if last is None:
             if withheld:
                 continue
-            enqueue(connection, "create", bundle.id, key, Detail(names=tuple(rev.fields)), rev=rev.rev)
+            enqueue(
+                connection, "create", bundle.id, key, Detail(names=tuple(rev.fields)), rev=rev.rev
+            )
         else:
             names = tuple(changes_between(last.fields, rev.fields))
             if withheld:
                 names = ("sensitive",) if "sensitive" in names else ()
             if not withheld or names:
                 was = {name: core.value_mark(last.fields.get(name)) for name in names}
-                enqueue(connection, "edit", bundle.id, key, Detail(names=names, was=was), rev=rev.rev, base=last.rev)
+                enqueue(
+                    connection,
+                    "edit",
+                    bundle.id,
+                    key,
+                    Detail(names=names, was=was),
+                    rev=rev.rev,
+                    base=last.rev,
+                )
             if withheld and not names:
                 continue
         last = _as_server_sees(rev, last, withheld)
@@ -146,15 +170,22 @@ def _prepare_scrub(connection: WriteTransaction, key: int, bundle: Bundle, repli
         known = [rev for rev in bundle.trunk if rev.number <= replica["revision"]]
         revs = tuple(rev.rev for rev in (*known, *bundle.branches))
         enqueue(connection, "scrub", bundle.id, key, Detail(revs=revs))
-        connection.execute(connection.sql("replica")["set_digest"], {"id": bundle.id, "digest": digest})
+        connection.execute(
+            connection.sql("replica")["set_digest"], {"id": bundle.id, "digest": digest}
+        )
 
 
 def without_unsent_branches(connection: Connection, key: int, bundle: Bundle) -> Bundle:
     """Without the branches that only this laptop knows."""
     if not bundle.branches:
         return bundle
-    unsent = {row[0] for row in connection.execute(connection.sql("replica")["unsent_branches"], {"key": key})}
-    return msgspec.structs.replace(bundle, branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent))
+    unsent = {
+        row[0]
+        for row in connection.execute(connection.sql("replica")["unsent_branches"], {"key": key})
+    }
+    return msgspec.structs.replace(
+        bundle, branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent)
+    )
 
 
 def digest_of_known(bundle: Bundle, revision: int) -> str:
@@ -185,16 +216,22 @@ def _prepare_links(connection: WriteTransaction, key: int, bundle: Bundle) -> No
     """Of those that start here. An end that stays on this machine keeps the link here too."""
     sql = connection.sql("replica")
     told = {ends_of(row) for row in connection.execute(sql["links"], {"id": bundle.id}).fetchall()}
-    known = with_pending_links({ends for ends in told if ends[0] == bundle.id}, pending(connection, bundle.id))
+    known = with_pending_links(
+        {ends for ends in told if ends[0] == bundle.id}, pending(connection, bundle.id)
+    )
     actual = {one.ends: one for one in bundle.links if one.source == bundle.id}
     for ends, link in sorted(actual.items()):
-        if ends not in known and all(_is_synced(connection, id) for id in (link.source, link.target)):
+        if ends not in known and all(
+            _is_synced(connection, id) for id in (link.source, link.target)
+        ):
             enqueue(connection, "link", bundle.id, key, Detail(link=link))
     for ends in sorted(known - actual.keys()):
         if all(_is_synced(connection, id) for id in (ends[0], ends[2])):
             enqueue(connection, "unlink", bundle.id, key, Detail(link=link_of(ends)))
         else:
-            connection.execute(sql["delete_link"], dict(zip(("source", "kind", "target"), ends, strict=True)))
+            connection.execute(
+                sql["delete_link"], dict(zip(("source", "kind", "target"), ends, strict=True))
+            )
 
 
 def _is_synced(connection: Connection, id: str) -> bool:
@@ -202,7 +239,9 @@ def _is_synced(connection: Connection, id: str) -> bool:
     if _key(connection, id) is None:
         return False
     sql = connection.sql("replica")
-    return any(connection.execute(sql[name], {"id": id}).fetchone() for name in ("by_id", "pending"))
+    return any(
+        connection.execute(sql[name], {"id": id}).fetchone() for name in ("by_id", "pending")
+    )
 
 
 def _key(connection: Connection, id: str) -> int | None:
@@ -215,7 +254,9 @@ def prepare_feedback(connection: WriteTransaction, keys: Iterable[int], sensitiv
     listed = {"keys": as_json(keys), "sensitive": sensitive}
     rows = connection.execute(connection.sql("replica")["unsaid"], listed).fetchall()
     for key, id in dict.fromkeys((row["memory"], row["id"]) for row in rows):
-        if _is_synced(connection, id) and not any(one.kind == "feedback" for one in pending(connection, id)):
+        if _is_synced(connection, id) and not any(
+            one.kind == "feedback" for one in pending(connection, id)
+        ):
             enqueue(connection, "feedback", id, key)
 
 
@@ -231,15 +272,21 @@ def to_op(connection: Connection, state: LaptopState, one: Pending) -> Op:
     if one.kind in ("create", "edit"):
         rev = revision_of(connection, one)
         fields = {name: rev.fields[name] for name in detail.names if name in rev.fields}
-        return msgspec.structs.replace(op, fields=fields, was=detail.was, at=rev.at, action=rev.action)
+        return msgspec.structs.replace(
+            op, fields=fields, was=detail.was, at=rev.at, action=rev.action
+        )
     if one.kind == "scrub":
         revs = _bundle(connection, one).revs
         scrubbed = {rev: revs[rev].fields for rev in detail.revs if rev in revs}
         return msgspec.structs.replace(op, scrubbed=scrubbed)
     if one.kind == "heal":
-        rows = connection.execute(connection.sql("replica")["ended_shares"], {"id": one.id}).fetchall()
+        rows = connection.execute(
+            connection.sql("replica")["ended_shares"], {"id": one.id}
+        ).fetchall()
         ended = tuple(row["grantee"] for row in rows)
-        return msgspec.structs.replace(op, bundle=heal_bundle(connection, state, one.id), ended=ended)
+        return msgspec.structs.replace(
+            op, bundle=heal_bundle(connection, state, one.id), ended=ended
+        )
     if one.kind == "feedback":
         return msgspec.structs.replace(op, feedback=_unsent_feedback(connection, state, one))
     return msgspec.structs.replace(op, share=detail.share, link=detail.link, revs=detail.revs)
@@ -255,28 +302,41 @@ def _bundle(connection: Connection, one: Pending) -> Bundle:
     return read_bundles(connection, [one.memory])[one.memory]
 
 
-def _unsent_feedback(connection: Connection, state: LaptopState, one: Pending) -> tuple[FeedbackRecord, ...]:
+def _unsent_feedback(
+    connection: Connection, state: LaptopState, one: Pending
+) -> tuple[FeedbackRecord, ...]:
     listed = {"keys": as_json([one.memory]), "sensitive": state.place.sensitive}
     rows = connection.execute(connection.sql("replica")["unsaid"], listed).fetchall()
-    return tuple(FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"]) for row in rows)
+    return tuple(
+        FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"]) for row in rows
+    )
 
 
 def heal_bundle(connection: Connection, state: LaptopState, id: str) -> Bundle:
     """What a server that was put back may lack of a memory: what it told before, and what it told in older epochs."""
     replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
     known = server_bundle(connection, state, replica)
-    row = connection.execute(connection.sql("replica")["carried"], {"key": replica["memory"]}).fetchone()
+    row = connection.execute(
+        connection.sql("replica")["carried"], {"key": replica["memory"]}
+    ).fetchone()
     waits = any(one.kind == "heal" for one in pending(connection, id))
-    return core.merge_carried(msgspec.json.decode(row[0], type=Bundle) if row else None, known, waits)
+    return core.merge_carried(
+        msgspec.json.decode(row[0], type=Bundle) if row else None, known, waits
+    )
 
 
 def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
     """A memory as the server last told it, without what is still to be sent."""
     sql = connection.sql("replica")
     bundle = read_bundles(connection, [replica["memory"]])[replica["memory"]]
-    unsent_edits = {row[0] for row in connection.execute(sql["unsent_branches"], {"key": replica["memory"]}).fetchall()}
+    unsent_edits = {
+        row[0]
+        for row in connection.execute(sql["unsent_branches"], {"key": replica["memory"]}).fetchall()
+    }
     shares = connection.execute(sql["shares"], {"id": replica["id"]}).fetchall()
-    linked = {ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()}
+    linked = {
+        ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()
+    }
     known = {one.ends for one in bundle.links}
     # Whoever settled a clash here may never be able to send that: until then nobody has.
     unsaid = pending(connection, replica["id"]) if bundle.branches else ()
@@ -286,28 +346,41 @@ def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> B
         owner=server_owner(state, bundle.owner),
         trunk=tuple(rev for rev in bundle.trunk if rev.number <= replica["revision"]),
         branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent_edits),
-        waiting=tuple(rev.rev for rev in bundle.branches if rev.rev in {*bundle.waiting, *undecided}),
-        shares=tuple(ShareRecord(grantee=row["grantee"], permission=row["permission"]) for row in shares),
-        links=tuple(one for one in bundle.links if one.ends in linked) + tuple(map(link_of, sorted(linked - known))),
+        waiting=tuple(
+            rev.rev for rev in bundle.branches if rev.rev in {*bundle.waiting, *undecided}
+        ),
+        shares=tuple(
+            ShareRecord(grantee=row["grantee"], permission=row["permission"]) for row in shares
+        ),
+        links=tuple(one for one in bundle.links if one.ends in linked)
+        + tuple(map(link_of, sorted(linked - known))),
         access=replica["access"],
         epoch=replica["epoch"],
         seq=replica["seq"],
     )
 
 
-def withheld_edits(connection: Connection, state: LaptopState, id: str) -> list[tuple[Rev, Mapping[str, Any]]]:
+def withheld_edits(
+    connection: Connection, state: LaptopState, id: str
+) -> list[tuple[Rev, Mapping[str, Any]]]:
     """The words of a memory that is sensitive here and whose server is still to hear of it: they are told to nobody.
 
     All that was written since the server last told it, whole; empty where the memory is not so.
     """
     row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-    says_so = any(one.kind == "edit" and "sensitive" in one.detail.names for one in pending(connection, id))
+    says_so = any(
+        one.kind == "edit" and "sensitive" in one.detail.names for one in pending(connection, id)
+    )
     if row is None or not row["sensitive"] or state.place.sensitive or not says_so:
         return []
     replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
     known = replica["revision"] if replica is not None else 1
     trunk = read_bundles(connection, [row["key"]])[row["key"]].trunk
-    return [(rev, changes_between(last.fields, rev.fields)) for last, rev in pairwise(trunk) if rev.number > known]
+    return [
+        (rev, changes_between(last.fields, rev.fields))
+        for last, rev in pairwise(trunk)
+        if rev.number > known
+    ]
 
 
 def pending_edits(
@@ -315,9 +388,13 @@ def pending_edits(
 ) -> list[tuple[Rev, Mapping[str, Any]]]:
     """The edits of a memory that wait to be sent, with what each changes; `besides` those that are known already."""
     found: list[tuple[Rev, Mapping[str, Any]]] = []
-    for one in (one for one in pending(connection, id) if one.kind == "edit" and one.rev not in besides):
+    for one in (
+        one for one in pending(connection, id) if one.kind == "edit" and one.rev not in besides
+    ):
         rev = revision_of(connection, one)
-        found.append((rev, {name: rev.fields[name] for name in one.detail.names if name in rev.fields}))
+        found.append(
+            (rev, {name: rev.fields[name] for name in one.detail.names if name in rev.fields})
+        )
     return found
 
 
@@ -334,11 +411,15 @@ def unsent_edits(
     return [*pending_edits(connection, id, known), *kept]
 
 
-def set_sensitive_allowed(connection: WriteTransaction, state: LaptopState, allowed: bool) -> LaptopState:
+def set_sensitive_allowed(
+    connection: WriteTransaction, state: LaptopState, allowed: bool
+) -> LaptopState:
     """From now on; what waits to be sent of memories that are or were sensitive is put together anew."""
     if state.place.sensitive == allowed:
         return state
-    state = msgspec.structs.replace(state, place=msgspec.structs.replace(state.place, sensitive=allowed))
+    state = msgspec.structs.replace(
+        state, place=msgspec.structs.replace(state.place, sensitive=allowed)
+    )
     save(connection, state)
     sql = connection.sql("replica")
     keys = [row[0] for row in connection.execute(sql["once_sensitive"]).fetchall()]
@@ -346,7 +427,9 @@ def set_sensitive_allowed(connection: WriteTransaction, state: LaptopState, allo
         connection.execute(sql["withdraw"], {"key": key})
     for one in map(pending_of, connection.execute(sql["heals"]).fetchall()):
         replica = connection.execute(sql["by_id"], {"id": one.id}).fetchone()
-        if replica is not None and core.is_withheld(server_bundle(connection, state, replica), allowed):
+        if replica is not None and core.is_withheld(
+            server_bundle(connection, state, replica), allowed
+        ):
             connection.execute(sql["dequeue"], {"op": one.op})
     prepare_memories(connection, keys, state.user, allowed)
     return state

@@ -14,10 +14,10 @@ from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import redact_one
 from trivet.memory.remember import document_of
 from trivet.secrets.guard import unseal
+from trivet.store.records import Access, Bundle, LinkRecord, Rev, ShareRecord, changes_between
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.tables.memory_rows import update_superseded_state
 from trivet.store.relational.tables.sync_bundles import put_bundle, read_bundles
-from trivet.store.sync_records import Access, Bundle, LinkRecord, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.laptop_state import (
     Detail,
@@ -42,9 +42,13 @@ from trivet.sync.outgoing import (
 )
 from trivet.types import LOCAL, Permission
 
-WRITTEN_WHILE_SENSITIVE = "It was written while the memory was sensitive, and stays on this machine."
+WRITTEN_WHILE_SENSITIVE = (
+    "It was written while the memory was sensitive, and stays on this machine."
+)
 UNKNOWN_ON_SERVER = "The server has another memory under its id, and does not know this one."
-UNKNOWN_BRANCH = "It lay beside the memory where somebody had settled a clash, and this server does not know it."
+UNKNOWN_BRANCH = (
+    "It lay beside the memory where somebody had settled a clash, and this server does not know it."
+)
 
 
 class Replica:
@@ -56,7 +60,9 @@ class Replica:
         self._state = state
         self._user = state.user
         self._sql = connection.sql("replica")
-        self._fresh: set[str] = set()  # memories of a page that nothing here has heard of: most of a first sync
+        self._fresh: set[str] = (
+            set()
+        )  # memories of a page that nothing here has heard of: most of a first sync
 
     def _settle(self, id: str) -> None:
         """What the server last told, with the edits that still wait on top."""
@@ -66,7 +72,12 @@ class Replica:
     def _is_withheld(self, id: str) -> bool:
         """Sensitive, so that the server was never told what it says now."""
         row = self._row(id)
-        return row is not None and row["owner"] == LOCAL and bool(row["sensitive"]) and not self._state.place.sensitive
+        return (
+            row is not None
+            and row["owner"] == LOCAL
+            and bool(row["sensitive"])
+            and not self._state.place.sensitive
+        )
 
     def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
         """`more` are further edits of one's own, which were made under another id."""
@@ -82,7 +93,9 @@ class Replica:
         edits = [one for one in (*before, *more) if one[0].rev not in known]
         created = [revision_of(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
-        beside = tuple(msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known)
+        beside = tuple(
+            msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known
+        )
         local = msgspec.structs.replace(
             bundle,
             trunk=core.with_pending_edits(bundle.trunk, edits),
@@ -93,7 +106,9 @@ class Replica:
             self._park_unsent(local)
         owner = local_owner(self._state, bundle.owner)
         with self._engine.store.feed.erasing() if rewritten else nullcontext():
-            key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in beside}, fresh)
+            key = put_bundle(
+                self._connection, local, owner, document_of, {rev.rev for rev in beside}, fresh
+            )
         self._connection.execute(
             self._sql["put"],
             {
@@ -118,10 +133,14 @@ class Replica:
         if rewritten and bundle.access == "own":
             self._redact_beside(bundle.id)
 
-    def _with_redactions(self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]) -> Bundle:
+    def _with_redactions(
+        self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]
+    ) -> Bundle:
         """While a redaction waits to be sent, what it rewrote stays so, whatever the server still says."""
         row = self._row(bundle.id)
-        revs = {rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs} | taken_out.keys()
+        revs = {
+            rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs
+        } | taken_out.keys()
         if not revs or row is None:
             return bundle
         held = read_bundles(self._connection, [int(row["key"])])[int(row["key"])].revs
@@ -134,7 +153,9 @@ class Replica:
         Their owner took a secret out of them: elsewhere, or here, and this server has not heard of it.
         """
         row, replica = self._row(bundle.id), self._replica(bundle.id)
-        if row is None or (replica and digest_of_known(bundle, replica["revision"]) == replica["digest"]):
+        if row is None or (
+            replica and digest_of_known(bundle, replica["revision"]) == replica["digest"]
+        ):
             return {}
         server_bundle, key = bundle.revs, int(row["key"])
         return {
@@ -156,7 +177,9 @@ class Replica:
         values = {(one.kind, one.number): unseal(keys, bundle.id, one) for one in sealed}
         server_bundle = bundle.revs
         return {
-            id: rev for id, rev in differing.items() if core.is_redacted(rev.fields, server_bundle[id].fields, values)
+            id: rev
+            for id, rev in differing.items()
+            if core.is_redacted(rev.fields, server_bundle[id].fields, values)
         }
 
     def _redact_beside(self, id: str) -> None:
@@ -177,7 +200,11 @@ class Replica:
         """
         id = here or local.id
         row, replica = self._row(id), self._replica(id)
-        if row is None or row["owner"] != LOCAL or (replica is not None and row["revision"] <= replica["revision"]):
+        if (
+            row is None
+            or row["owner"] != LOCAL
+            or (replica is not None and row["revision"] <= replica["revision"])
+        ):
             return
         known, server_revision = local.revs, replica["revision"] if replica is not None else 0
         bundle = read_bundles(self._connection, [int(row["key"])])[int(row["key"])]
@@ -188,7 +215,9 @@ class Replica:
                 continue
             if rev.rev in known and (not sensitive or known[rev.rev].fields == rev.fields):
                 continue
-            self._park_lost(local, last, rev, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_ON_SERVER)
+            self._park_lost(
+                local, last, rev, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_ON_SERVER
+            )
         if replica is None:  # it followed another server, or this one in another life
             for rev in bundle.branches:
                 if rev.rev not in known:
@@ -197,18 +226,36 @@ class Replica:
     def _park_lost(self, local: Bundle, last: Rev | None, rev: Rev, reason: str) -> None:
         """What a revision says otherwise than the one before it and than the memory says now."""
         patch = changes_between(last.fields if last else {}, rev.fields)
-        lost = {name: value for name, value in patch.items() if local.head.fields.get(name) != value}
+        lost = {
+            name: value for name, value in patch.items() if local.head.fields.get(name) != value
+        }
         if lost.keys() - {"sensitive"}:
-            self._park_op(Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost), reason)
+            self._park_op(
+                Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost), reason
+            )
 
     def _park_op(self, op: Op, reason: str) -> None:
-        values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}
-        self._connection.execute(self._sql["park"], {**values, "body": msgspec.json.encode(op).decode()})
+        values = {
+            "op": op.op,
+            "kind": op.kind,
+            "id": op.id,
+            "rev": op.rev,
+            "reason": reason,
+            "at": now(),
+        }
+        self._connection.execute(
+            self._sql["park"], {**values, "body": msgspec.json.encode(op).decode()}
+        )
 
     def _set_feedback(self, key: int, bundle: Bundle) -> None:
         """As the server told it, under what was said here since."""
         for one in bundle.feedback:
-            values = {"memory": key, "query": one.query, "verdict": one.verdict, "at": one.at or now()}
+            values = {
+                "memory": key,
+                "query": one.query,
+                "verdict": one.verdict,
+                "at": one.at or now(),
+            }
             self._connection.execute(self._sql["put_told"], values)
         prepare_feedback(self._connection, [key], self._state.place.sensitive)
 
@@ -223,11 +270,17 @@ class Replica:
         """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
         ended = self._ended_shares(id, server_bundle, waiting)
         self._connection.execute(self._sql["delete_shares"], {"id": id})
-        for grantee, permission in [*ended, *((one.grantee, one.permission) for one in server_bundle)]:
+        for grantee, permission in [
+            *ended,
+            *((one.grantee, one.permission) for one in server_bundle),
+        ]:
             values = {"id": id, "tag": "", "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
         known: Shares = {("", one.grantee): one.permission for one in server_bundle}
-        wanted = {grantee: permission for (_, grantee), permission in with_pending_shares(known, waiting).items()}
+        wanted = {
+            grantee: permission
+            for (_, grantee), permission in with_pending_shares(known, waiting).items()
+        }
         if access != "own":
             wanted = {} if self._state.hidden else {LOCAL: access}
         self._share_with(key, wanted)
@@ -244,7 +297,9 @@ class Replica:
 
     def _share_with(self, key: int, wanted: Mapping[str, Permission]) -> None:
         sql = self._connection.sql("shares")
-        rows = self._connection.execute(self._connection.sql("sync")["shares_of"], {"keys": f"[{key}]"}).fetchall()
+        rows = self._connection.execute(
+            self._connection.sql("sync")["shares_of"], {"keys": f"[{key}]"}
+        ).fetchall()
         held = {row["grantee"]: row["permission"] for row in rows}
         for grantee in held.keys() - wanted.keys():
             self._connection.execute(sql["unshare_memory"], {"key": key, "user": grantee})
@@ -263,7 +318,9 @@ class Replica:
         ended = {(row["tag"], row["grantee"]) for row in known} - server_bundle.keys()
         rows = self._connection.execute(self._sql["own_tag_shares"]).fetchall()
         for tag, grantee in {(row["tag"], row["grantee"]) for row in rows} - wanted.keys():
-            self._connection.execute(self._sql["delete_tag_share"], {"tag": tag, "grantee": grantee})
+            self._connection.execute(
+                self._sql["delete_tag_share"], {"tag": tag, "grantee": grantee}
+            )
         self._connection.execute(self._sql["delete_shares"], {"id": ""})
         for (tag, grantee), permission in server_bundle.items():
             values = {"id": "", "tag": tag, "grantee": grantee, "permission": permission}
@@ -275,13 +332,21 @@ class Replica:
             values = {"tag": tag, "grantee": grantee, "permission": permission, "at": now()}
             self._connection.execute(self._sql["put_tag_share"], values)
 
-    def _set_links(self, key: int, id: str, links: Sequence[LinkRecord], waiting: Sequence[Pending]) -> None:
+    def _set_links(
+        self, key: int, id: str, links: Sequence[LinkRecord], waiting: Sequence[Pending]
+    ) -> None:
         """The server's complete set and what waits to be sent, between memories that are here."""
         server_bundle = {one.ends: one for one in links}
         held = {one.ends: one for one in read_bundles(self._connection, [key])[key].links}
         ids = {id} | {end for ends in (*server_bundle, *held) for end in (ends[0], ends[2])}
-        queued = [one for end in sorted(ids) for one in (waiting if end == id else self._pending(end))]
-        wanted = {ends for ends in with_pending_links(server_bundle.keys(), queued) if id in (ends[0], ends[2])}
+        queued = [
+            one for end in sorted(ids) for one in (waiting if end == id else self._pending(end))
+        ]
+        wanted = {
+            ends
+            for ends in with_pending_links(server_bundle.keys(), queued)
+            if id in (ends[0], ends[2])
+        }
         self._connection.execute(self._sql["delete_links"], {"id": id})
         for ends in server_bundle:
             if self._is_here(ends):
@@ -322,7 +387,9 @@ class Replica:
         return self._connection.execute(self._sql["by_id"], {"id": id}).fetchone()
 
     def _row(self, id: str) -> Any:
-        return self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        return self._connection.execute(
+            self._connection.sql("memories")["by_id"], {"id": id}
+        ).fetchone()
 
     def _key(self, id: str) -> int | None:
         row = self._row(id)
@@ -336,4 +403,9 @@ class Replica:
         return pending(self._connection, id)
 
     def _is_purged(self, id: str) -> bool:
-        return self._connection.execute(self._connection.sql("sync")["tombstone"], {"id": id}).fetchone() is not None
+        return (
+            self._connection.execute(
+                self._connection.sql("sync")["tombstone"], {"id": id}
+            ).fetchone()
+            is not None
+        )

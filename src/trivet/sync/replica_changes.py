@@ -16,14 +16,29 @@ from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import redact_one
 from trivet.memory.remember import document_of
 from trivet.secrets.guard import seal, unseal
+from trivet.store.records import Bundle, ShareRecord
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.tables.secrets import insert_secrets
 from trivet.store.relational.tables.sync_bundles import read_bundles
-from trivet.store.sync_records import Bundle, ShareRecord
 from trivet.sync import core
-from trivet.sync.laptop_state import Detail, LaptopState, Pending, enqueue, forget_memory, local_owner, shares_known
+from trivet.sync.laptop_state import (
+    Detail,
+    LaptopState,
+    Pending,
+    enqueue,
+    forget_memory,
+    local_owner,
+    shares_known,
+)
 from trivet.sync.messages import Op, OtherEpoch, Withheld
-from trivet.sync.outgoing import heal_bundle, prepare_feedback, prepare_memories, server_bundle, to_op, unsent_edits
+from trivet.sync.outgoing import (
+    heal_bundle,
+    prepare_feedback,
+    prepare_memories,
+    server_bundle,
+    to_op,
+    unsent_edits,
+)
 from trivet.sync.replica import Replica
 from trivet.types import LOCAL, Sealed
 
@@ -48,7 +63,10 @@ class ReplicaRemoval(Replica):
         for one in self._pending(id):
             if one.kind in ("create", "edit", "heal"):
                 self._park(one, reason)
-        kept = [dict(row) for row in self._connection.execute(self._sql["parked_of"], {"id": id}).fetchall()]
+        kept = [
+            dict(row)
+            for row in self._connection.execute(self._sql["parked_of"], {"id": id}).fetchall()
+        ]
         self._delete(id)
         forget_memory(self._connection, id)
         for row in kept:  # a purge by the user would take these too
@@ -56,21 +74,32 @@ class ReplicaRemoval(Replica):
 
     def _drop_out_of_scope(self, id: str, redacted: Sequence[str] = ()) -> None:
         """The server has it, and it is in none of the scopes that this laptop holds. What only this one knows stays."""
-        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        row = self._connection.execute(
+            self._connection.sql("memories")["by_id"], {"id": id}
+        ).fetchone()
         replica = self._replica(id)
         if row is None or (replica is None and row["owner"] != LOCAL):
             return
         stays = row["sensitive"] and not self._state.place.sensitive
         if self._pending(id) or stays or self._engine.store.secrets.of(id):
             if replica is not None:
-                values = {"id": id, "epoch": core.outside_epoch(self._state.place.epoch), "seq": replica["seq"]}
+                values = {
+                    "id": id,
+                    "epoch": core.outside_epoch(self._state.place.epoch),
+                    "seq": replica["seq"],
+                }
                 self._connection.execute(self._sql["set_place"], values)
             self._redact_revisions(id, int(row["key"]), redacted)
             return
         self._park_written_while_sensitive(int(row["key"]))
-        parts = [dict(row) for row in self._connection.execute(self._sql["parts_of"], {"id": id}).fetchall()]
+        parts = [
+            dict(row)
+            for row in self._connection.execute(self._sql["parts_of"], {"id": id}).fetchall()
+        ]
         self._remove(id, "")
-        for part in parts:  # nobody purged it: its file goes on being known as the one that it was read from
+        for part in (
+            parts
+        ):  # nobody purged it: its file goes on being known as the one that it was read from
             self._connection.execute(self._connection.sql("vaults")["put_part"], part)
 
     def _park_written_while_sensitive(self, key: int) -> None:
@@ -101,7 +130,9 @@ class ReplicaRemoval(Replica):
         key = replica["memory"]
         bundle = read_bundles(self._connection, [key])[key]
         if not bundle.head.fields.get("sensitive"):
-            memory = msgspec.structs.replace(self._engine.store.all_memories.get(item.id), sensitive=True)
+            memory = msgspec.structs.replace(
+                self._engine.store.all_memories.get(item.id), sensitive=True
+            )
             self._engine.store.all_memories.replace(memory, document_of(memory), "edit")
         self._redact_revisions(item.id, key, item.redacted)
         self._set_shares_and_links(item, key)
@@ -125,7 +156,9 @@ class ReplicaRemoval(Replica):
         op = to_op(self._connection, self._state, one)
         if one.kind == "heal" and op.bundle is not None:
             for rev, fields in core.edits_of(op.bundle, self._user):
-                self._park_op(Op(op=rev.rev, kind="edit", id=op.id, rev=rev.rev, fields=fields), reason)
+                self._park_op(
+                    Op(op=rev.rev, kind="edit", id=op.id, rev=rev.rev, fields=fields), reason
+                )
             return
         self._park_op(op, reason)
 
@@ -176,7 +209,10 @@ class ReplicaRenaming(ReplicaRemoval):
         for one in self._pending(new):
             if one.kind == "create":
                 self._connection.execute(self._sql["dequeue"], {"op": one.op})
-        self._park_unsent(msgspec.structs.replace(known, trunk=core.with_pending_edits(known.trunk, edits)), here=old)
+        self._park_unsent(
+            msgspec.structs.replace(known, trunk=core.with_pending_edits(known.trunk, edits)),
+            here=old,
+        )
         self._delete(old)
         forget_memory(self._connection, old)
         self._write(known, edits)
@@ -195,7 +231,9 @@ def rename(engine: Engine, connection: WriteTransaction, old: str, new: str) -> 
                  "rename_proposals", "rename_replica", "rename_shares", "rename_parked", *_OUTBOX_RENAMES):  # fmt: skip
         connection.execute(sql[name], values)
     for one in sealed:
-        connection.execute(connection.sql("secrets")["reseal"], {"id": new, **msgspec.structs.asdict(one)})
+        connection.execute(
+            connection.sql("secrets")["reseal"], {"id": new, **msgspec.structs.asdict(one)}
+        )
     connection.note_change(key)
 
 
@@ -206,7 +244,10 @@ def _resealed(engine: Engine, old: str, new: str) -> list[Sealed]:
         return []
     keys, current = engine.guard.keys, engine.guard.keys.current()
     values = [(one, unseal(keys, old, one)) for one in sealed]
-    return [seal(current, new, one.revision, one.field, one.kind, one.number, value) for one, value in values]
+    return [
+        seal(current, new, one.revision, one.field, one.kind, one.number, value)
+        for one, value in values
+    ]
 
 
 def _secrets_moved(engine: Engine, old: str, new: str) -> list[Sealed]:
@@ -250,7 +291,9 @@ class ReplicaHealing(ReplicaRenaming):
         self._connection.execute(self._sql["unbury_others"], {"me": LOCAL})
         for row in self._connection.execute(self._sql["tombstones"]).fetchall():
             if not any(one.kind == "purge" for one in self._pending(row["id"])):
-                enqueue(self._connection, "purge", row["id"], None, rev=row["first_rev"], first=True)
+                enqueue(
+                    self._connection, "purge", row["id"], None, rev=row["first_rev"], first=True
+                )
         self._resend_tag_unshares()
         self._connection.execute(self._sql["untold"])
         judged = [row[0] for row in self._connection.execute(self._sql["judged"]).fetchall()]
@@ -276,7 +319,9 @@ class ReplicaHealing(ReplicaRenaming):
         rows = [*self._connection.execute(self._sql["shares"], {"id": id}).fetchall()]
         rows += self._connection.execute(self._sql["ended_shares"], {"id": id}).fetchall()
         waiting = (one.detail.share for one in self._pending(id))
-        return {row["grantee"] for row in rows} | {share.grantee for share in waiting if share is not None}
+        return {row["grantee"] for row in rows} | {
+            share.grantee for share in waiting if share is not None
+        }
 
     def _resend_unshares(self, id: str, key: int, grantees: set[str]) -> None:
         """With those of them who have it no longer: a server that was put back may share it with them."""
@@ -287,7 +332,10 @@ class ReplicaHealing(ReplicaRenaming):
 
     def _resend_tag_unshares(self) -> None:
         """Those that their owner ended: a server that was put back may have them in force again."""
-        shared = {(row["tag"], row["grantee"]) for row in self._connection.execute(self._sql["own_tag_shares"])}
+        shared = {
+            (row["tag"], row["grantee"])
+            for row in self._connection.execute(self._sql["own_tag_shares"])
+        }
         queued = [one.detail.share for one in self._pending("")]
         for row in self._connection.execute(self._sql["ended_shares"], {"id": ""}).fetchall():
             share = ShareRecord(tag=row["tag"], grantee=row["grantee"], permission="read")
@@ -300,7 +348,8 @@ class ReplicaHealing(ReplicaRenaming):
             if row["access"] == "own":
                 replica = self._replica(row["id"])
                 if not core.is_withheld(
-                    server_bundle(self._connection, self._state, replica), self._state.place.sensitive
+                    server_bundle(self._connection, self._state, replica),
+                    self._state.place.sensitive,
                 ):
                     self._heal(replica)
             else:
@@ -323,7 +372,11 @@ class ReplicaHealing(ReplicaRenaming):
             return
         links = read_bundles(self._connection, [source["memory"]])[source["memory"]].links
         link = next((one for one in links if one.ends == tuple(row)), None)
-        queued = [one.detail.link.ends for one in self._pending(row["source"]) if one.detail.link is not None]
+        queued = [
+            one.detail.link.ends
+            for one in self._pending(row["source"])
+            if one.detail.link is not None
+        ]
         if link is not None and link.ends not in queued:
             enqueue(self._connection, "link", link.source, source["memory"], Detail(link=link))
 
@@ -331,7 +384,11 @@ class ReplicaHealing(ReplicaRenaming):
         """The server has taken what was brought: all of one's own, and of another's memory what it says it has."""
         replica = self._replica(bundle.id)
         if replica is not None:
-            row = self._connection.execute(self._sql["carried"], {"key": replica["memory"]}).fetchone()
+            row = self._connection.execute(
+                self._sql["carried"], {"key": replica["memory"]}
+            ).fetchone()
             own = bundle.owner == self._user
-            if row is not None and (own or core.is_confirmed(msgspec.json.decode(row[0], type=Bundle), bundle)):
+            if row is not None and (
+                own or core.is_confirmed(msgspec.json.decode(row[0], type=Bundle), bundle)
+            ):
                 self._connection.execute(self._sql["drop_carried"], {"key": replica["memory"]})

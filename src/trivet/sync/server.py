@@ -14,13 +14,26 @@ import msgspec
 from trivet.errors import StoreError
 from trivet.memory.engine import Engine
 from trivet.memory_fields import as_json
+from trivet.store.records import ShareRecord
 from trivet.store.relational.database import Connection, WriteTransaction
 from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.store.relational.tables.sync_feed import FeedEvent, ServerState
-from trivet.store.sync_records import ShareRecord
 from trivet.sync import core
 from trivet.sync.apply_ops import OpApplier, Outcome, PushProgress
-from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
+from trivet.sync.messages import (
+    Ack,
+    Acks,
+    Answer,
+    Gone,
+    Item,
+    Op,
+    OtherEpoch,
+    Outside,
+    Page,
+    Place,
+    Purged,
+    Withheld,
+)
 
 # A request must be answered before the server's limit; the first numbering of a large store goes on with the next.
 NUMBERING_SECONDS = 10.0
@@ -73,7 +86,10 @@ def _push(engine: Engine, place: Place, ops: Sequence[Op], progress: PushProgres
             # Else it would hear how far the server is, and take itself for one that has read what is forgotten. What it
             # sent is done; it sends that again, and hears so.
             return OtherEpoch(epoch=state.epoch, again=True)
-        acks = tuple(_ack(engine, connection, state, op, outcome) for op, outcome in zip(ops, outcomes, strict=True))
+        acks = tuple(
+            _ack(engine, connection, state, op, outcome)
+            for op, outcome in zip(ops, outcomes, strict=True)
+        )
         tags = feed.tag_shares(connection, pushed.user) if tagged else None
     engine.worker.wake()
     return Acks(place=place_of(state), acks=acks, tags=tags)
@@ -99,7 +115,9 @@ def numbered_state(engine: Engine) -> ServerState:
 def _with_sensitive_setting(engine: Engine, place: Place) -> Engine:
     """Sensitive memories travel only where both sides allow it."""
     allowed = engine.settings.sync_sensitive and place.sensitive
-    return msgspec.structs.replace(engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed))
+    return msgspec.structs.replace(
+        engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed)
+    )
 
 
 def digests(engine: Engine, scopes: Sequence[str] = ()) -> dict[str, str]:
@@ -108,15 +126,21 @@ def digests(engine: Engine, scopes: Sequence[str] = ()) -> dict[str, str]:
     if feed.is_behind(feed.state()):
         _catch_up(engine)
     with feed.snapshot() as connection:
-        rows = connection.execute(connection.sql("sync")["heads"], {"viewer": engine.viewer}).fetchall()
+        rows = connection.execute(
+            connection.sql("sync")["heads"], {"viewer": engine.viewer}
+        ).fetchall()
     return core.head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
 
 
 def place_of(state: ServerState, seq: int | None = None) -> Place:
-    return Place(epoch=state.epoch, seq=state.seq if seq is None else seq, top=state.top, mark=state.mark)
+    return Place(
+        epoch=state.epoch, seq=state.seq if seq is None else seq, top=state.top, mark=state.mark
+    )
 
 
-def _check_epoch(engine: Engine, connection: WriteTransaction, place: Place) -> ServerState | OtherEpoch:
+def _check_epoch(
+    engine: Engine, connection: WriteTransaction, place: Place
+) -> ServerState | OtherEpoch:
     """The server's numbers, if the laptop's are of the same life. A mark that is not ours: we were put back.
 
     Whoever knows a mark of ours saw nothing that we lack, in whatever epoch that was. So a laptop that claims a mark
@@ -134,12 +158,16 @@ def _check_epoch(engine: Engine, connection: WriteTransaction, place: Place) -> 
     return OtherEpoch(epoch=feed.begin(connection, place.epoch).epoch)
 
 
-def _ack(engine: Engine, connection: Connection, state: ServerState, op: Op, outcome: Outcome) -> Ack:
+def _ack(
+    engine: Engine, connection: Connection, state: ServerState, op: Op, outcome: Outcome
+) -> Ack:
     """Whatever became of the operation, its memory is told as it stands now."""
     result, id, reason = outcome
     item = current_item(engine, connection, state, id) if id else None
     if result not in ("refused", "later") and op.kind != "purge":
-        result = "purged" if isinstance(item, Purged) else "gone" if isinstance(item, Gone) else result
+        result = (
+            "purged" if isinstance(item, Purged) else "gone" if isinstance(item, Gone) else result
+        )
     if result == "refused" and isinstance(item, Gone):
         item = None  # of a memory that they may not know nothing is told
     return Ack(op=op.op, result=result, id=id or op.id, item=item, reason=reason)
@@ -158,11 +186,15 @@ def _item(engine: Engine, connection: Connection, state: ServerState, key: int) 
     return _items(engine, connection, state, [key])[key]
 
 
-def _items(engine: Engine, connection: Connection, state: ServerState, keys: Sequence[int]) -> dict[int, Item]:
+def _items(
+    engine: Engine, connection: Connection, state: ServerState, keys: Sequence[int]
+) -> dict[int, Item]:
     user, sql = engine.viewer, connection.sql("sync")
     listed = {"keys": msgspec.json.encode(list(keys)).decode(), "viewer": user}
     seen = {row[0] for row in connection.execute(sql["seen_keys"], listed).fetchall()}
-    numbers = {row["memory"]: row["seq"] for row in connection.execute(sql["known"], listed).fetchall()}
+    numbers = {
+        row["memory"]: row["seq"] for row in connection.execute(sql["known"], listed).fetchall()
+    }
     items: dict[int, Item] = {}
     for key, bundle in read_bundles(connection, keys, user).items():
         if key not in seen:
@@ -186,7 +218,9 @@ def pull(engine: Engine, place: Place, limit: int) -> Page | OtherEpoch:
     feed = engine.store.feed
     state = feed.state()
     if feed.is_behind(state) or _is_at_other_epoch(engine, state, place):
-        if _catch_up(engine).unfinished:  # nothing is told before all is numbered; the laptop asks again
+        if _catch_up(
+            engine
+        ).unfinished:  # nothing is told before all is numbered; the laptop asks again
             return Page(start=place.seq, place=place, more=True, items=())
         with feed.transaction() as connection:
             standing = _check_epoch(engine, connection, place)
@@ -209,23 +243,40 @@ def pull(engine: Engine, place: Place, limit: int) -> Page | OtherEpoch:
 def _is_at_other_epoch(engine: Engine, state: ServerState | None, place: Place) -> bool:
     if state is None or place.epoch is None:
         return state is None
-    return place.epoch != state.epoch or (place.top > 0 and (place.top, place.mark) != (state.top, state.mark))
+    return place.epoch != state.epoch or (
+        place.top > 0 and (place.top, place.mark) != (state.top, state.mark)
+    )
 
 
 def _items_of_events(
-    engine: Engine, connection: Connection, state: ServerState, place: Place, events: Sequence[FeedEvent]
+    engine: Engine,
+    connection: Connection,
+    state: ServerState,
+    place: Place,
+    events: Sequence[FeedEvent],
 ) -> tuple[Item, ...]:
-    outside = {event.key for event in events if event.key and not core.in_scopes(event.scope, place.scopes)}
-    items = _items(engine, connection, state, [event.key for event in events if event.key and event.key not in outside])
+    outside = {
+        event.key for event in events if event.key and not core.in_scopes(event.scope, place.scopes)
+    }
+    items = _items(
+        engine,
+        connection,
+        state,
+        [event.key for event in events if event.key and event.key not in outside],
+    )
     ids = tuple(event.id for event in events if event.key in outside)
-    told: list[Item] = [Outside(ids=ids, redacted=_redacted(engine, connection, outside))] if ids else []
+    told: list[Item] = (
+        [Outside(ids=ids, redacted=_redacted(engine, connection, outside))] if ids else []
+    )
     for event in events:
         if event.key in outside:
             continue
         if event.key:
             told.append(items[event.key])
         elif event.purged is not None:
-            told.append(Purged(id=event.id, owner=event.purged, seq=event.seq, first_rev=event.first_rev))
+            told.append(
+                Purged(id=event.id, owner=event.purged, seq=event.seq, first_rev=event.first_rev)
+            )
         elif isinstance(current_item(engine, connection, state, event.id), Gone | Purged):
             told.append(Gone(id=event.id, seq=event.seq))
     return tuple(told)
@@ -233,7 +284,12 @@ def _items_of_events(
 
 def _redacted(engine: Engine, connection: Connection, keys: Iterable[int]) -> tuple[str, ...]:
     """Revisions of the user's own memories that say a secret by its placeholder."""
-    listed = {"keys": as_json(keys), "viewer": engine.viewer, "secret": "%[secret:%", "private": "%[private%"}
+    listed = {
+        "keys": as_json(keys),
+        "viewer": engine.viewer,
+        "secret": "%[secret:%",
+        "private": "%[private%",
+    }
     rows = connection.execute(connection.sql("sync")["with_placeholders"], listed).fetchall()
     bundles = read_bundles(connection, [row[0] for row in rows]) if rows else {}
     return tuple(name for bundle in bundles.values() for name in core.redacted(bundle))

@@ -39,7 +39,9 @@ EmbeddedJob = tuple[EmbeddingJob, Sequence[Passage], "NDArray[np.float32]"]
 # ---- the server's side
 
 
-def stored_vectors(engine: Engine, request: VectorsRequest) -> tuple[list[Embedded], VectorsSummary]:
+def stored_vectors(
+    engine: Engine, request: VectorsRequest
+) -> tuple[list[Embedded], VectorsSummary]:
     """Of those memories that the user may read and that are embedded, as each is at this moment."""
     model = _model_of(engine, request.identity)
     if model is None or request.preparation != PASSAGE_VERSION:
@@ -57,7 +59,9 @@ def stored_vectors(engine: Engine, request: VectorsRequest) -> tuple[list[Embedd
 
 
 def _model_of(engine: Engine, identity: str) -> Model | None:
-    return next((model for model in engine.store.vectors.models() if model.identity == identity), None)
+    return next(
+        (model for model in engine.store.vectors.models() if model.identity == identity), None
+    )
 
 
 def _heads(engine: Engine, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
@@ -67,7 +71,9 @@ def _heads(engine: Engine, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
     return {row["id"]: (row["key"], row["rev"]) for row in rows if row["rev"]}
 
 
-def _rows(engine: Engine, model: Model, ids: dict[int, str]) -> Iterator[tuple[str, NDArray[np.float16]]]:
+def _rows(
+    engine: Engine, model: Model, ids: dict[int, str]
+) -> Iterator[tuple[str, NDArray[np.float16]]]:
     for rows in engine.store.vectors.of_memories(model, list(ids)):
         vectors = rows.vectors.reshape(len(rows.keys), model.dimension)
         order = sorted(range(len(rows.keys)), key=lambda at: (rows.keys[at], rows.ordinals[at]))
@@ -75,14 +81,20 @@ def _rows(engine: Engine, model: Model, ids: dict[int, str]) -> Iterator[tuple[s
             yield ids[key], vectors[list(places)]
 
 
-def _embedded(model: Model, id: str, rev: str, passages: Sequence[Passage], vectors: NDArray[np.float16]) -> Embedded:
+def _embedded(
+    model: Model, id: str, rev: str, passages: Sequence[Passage], vectors: NDArray[np.float16]
+) -> Embedded:
     spans = tuple((one.start, one.stop) for one in sorted(passages, key=lambda one: one.ordinal))
     data = vectors.astype("<f2").tobytes()
-    return Embedded(id=id, rev=rev, spans=spans, vectors=data, sum=_sum(model.identity, id, rev, data))
+    return Embedded(
+        id=id, rev=rev, spans=spans, vectors=data, sum=_sum(model.identity, id, rev, data)
+    )
 
 
 def _sum(identity: str, id: str, rev: str, vectors: bytes) -> str:
-    return hashlib.blake2b(f"{identity}\n{id}\n{rev}\n".encode() + vectors, digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        f"{identity}\n{id}\n{rev}\n".encode() + vectors, digest_size=16
+    ).hexdigest()
 
 
 # ---- the laptop's side
@@ -96,7 +108,9 @@ class VectorsTaken(msgspec.Struct, frozen=True):
     reason: str | None = None
 
     def __add__(self, other: VectorsTaken) -> VectorsTaken:
-        return VectorsTaken(self.taken + other.taken, self.refused + other.refused, self.reason or other.reason)
+        return VectorsTaken(
+            self.taken + other.taken, self.refused + other.refused, self.reason or other.reason
+        )
 
 
 class MissingVectors:
@@ -118,7 +132,9 @@ class MissingVectors:
             return None, {}
         self._after = rows[-1]["memory"]
         waiting = {row["id"]: row for row in rows}
-        return VectorsRequest(identity=model.identity, preparation=PASSAGE_VERSION, ids=tuple(waiting)), waiting
+        return VectorsRequest(
+            identity=model.identity, preparation=PASSAGE_VERSION, ids=tuple(waiting)
+        ), waiting
 
     def _model(self) -> Model | None:
         """The laptop's own. A store that was just made takes the configured one now, so that jobs wait for it."""
@@ -146,7 +162,9 @@ class MissingVectors:
                 reason = reason or str(error)
         if right and not self._matches_local_model(model, right):
             return VectorsTaken(
-                0, len(told), "the server's vectors are not like those that this machine makes of the same text"
+                0,
+                len(told),
+                "the server's vectors are not like those that this machine makes of the same text",
             )
         self._store(right)
         return VectorsTaken(len(right), len(told) - len(right), reason)
@@ -174,7 +192,9 @@ def _checked(model: Model, told: Embedded, row: Any) -> EmbeddedJob:
     import numpy as np
 
     if row is None or told.rev != row["head"]:
-        raise EmbedderError(f"the server told vectors of {told.id} that are of another text than the one here")
+        raise EmbedderError(
+            f"the server told vectors of {told.id} that are of another text than the one here"
+        )
     if told.sum != _sum(model.identity, told.id, told.rev, told.vectors):
         raise EmbedderError(f"the vectors of {told.id} do not fit their checksum")
     if len(told.vectors) != 2 * model.dimension * len(told.spans) or not told.spans:
@@ -189,4 +209,8 @@ def _checked(model: Model, told: Embedded, row: Any) -> EmbeddedJob:
     if float(np.abs(np.linalg.norm(matrix, axis=1) - 1).max()) > UNIT_LENGTH_TOLERANCE:
         raise EmbedderError(f"the vectors of {told.id} are not of unit length")
     passages = tuple(Passage(place, start, stop) for place, (start, stop) in enumerate(told.spans))
-    return EmbeddingJob(row["memory"], model.model, row["revision"], 0, row["title"], row["content"]), passages, vectors
+    return (
+        EmbeddingJob(row["memory"], model.model, row["revision"], 0, row["title"], row["content"]),
+        passages,
+        vectors,
+    )

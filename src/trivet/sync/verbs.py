@@ -75,7 +75,9 @@ def connect(engine: Engine) -> HttpServer:
     told = server.hello()
     if told.user != state.user:
         server.close()
-        raise Conflict(f"The key is {told.user}'s, and this store follows {state.url} as {state.user}.")
+        raise Conflict(
+            f"The key is {told.user}'s, and this store follows {state.url} as {state.user}."
+        )
     if engine.settings.key:
         keep_key(state.url, state.user, key)
     record_use(state.url, state.user, engine.settings.path)
@@ -116,7 +118,9 @@ def _status_of(connection: Connection, state: LaptopState) -> SyncStatus:
         refused=len(connection.execute(sql["parked"]).fetchall()),
         conflicts=int(connection.execute(sql["conflicts"]).fetchone()[0]),
         stays_local=local,
-        why_local="sensitive memories stay on their machine unless both sides set sync_sensitive" if local else "",
+        why_local="sensitive memories stay on their machine unless both sides set sync_sensitive"
+        if local
+        else "",
         hidden=state.hidden,
         full_pull=state.full,
         scopes=state.place.scopes,
@@ -135,8 +139,12 @@ def verify(engine: Engine) -> Verified:
         rows = connection.execute(sql["heads"]).fetchall()
         waiting = int(connection.execute(sql["outbox_size"]).fetchone()[0])
     ours = core.head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
-    different = sum(ours.get(bucket) != theirs.get(bucket) for bucket in ours.keys() | theirs.keys())
-    return Verified(level=not different and not waiting, buckets=256, different=different, outbox=waiting)
+    different = sum(
+        ours.get(bucket) != theirs.get(bucket) for bucket in ours.keys() | theirs.keys()
+    )
+    return Verified(
+        level=not different and not waiting, buckets=256, different=different, outbox=waiting
+    )
 
 
 def standing(engine: Engine, request: SyncStatusRequest) -> SyncStatus | None:
@@ -154,7 +162,9 @@ def _prepared(engine: Engine, connection: Any) -> LaptopState:
 def _state(engine: Engine) -> LaptopState:
     state = load(engine.store.feed.database.read())
     if state is None:
-        raise NotFound("This store follows no server. `TRIVET_KEY=KEY trivet sync join URL` makes it follow one.")
+        raise NotFound(
+            "This store follows no server. `TRIVET_KEY=KEY trivet sync join URL` makes it follow one."
+        )
     return state
 
 

@@ -34,12 +34,19 @@ from trivet.types.administration import (
 from trivet.types.answers import (
     Answer,
     Candidate,
+    Concept,
+    ConceptKind,
+    ConceptPage,
+    ConceptSort,
     Contribution,
     ForeignHit,
     Fused,
+    GraphEdge,
+    GraphNode,
     Health,
     Hit,
     LegHealth,
+    Neighbourhood,
     PathStep,
     Ranking,
     Rerank,
@@ -49,7 +56,6 @@ from trivet.types.answers import (
     Why,
     WhyNot,
 )
-from trivet.types.concepts import Concept, ConceptKind, ConceptPage, ConceptSort, GraphEdge, GraphNode, Neighbourhood
 from trivet.types.memories import (
     LOCAL,
     Duplicate,

@@ -1,8 +1,12 @@
-"""Values of a recall: candidates, rankings, hits, answers and their explanations."""
+"""Values of a recall: candidates, rankings, hits, answers and their explanations.
+
+Values of the concept graph.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -80,11 +84,17 @@ class PathStep(Value, frozen=True, kw_only=True):
 class Why(Value, frozen=True, kw_only=True):
     """Why a hit has its rank: each leg's part, then what every later step did to the score."""
 
-    legs: Annotated[Mapping[str, Contribution], Meta(description="What each leg found: its rank there and its score.")]
-    matched_words: Annotated[tuple[str, ...], Meta(description="The words of the query that it holds.")]
+    legs: Annotated[
+        Mapping[str, Contribution],
+        Meta(description="What each leg found: its rank there and its score."),
+    ]
+    matched_words: Annotated[
+        tuple[str, ...], Meta(description="The words of the query that it holds.")
+    ]
     fused: Annotated[float, Meta(description="The score of all legs together.")]
     exactness: Annotated[
-        float, Meta(description="How much of the quoted words or identifiers it holds exactly, 0 to 1.")
+        float,
+        Meta(description="How much of the quoted words or identifiers it holds exactly, 0 to 1."),
     ]
     bonus: Annotated[float, Meta(description="What that adds to the score.")]
     prior: Annotated[float, Meta(description="The factor of its importance.")]
@@ -98,30 +108,44 @@ class Why(Value, frozen=True, kw_only=True):
     blended: Annotated[float | None, Meta(description="The score after the reranker.")] = None
     redirected_from: Annotated[
         tuple[str, ...],
-        Meta(description="Ids of superseded memories that matched well enough to be read and led to this one."),
+        Meta(
+            description="Ids of superseded memories that matched well enough to be read and led to this one."
+        ),
     ] = ()
     collapsed: Annotated[
-        tuple[str, ...], Meta(description="Ids of hits that say the same and were folded into this one.")
+        tuple[str, ...],
+        Meta(description="Ids of hits that say the same and were folded into this one."),
     ] = ()
     yields_to: Annotated[
         tuple[str, ...],
-        Meta(description="Ids of notes that this page of links lists, and that stand before it for that."),
+        Meta(
+            description="Ids of notes that this page of links lists, and that stand before it for that."
+        ),
     ] = ()
     path: Annotated[
         tuple[PathStep, ...],
-        Meta(description="How the graph reached it: the query, then these concepts and memories, then this one."),
+        Meta(
+            description="How the graph reached it: the query, then these concepts and memories, then this one."
+        ),
     ] = ()
-    time: Annotated[str | None, Meta(description="Why it belongs to the time that the query names.")] = None
-    time_factor: Annotated[float, Meta(description="The factor of what does not belong to that time.")] = 1.0
+    time: Annotated[
+        str | None, Meta(description="Why it belongs to the time that the query names.")
+    ] = None
+    time_factor: Annotated[
+        float, Meta(description="The factor of what does not belong to that time.")
+    ] = 1.0
     older_than: Annotated[
         str | None, Meta(description="A later hit on the same matter, which may have replaced it.")
     ] = None
     newer_than: Annotated[
-        tuple[str, ...], Meta(description="Earlier hits on the same matter, before which it stands for that.")
+        tuple[str, ...],
+        Meta(description="Earlier hits on the same matter, before which it stands for that."),
     ] = ()
     conflicts: Annotated[
         tuple[str, ...],
-        Meta(description="Edits that clashed with it and wait for a decision; `sync conflicts` shows them."),
+        Meta(
+            description="Edits that clashed with it and wait for a decision; `sync conflicts` shows them."
+        ),
     ] = ()
 
 
@@ -139,14 +163,26 @@ class Hit(Memory, frozen=True, kw_only=True):
     """
 
     passage: Annotated[str, Meta(description="The part of the content that matched best.")]
-    score: Annotated[float, Meta(description="0 to 1; compares it with the other candidates of this query.")]
+    score: Annotated[
+        float, Meta(description="0 to 1; compares it with the other candidates of this query.")
+    ]
     rank: Annotated[int, Meta(description="Its place in the answer, from 1 on.")]
-    why: Annotated[Why, Meta(description="Why it has its rank: what each leg found, and what every later step did.")]
+    why: Annotated[
+        Why,
+        Meta(
+            description="Why it has its rank: what each leg found, and what every later step did."
+        ),
+    ]
     resolved_by: Annotated[
-        tuple[Resolution, ...], Meta(description="The memories that resolve it, each with id and content.")
+        tuple[Resolution, ...],
+        Meta(description="The memories that resolve it, each with id and content."),
     ] = ()
-    relevance: Annotated[float, Meta(description="How likely it is to be relevant at all, 0 to 1.")] = 0.0
-    strength: Annotated[Strength, Meta(description="The relevance in a word: strong, possible or weak.")] = "weak"
+    relevance: Annotated[
+        float, Meta(description="How likely it is to be relevant at all, 0 to 1.")
+    ] = 0.0
+    strength: Annotated[
+        Strength, Meta(description="The relevance in a word: strong, possible or weak.")
+    ] = "weak"
 
     @property
     def memory(self) -> Memory:
@@ -214,7 +250,9 @@ class Answer(Value, frozen=True, kw_only=True):
     nothing_relevant: bool = False
     best_relevance: float | None = None
     foreign: tuple[ForeignHit, ...] = ()  # hits of other systems, in a federated recall
-    asked: tuple[str, ...] = ()  # the query's parts or rewrites that were asked too, if the first answer was unsure
+    asked: tuple[
+        str, ...
+    ] = ()  # the query's parts or rewrites that were asked too, if the first answer was unsure
 
     def _repr_html_(self) -> str | None:
         """How a notebook shows it."""
@@ -231,3 +269,77 @@ class WhyNot(Value, frozen=True, kw_only=True):
     verdict: str
     reasons: tuple[str, ...]
     legs: Mapping[str, Contribution]
+
+
+ConceptKind = Literal["name", "title", "tag", "quoted", "identifier", "path", "code", "url", "date"]
+
+
+ConceptSort = Literal["memories", "name"]
+
+
+class Concept(Value, frozen=True, kw_only=True):
+    """Something that memories mention. `name` is common to all its writings, `label` the most frequent writing."""
+
+    name: str
+    label: str
+    aliases: tuple[str, ...] = ()
+    kind: str
+    memories: int
+
+
+class ConceptPage(Value, frozen=True, kw_only=True):
+    """One page of the concepts and the total behind it; `not_in_graph` memories still wait to be read."""
+
+    concepts: tuple[Concept, ...]
+    total: int
+    offset: int
+    not_in_graph: int = 0
+
+
+class GraphNode(Value, frozen=True, kw_only=True):
+    """A memory by its id, or a concept by its name with the number of memories that mention it.
+
+    `distance` is the number of steps from where the neighbourhood starts.
+    """
+
+    kind: Literal["memory", "concept"]
+    id: str
+    label: str
+    distance: int
+    concept_kind: str | None = None
+    memories: int | None = None
+    sensitive: bool = False
+
+
+class GraphEdge(Value, frozen=True, kw_only=True):
+    """A mention (memory to concept, `relation` is its role), a link between memories, or a statement on two concepts.
+
+    A statement says from when to when it holds, since when it is known, which memory says it and which one ended it.
+    """
+
+    kind: Literal["mention", "link", "statement"]
+    source: str
+    target: str
+    relation: str
+    weight: float = 1.0
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    recorded_at: datetime | None = None
+    evidence: str | None = None
+    ended_by: str | None = None
+
+
+class Neighbourhood(Value, frozen=True, kw_only=True):
+    """The surroundings of a memory or a concept. The first node is the start; the others come nearest first."""
+
+    start: str
+    depth: int
+    as_of: datetime | None = None
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    truncated: bool = False
+    not_in_graph: int = 0
+
+    def _repr_svg_(self) -> str | None:
+        """How a notebook shows it."""
+        return render_in_notebook("graph_svg", self)

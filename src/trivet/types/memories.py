@@ -105,7 +105,9 @@ class Filter(Value, frozen=True, kw_only=True):
     created_after: str | None = None
     created_before: str | None = None
     as_of: str | None = None
-    viewer: str | None = None  # a user of a server, who sees their own memories and those shared with them
+    viewer: str | None = (
+        None  # a user of a server, who sees their own memories and those shared with them
+    )
 
 
 class Duplicate(Value, frozen=True, kw_only=True):

@@ -33,6 +33,17 @@ def trivet(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
 @pytest.fixture
 def staging(trivet: CommandLine) -> str:
     """The id of one memory."""
-    arguments = ("--tag", "staging", "--tag", "ports", "--scope", "acme/shop", "--title", "Staging port")
-    id: str = trivet.json("remember", "The staging database listens on port 6543.", *arguments)["id"]
+    arguments = (
+        "--tag",
+        "staging",
+        "--tag",
+        "ports",
+        "--scope",
+        "acme/shop",
+        "--title",
+        "Staging port",
+    )
+    id: str = trivet.json("remember", "The staging database listens on port 6543.", *arguments)[
+        "id"
+    ]
     return id

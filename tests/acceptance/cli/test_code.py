@@ -18,17 +18,25 @@ def project(tmp_path: Path) -> Path:
 
 
 def search(trivet: CommandLine, root: Path, *arguments: str) -> list[dict[str, Any]]:
-    hits: list[dict[str, Any]] = trivet.json("code", "search", *arguments, "--root", str(root))["hits"]
+    hits: list[dict[str, Any]] = trivet.json("code", "search", *arguments, "--root", str(root))[
+        "hits"
+    ]
     return hits
 
 
 def test_the_json_of_a_search(trivet: CommandLine, project: Path) -> None:
-    answer = trivet.json("code", "search", "parse retry after", "--root", str(project), "--limit", "2")
+    answer = trivet.json(
+        "code", "search", "parse retry after", "--root", str(project), "--limit", "2"
+    )
     assert list(answer) == ["query", "hits", "status"]
     assert answer["query"] == "parse retry after"
     first, second = answer["hits"]
     assert {"path", "start", "end", "symbol", "kind", "score", "why"} <= set(first)
-    assert (first["path"], first["symbol"], first["kind"]) == ("shop/retry.py", "parse_retry_after", "function")
+    assert (first["path"], first["symbol"], first["kind"]) == (
+        "shop/retry.py",
+        "parse_retry_after",
+        "function",
+    )
     assert first["start"] <= 4 < first["end"]
     assert first["why"]["defines"] == "parse_retry_after"
     assert first["score"] >= second["score"]
@@ -39,12 +47,16 @@ def test_the_json_of_a_search(trivet: CommandLine, project: Path) -> None:
 
 
 def test_a_person_sees_place_lines_and_reason(trivet: CommandLine, project: Path) -> None:
-    shown = trivet("code", "search", "parse retry after", "--root", str(project), "--limit", "1").out
+    shown = trivet(
+        "code", "search", "parse retry after", "--root", str(project), "--limit", "1"
+    ).out
     place, *code, why, empty, note = shown.splitlines()
     assert place.startswith("shop/retry.py:")
     assert place.endswith("  function parse_retry_after")
     assert "     4  def parse_retry_after(header: str) -> float:" in code
-    assert why.startswith("    why: defines parse_retry_after; words: parse, retry; by meaning; path")
+    assert why.startswith(
+        "    why: defines parse_retry_after; words: parse, retry; by meaning; path"
+    )
     assert (empty, note) == ("", "New or changed, and read just now: 6 files.")
     assert "\x1b" not in shown
 
@@ -55,7 +67,9 @@ def test_code_does_not_act_on_the_terminal(trivet: CommandLine, project: Path) -
     assert '     1  RED = "\\x1b[31mred alert\\x1b[0m"'.lstrip() in shown
 
 
-def test_the_statuses_are_ripgreps(trivet: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_statuses_are_ripgreps(
+    trivet: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def status(*arguments: str) -> tuple[int, bool]:
         result = trivet("code", *arguments)
         return result.status, bool(result.err)
@@ -76,7 +90,9 @@ def test_the_statuses_are_ripgreps(trivet: CommandLine, project: Path, monkeypat
 
 def test_an_issue_from_standard_input(trivet: CommandLine, project: Path) -> None:
     issue = "Orders are sent twice\n\nWhen the warehouse is busy, `Client.send` does not wait.\n"
-    found = trivet.json("code", "search", "-", "--root", str(project), "--limit", "1", stdin=issue.encode())
+    found = trivet.json(
+        "code", "search", "-", "--root", str(project), "--limit", "1", stdin=issue.encode()
+    )
     assert [hit["path"] for hit in found["hits"]] == ["shop/client.py"]
 
 
@@ -92,7 +108,9 @@ def test_filters(trivet: CommandLine, project: Path) -> None:
 
 
 def test_a_folder_inside_is_searched_alone(trivet: CommandLine, project: Path) -> None:
-    (project / ".git").mkdir()  # a repository that git does not know: its top is the root all the same
+    (
+        project / ".git"
+    ).mkdir()  # a repository that git does not know: its top is the root all the same
     found = search(trivet, project / "shop", "retry")
     assert {hit["path"] for hit in found} == {"retry.py", "client.py"}
     related = trivet.json("code", "related", "retry.py:4", "--root", str(project / "shop"))
@@ -111,7 +129,11 @@ def test_the_budget_bounds_what_is_shown(trivet: CommandLine, project: Path) -> 
 def test_where_a_name_is_defined_and_used(trivet: CommandLine, project: Path) -> None:
     root = ("--root", str(project))
     [send] = trivet.json("code", "symbol", "Client.send", *root)["hits"]
-    assert (send["path"], send["symbol"], send["kind"]) == ("shop/client.py", "Client.send", "method")
+    assert (send["path"], send["symbol"], send["kind"]) == (
+        "shop/client.py",
+        "Client.send",
+        "method",
+    )
     spoken = trivet.json("code", "symbol", "totalprice", *root)["hits"]
     assert [hit["symbol"] for hit in spoken] == ["totalPrice"]
     shown = trivet("code", "symbol", "parse_retry_after", *root).out
@@ -124,7 +146,11 @@ def test_where_a_name_is_defined_and_used(trivet: CommandLine, project: Path) ->
 def test_the_index_keeps_up_and_says_where_it_stands(trivet: CommandLine, project: Path) -> None:
     root = ("--root", str(project))
     before = trivet("code", "status", *root, "--json")
-    assert (before.status, len(before.json()["status"]["stale"]), before.json()["status"]["files"]) == (1, 6, 0)
+    assert (
+        before.status,
+        len(before.json()["status"]["stale"]),
+        before.json()["status"]["files"],
+    ) == (1, 6, 0)
     made = trivet.json("code", "index", "--left-out", *root)
     assert (made["status"]["files"], made["left_out"][0]["path"]) == (6, "shop/logo.png")
     assert made["left_out"][0]["reason"]
@@ -142,11 +168,17 @@ def test_the_index_keeps_up_and_says_where_it_stands(trivet: CommandLine, projec
 def test_memories_say_where_their_symbols_went(trivet: CommandLine, project: Path) -> None:
     here = "The wait is read in shop/retry.py:parse_retry_after; orders leave by client.py:Client.send."
     moved = trivet.json("remember", "Waits are read in shop/client.py:parse_retry_after.")["id"]
-    gone = trivet.json("remember", "Prices are added in shop/basket.ts:addPrices; ask example.com:port.")["id"]
+    gone = trivet.json(
+        "remember", "Prices are added in shop/basket.ts:addPrices; ask example.com:port."
+    )["id"]
     other = trivet.json("remember", "The engine is lib/engine.rs:Engine::start.")["id"]
     trivet.json("remember", here)
     checked = trivet("code", "check", "--root", str(project), "--json")
-    states = {(one["memory"], one["state"]): one for one in checked.json()["links"] if one["state"] != "ok"}
+    states = {
+        (one["memory"], one["state"]): one
+        for one in checked.json()["links"]
+        if one["state"] != "ok"
+    }
     assert set(states) == {(moved, "moved"), (gone, "gone"), (other, "unknown")}
     assert states[moved, "moved"]["places"][0] == "shop/retry.py:4"
     assert (checked.status, len(checked.json()["links"])) == (1, 5)
@@ -155,7 +187,9 @@ def test_memories_say_where_their_symbols_went(trivet: CommandLine, project: Pat
     assert "5 links in 4 memories: 2 as they were." in shown
 
 
-def test_links_out_of_the_folder_and_keys_are_not_read(trivet: CommandLine, project: Path, tmp_path: Path) -> None:
+def test_links_out_of_the_folder_and_keys_are_not_read(
+    trivet: CommandLine, project: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "other.py").write_text("def zyzzyva() -> None: ...\n")
@@ -171,7 +205,9 @@ def test_what_is_saved_while_it_is_watched_is_indexed(trivet: CommandLine, proje
     watching = Watching("code", "index", "--root", str(project))
     try:
         assert watching.report()["status"]["files"] == 6
-        (project / "shop" / "tides.py").write_text("def height_of_the_tide() -> float:\n    return 3.1\n")
+        (project / "shop" / "tides.py").write_text(
+            "def height_of_the_tide() -> float:\n    return 3.1\n"
+        )
         status = watching.report()["status"]
         assert (status["files"], status["indexed"]) == (7, 1)
         saved = project / "shop" / "tides.py.new"
@@ -183,4 +219,7 @@ def test_what_is_saved_while_it_is_watched_is_indexed(trivet: CommandLine, proje
         watching.kill()
     answer = trivet.json("code", "search", "depth of the ebb", "--root", str(project))
     assert answer["status"]["indexed"] == 0
-    assert (answer["hits"][0]["path"], answer["hits"][0]["symbol"]) == ("shop/tides.py", "depth_of_the_ebb")
+    assert (answer["hits"][0]["path"], answer["hits"][0]["symbol"]) == (
+        "shop/tides.py",
+        "depth_of_the_ebb",
+    )

@@ -32,7 +32,9 @@ def test_remember_shows_the_id(trivet: CommandLine) -> None:
 
 def test_remember_reports_near_duplicates(trivet: CommandLine, staging: str) -> None:
     text = "The staging database listens on port 6543!"
-    assert [entry["id"] for entry in trivet.json("remember", text, "-s", "acme/shop")["near_duplicates"]] == [staging]
+    assert [
+        entry["id"] for entry in trivet.json("remember", text, "-s", "acme/shop")["near_duplicates"]
+    ] == [staging]
     shown = trivet("remember", text, "-s", "acme/shop").out
     assert "Nearly the same" in shown
     assert staging in shown
@@ -42,14 +44,23 @@ def test_remember_says_what_it_may_update_and_how_to_link_it(
     trivet: CommandLine, staging: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_CHANGES", "words")
-    shown = trivet("remember", "The staging database now listens on port 7001.", "-s", "acme/shop").out
+    shown = trivet(
+        "remember", "The staging database now listens on port 7001.", "-s", "acme/shop"
+    ).out
     new = shown.split()[1]
     assert f"May update {staging}" in shown
     assert f"trivet link {new} supersedes {staging}" in shown
     answer = trivet("recall", "staging database port").out
     assert answer.index(new) < answer.index(f"older; see {new}")
     latest = trivet.json(
-        "remember", "Staging is gone.", "-s", "acme/shop", "--supersedes", new, "--supersedes", staging
+        "remember",
+        "Staging is gone.",
+        "-s",
+        "acme/shop",
+        "--supersedes",
+        new,
+        "--supersedes",
+        staging,
     )
     assert {link["target"] for link in trivet.json("links", latest["id"])} == {new, staging}
 
@@ -65,16 +76,34 @@ def test_recall_json_has_the_promised_shape(trivet: CommandLine, staging: str) -
     (hit,) = answer["hits"]
     assert list(hit)[:2] == ["id", "content"]
     assert hit["id"] == staging
-    assert {"score", "rank", "why", "title", "category", "tags", "scope", "created_at", "state", "resolved_by"} <= set(
-        hit
-    )
+    assert {
+        "score",
+        "rank",
+        "why",
+        "title",
+        "category",
+        "tags",
+        "scope",
+        "created_at",
+        "state",
+        "resolved_by",
+    } <= set(hit)
     assert "memory" not in hit
     assert hit["tags"] == ["staging", "ports"]
     assert hit["why"]["legs"]["lexical"]["rank"] == 1
 
 
 def test_a_hit_and_a_list_say_where_it_stands(trivet: CommandLine) -> None:
-    trivet("remember", "Lunch is at noon.", "--source", "notes/day.md", "--start-line", "3", "--end-line", "5")
+    trivet(
+        "remember",
+        "Lunch is at noon.",
+        "--source",
+        "notes/day.md",
+        "--start-line",
+        "3",
+        "--end-line",
+        "5",
+    )
     assert "notes/day.md:3-5" in trivet("recall", "lunch").out
     assert "notes/day.md:3-5" in trivet("list").out
 
@@ -98,11 +127,15 @@ def test_recall_of_nothing_is_no_error(trivet: CommandLine) -> None:
 def test_recall_reads_its_query_and_filters(trivet: CommandLine, staging: str) -> None:
     assert trivet.json("recall", "-", stdin=b"staging port\n")["query"] == "staging port"
     assert trivet.json("recall", "port", "--scope", "other")["hits"] == []
-    assert trivet.json("recall", "port", "-t", "staging", "--state", "active", "--state", "archived")["hits"]
+    assert trivet.json(
+        "recall", "port", "-t", "staging", "--state", "active", "--state", "archived"
+    )["hits"]
 
 
 def test_recall_shows_redirect_and_resolution(trivet: CommandLine, staging: str) -> None:
-    newer = trivet.json("remember", "The staging database moved to port 7000.", "-s", "acme/shop")["id"]
+    newer = trivet.json("remember", "The staging database moved to port 7000.", "-s", "acme/shop")[
+        "id"
+    ]
     cure = trivet.json("remember", "Cure: restart the pool.", "-s", "acme/shop")["id"]
     linked = trivet("link", newer, "supersedes", staging)
     assert linked.out == f"{newer} supersedes {staging}\n"
@@ -130,9 +163,13 @@ def test_list_pages(trivet: CommandLine) -> None:
     assert "No memory matches" in trivet("list", "--category", "code").out
 
 
-def test_edit_changes_what_is_named_and_clears_with_an_empty_text(trivet: CommandLine, staging: str) -> None:
+def test_edit_changes_what_is_named_and_clears_with_an_empty_text(
+    trivet: CommandLine, staging: str
+) -> None:
     assert "revision 2" in trivet("edit", staging, "--importance", "0.9").out
-    memory = trivet.json("edit", staging, "--title", "", "--tags", "", "--content", "-", stdin=b"Port 7000.")
+    memory = trivet.json(
+        "edit", staging, "--title", "", "--tags", "", "--content", "-", stdin=b"Port 7000."
+    )
     assert memory["title"] is None
     assert memory["tags"] == []
     assert (memory["content"], memory["importance"]) == ("Port 7000.", 0.9)
@@ -147,7 +184,10 @@ def test_forget_restore_and_history(trivet: CommandLine, staging: str) -> None:
     assert f"trivet restore {staging}" in trivet("forget", staging).out
     assert trivet.json("recall", "staging port")["hits"] == []
     assert "revision 3" in trivet("restore", staging).out
-    assert [entry["action"] for entry in trivet.json("history", staging)][1:] == ["forget", "restore"]
+    assert [entry["action"] for entry in trivet.json("history", staging)][1:] == [
+        "forget",
+        "restore",
+    ]
     assert trivet("history", staging).out.count("Staging port") == 3
 
 
@@ -165,12 +205,19 @@ def test_purge_asks_or_is_told(trivet: CommandLine, staging: str) -> None:
     refused = trivet("purge", staging)
     assert refused.status == 2
     assert "--yes" in refused.err
-    assert trivet.json("purge", staging, "--yes") == {"id": staging, "status": "purged", "pending": None}
+    assert trivet.json("purge", staging, "--yes") == {
+        "id": staging,
+        "status": "purged",
+        "pending": None,
+    }
     assert trivet("get", staging).status == 3
 
 
 def test_why_not(trivet: CommandLine, staging: str) -> None:
-    assert "A filter keeps it out" in trivet("why-not", "staging port", staging, "--scope", "other").out
+    assert (
+        "A filter keeps it out"
+        in trivet("why-not", "staging port", staging, "--scope", "other").out
+    )
     assert trivet.json("why-not", "staging port", staging)["returned"] is True
 
 
@@ -179,7 +226,12 @@ def test_stats_doctor_reindex(trivet: CommandLine, staging: str) -> None:
     assert "acme/shop 1" in trivet("stats").out
     assert all(finding["ok"] for finding in trivet.json("doctor"))
     assert "problem" not in trivet("doctor").out
-    assert trivet.json("reindex") == {"lexical": True, "vectors": True, "graph": True, "embedded": 0}
+    assert trivet.json("reindex") == {
+        "lexical": True,
+        "vectors": True,
+        "graph": True,
+        "embedded": 0,
+    }
     assert trivet("reindex", "--lexical").out == "Rebuilt the lexical index.\n"
     assert trivet.json("recall", "staging port")["hits"]
 
@@ -187,7 +239,9 @@ def test_stats_doctor_reindex(trivet: CommandLine, staging: str) -> None:
 def test_options_before_the_command(trivet: CommandLine, staging: str, tmp_path: object) -> None:
     assert trivet("--json", "stats").json()["memories"] == {"active": 1}
     assert trivet("--path", f"{tmp_path}/other.db", "remember", "Elsewhere.").status == 0
-    assert trivet("--path", f"{tmp_path}/other.db", "stats", "--json").json()["memories"] == {"active": 1}
+    assert trivet("--path", f"{tmp_path}/other.db", "stats", "--json").json()["memories"] == {
+        "active": 1
+    }
     assert trivet.json("stats")["memories"] == {"active": 1}
 
 

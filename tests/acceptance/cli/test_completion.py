@@ -10,10 +10,14 @@ from support.command_line import CommandLine, process
 
 
 def offered(line: str) -> list[str]:
-    return process(_TRIVET_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(line.count(" "))).out.split()
+    return process(
+        _TRIVET_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(line.count(" "))
+    ).out.split()
 
 
-def test_ids_are_completed_from_the_store_that_was_named(trivet: CommandLine, staging: str, tmp_path: Path) -> None:
+def test_ids_are_completed_from_the_store_that_was_named(
+    trivet: CommandLine, staging: str, tmp_path: Path
+) -> None:
     other = tmp_path / "other.db"
     there = trivet.json("remember", "Elsewhere.", "--path", str(other))["id"]
     assert offered(f"trivet get {staging[:4]}") == [staging]
@@ -21,7 +25,9 @@ def test_ids_are_completed_from_the_store_that_was_named(trivet: CommandLine, st
     assert offered(f"trivet --path {other} forget {there[:4]}") == [there]
 
 
-def test_completion_says_nothing_where_there_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_says_nothing_where_there_is_no_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_PATH", str(tmp_path / "none" / "memory.db"))
     assert offered("trivet get 0") == []
     assert not (tmp_path / "none").exists()

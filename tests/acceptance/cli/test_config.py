@@ -32,7 +32,9 @@ def test_path_of_the_file(trivet: CommandLine, tmp_path: Path) -> None:
     assert trivet.json("config", "path") == {"path": str(expected)}
 
 
-def test_a_bad_file_is_named(trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_file_is_named(
+    trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "bad.toml"
     file.write_text("nonsense = 1\n")
     monkeypatch.setenv("TRIVET_CONFIG", str(file))

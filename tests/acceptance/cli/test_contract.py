@@ -15,7 +15,9 @@ ID = "01997e00-0000-7000-8000-000000000001"
 
 
 def bare(schema: dict[str, Any]) -> dict[str, Any]:
-    return next((option for option in schema.get("anyOf", ()) if option.get("type") != "null"), schema)
+    return next(
+        (option for option in schema.get("anyOf", ()) if option.get("type") != "null"), schema
+    )
 
 
 def outside(schema: dict[str, Any]) -> list[str]:
@@ -26,8 +28,12 @@ def outside(schema: dict[str, Any]) -> list[str]:
     return values
 
 
-@pytest.mark.parametrize(("verb", "arguments"), [("recall", ["q"]), ("why_not", ["q", ID]), ("edit", [ID])])
-def test_bounds_and_choices_are_those_of_the_contract(trivet: CommandLine, verb: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("verb", "arguments"), [("recall", ["q"]), ("why_not", ["q", ID]), ("edit", [ID])]
+)
+def test_bounds_and_choices_are_those_of_the_contract(
+    trivet: CommandLine, verb: str, arguments: list[str]
+) -> None:
     schema = json_schema(VERBS[verb].request)
     for name, field in schema["properties"].items():
         inner = bare(field)
@@ -50,7 +56,9 @@ def test_options_have_the_help_and_the_defaults_of_the_contract() -> None:
 def test_help_has_an_example() -> None:
     root = root_command()
     for name in COMMAND_MODULES:
-        assert f"Example:\n  trivet {name}" in root.get_command(typer.Context(root), name).help or name in ("mcp",)
+        assert f"Example:\n  trivet {name}" in root.get_command(
+            typer.Context(root), name
+        ).help or name in ("mcp",)
 
 
 def test_misspelt_command_is_suggested(trivet: CommandLine) -> None:

@@ -23,7 +23,9 @@ def test_each_scene_makes_its_point(trivet: CommandLine, store: Path) -> None:
     for scene, answer in zip(SCENES, first.json()["recalls"], strict=True):
         assert answer["hits"][0]["id"] == scene.expected, scene.title
         assert not answer["health"]["degraded"]
-    exact, paraphrase, identifier, two_steps, superseded = (answer["hits"][0] for answer in first.json()["recalls"])
+    exact, paraphrase, identifier, two_steps, superseded = (
+        answer["hits"][0] for answer in first.json()["recalls"]
+    )
     assert exact["why"]["exactness"] == 1
     assert exact["resolved_by"]
     assert len(paraphrase["why"]["matched_words"]) == 1
@@ -31,7 +33,10 @@ def test_each_scene_makes_its_point(trivet: CommandLine, store: Path) -> None:
     assert identifier["why"]["exactness"] == 1
     assert two_steps["why"]["path"] == [{"kind": "concept", "name": "speech-v3.md"}]
     further = first.json()["recalls"][3]["hits"][1]
-    assert (further["why"]["legs"]["dense"]["rank"], further["why"]["legs"]["graph"]["rank"]) == (None, 1)
+    assert (further["why"]["legs"]["dense"]["rank"], further["why"]["legs"]["graph"]["rank"]) == (
+        None,
+        1,
+    )
     assert superseded["why"]["redirected_from"]
     assert not first.json()["why_not"]["returned"]
     again = trivet("demo")

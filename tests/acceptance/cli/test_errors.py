@@ -32,7 +32,9 @@ NOBODY = "01997e00-0000-7000-8000-000000000009"
         (["--path", "/dev/null/memory.db", "stats"], 5, "StoreError", "/dev/null"),
     ],
 )
-def test_status_and_message(trivet: CommandLine, arguments: list[str], status: int, kind: str, said: str) -> None:
+def test_status_and_message(
+    trivet: CommandLine, arguments: list[str], status: int, kind: str, said: str
+) -> None:
     plain = trivet(*arguments)
     assert (plain.status, plain.out) == (status, "")
     assert plain.err.startswith("trivet: ")
@@ -65,12 +67,16 @@ def test_a_stranger_s_file_is_refused(trivet: CommandLine, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("empty")
-def test_an_embedder_that_cannot_be_loaded(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedder_that_cannot_be_loaded(
+    trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "folder:/nowhere")
     assert trivet("stats").status == 6
 
 
-def test_a_failing_embedder_is_a_warning(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_embedder_is_a_warning(
+    trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The memory is stored; only its vector is late."""
 
     def fail(self: Trivet, **options: object) -> int:
@@ -93,7 +99,9 @@ def test_interrupted(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> No
     assert trivet("stats").status == 130
 
 
-def test_a_hosted_embedder_is_not_waited_for(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hosted_embedder_is_not_waited_for(
+    trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "openai:some-model@http://127.0.0.1:9/v1#dimensions=8")
     result = trivet("remember", "Lunch is at noon.", "--json")
     assert (result.status, result.err) == (0, "")

@@ -22,7 +22,10 @@ def test_concepts_for_people(trivet: CommandLine, ids: list[str]) -> None:
 
 
 def test_concepts_in_pages(trivet: CommandLine, ids: list[str]) -> None:
-    assert trivet("concepts", "-n", "2").out.splitlines()[-1] == "1 to 2 of 3; --offset 2 shows the next."
+    assert (
+        trivet("concepts", "-n", "2").out.splitlines()[-1]
+        == "1 to 2 of 3; --offset 2 shows the next."
+    )
     assert trivet("concepts", "--offset", "9").out == "There are only 3.\n"
 
 
@@ -50,8 +53,13 @@ def test_graph_for_people(trivet: CommandLine, ids: list[str]) -> None:
 
 def test_links_read_as_sentences(trivet: CommandLine, ids: list[str]) -> None:
     trivet("link", ids[1], "supersedes", ids[0])
-    assert f"  supersedes {ids[0]}  We met Ada in Berlin." in trivet("graph", ids[1]).out.splitlines()
-    assert f"  <- supersedes it: {ids[1]}  We saw Ada in Lima." in trivet("graph", ids[0]).out.splitlines()
+    assert (
+        f"  supersedes {ids[0]}  We met Ada in Berlin." in trivet("graph", ids[1]).out.splitlines()
+    )
+    assert (
+        f"  <- supersedes it: {ids[1]}  We saw Ada in Lima."
+        in trivet("graph", ids[0]).out.splitlines()
+    )
 
 
 def test_there_is_more(trivet: CommandLine, ids: list[str]) -> None:
@@ -101,16 +109,31 @@ def test_stored_text_does_not_act_on_the_terminal(trivet: CommandLine) -> None:
 def test_reindex_the_graph_alone_or_all(trivet: CommandLine, ids: list[str]) -> None:
     before = trivet.json("concepts")
     assert trivet("reindex", "--graph").out == "Rebuilt the concept graph (3 concepts).\n"
-    assert trivet.json("reindex", "--graph") == {"lexical": False, "vectors": False, "graph": True, "embedded": 0}
+    assert trivet.json("reindex", "--graph") == {
+        "lexical": False,
+        "vectors": False,
+        "graph": True,
+        "embedded": 0,
+    }
     assert trivet.json("reindex", "--lexical")["graph"] is False
     assert trivet("reindex").out.count("concept graph") == 1
-    assert trivet.json("reindex") == {"lexical": True, "vectors": True, "graph": True, "embedded": 0}
+    assert trivet.json("reindex") == {
+        "lexical": True,
+        "vectors": True,
+        "graph": True,
+        "embedded": 0,
+    }
     assert trivet.json("concepts") == before
 
 
 def test_stats_count_the_graph(trivet: CommandLine, ids: list[str]) -> None:
     counts = trivet.json("stats")
-    assert (counts["concepts"], counts["mentions"], counts["statements"], counts["not_in_graph"]) == (3, 6, 0, 0)
+    assert (
+        counts["concepts"],
+        counts["mentions"],
+        counts["statements"],
+        counts["not_in_graph"],
+    ) == (3, 6, 0, 0)
     out = trivet("stats").out
     assert "3 with 6 mentions and 0 statements" in out
     assert "0 waiting to be read" in out
@@ -118,7 +141,11 @@ def test_stats_count_the_graph(trivet: CommandLine, ids: list[str]) -> None:
 
 def test_the_way_to_a_hit_is_told(trivet: CommandLine) -> None:
     first = trivet.json("remember", "The firm Acme was bought by Globex last spring.")["id"]
-    others = ["The canteen of Globex is in Rome.", "We wrote to Acme.", "Many a firm bought spring water."]
+    others = [
+        "The canteen of Globex is in Rome.",
+        "We wrote to Acme.",
+        "Many a firm bought spring water.",
+    ]
     for content in others:
         trivet("remember", content)
     out = trivet("recall", "who bought the firm Acme").out

@@ -13,7 +13,7 @@ STEPS = (
         {"numpy", "onnxruntime", "tokenizers"},
     ),
     (
-        "from trivet.secrets.detect.scan import find; find('The key point: the token budget is 4096.')",
+        "from trivet.secrets.detect import find; find('The key point: the token budget is 4096.')",
         {"detect_secrets", "requests", "cryptography", "keyring"},
     ),
     (  # a question that the resident process answers should cost little more than the start of Python
@@ -33,7 +33,10 @@ STEPS = (
 
 
 def test_what_is_not_needed_yet_is_not_loaded() -> None:
-    checks = (f"{step}; print({number}, *({never} & sys.modules.keys()))" for number, (step, never) in enumerate(STEPS))
+    checks = (
+        f"{step}; print({number}, *({never} & sys.modules.keys()))"
+        for number, (step, never) in enumerate(STEPS)
+    )
     program = "\n".join(["import sys", *checks])
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stderr == ""
@@ -43,6 +46,12 @@ def test_what_is_not_needed_yet_is_not_loaded() -> None:
 def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
     """With its telemetry on, ONNX Runtime leaves the id of a session in the temporary folder."""
     program = "from trivet.models.embed.onnx import bundled; bundled().embed_query('hello')"
-    own = {name: value for name, value in os.environ.items() if name not in ("CI", "ORT_DISABLE_TELEMETRY")}
-    subprocess.run([sys.executable, "-c", program], env={**own, "TMPDIR": str(tmp_path)}, check=True)
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("CI", "ORT_DISABLE_TELEMETRY")
+    }
+    subprocess.run(
+        [sys.executable, "-c", program], env={**own, "TMPDIR": str(tmp_path)}, check=True
+    )
     assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,9 @@ LOOKING = (
 
 
 @pytest.mark.parametrize("arguments", LOOKING, ids=lambda words: words[0])
-def test_what_looks_makes_no_store(trivet: CommandLine, staging: str, store: Path, arguments: list[str]) -> None:
+def test_what_looks_makes_no_store(
+    trivet: CommandLine, staging: str, store: Path, arguments: list[str]
+) -> None:
     typo = store.with_name("memroy.db")
     result = trivet(*arguments, "--path", str(typo))
     assert (result.status, result.out) == (5, "")
@@ -42,7 +44,9 @@ def test_what_stores_makes_one(trivet: CommandLine, store: Path) -> None:
     assert trivet.json("recall", "port")["hits"]
 
 
-def test_a_dry_run_says_what_would_be_done_and_makes_none(trivet: CommandLine, store: Path, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_would_be_done_and_makes_none(
+    trivet: CommandLine, store: Path, tmp_path: Path
+) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "port.md").write_text("The port is 6543.")
     told = trivet("ingest", str(tmp_path / "notes"), "--dry-run")
@@ -56,13 +60,17 @@ def test_memory_is_no_file() -> None:
     assert not Path(":memory:").exists()
 
 
-def test_the_default_store_is_not_mistyped(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_store_is_not_mistyped(
+    trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TRIVET_PATH")
     assert trivet("recall", "port").out == "Nothing was found. The store is empty.\n"
     assert default_store().exists()
 
 
-def test_the_nearest_is_a_store_and_not_any_file(trivet: CommandLine, staging: str, store: Path) -> None:
+def test_the_nearest_is_a_store_and_not_any_file(
+    trivet: CommandLine, staging: str, store: Path
+) -> None:
     store.with_name("memroy.dc").write_text("no store")
     assert str(store) in trivet("list", "--path", str(store.with_name("memroy.db"))).err
 

@@ -10,7 +10,9 @@ import pytest
 from support.command_line import CommandLine
 
 
-def test_export_and_import_are_a_round_trip(trivet: CommandLine, staging: str, tmp_path: Path) -> None:
+def test_export_and_import_are_a_round_trip(
+    trivet: CommandLine, staging: str, tmp_path: Path
+) -> None:
     trivet("edit", staging, "--importance", "0.9")
     other = trivet.json("remember", "改行\u2028と [bold]絵文字[/bold] 🦑")["id"]
     trivet("link", other, "see-also", staging)
@@ -32,7 +34,10 @@ def test_export_leaves_sensitive_memories_at_home(trivet: CommandLine) -> None:
 
 
 def test_import_names_bad_lines_and_takes_the_rest(trivet: CommandLine) -> None:
-    good = (b'\xef\xbb\xbf{"content": "Lunch is at noon."}\r\n', b'\n{"content": "Tea is at four."}\n')
+    good = (
+        b'\xef\xbb\xbf{"content": "Lunch is at noon."}\r\n',
+        b'\n{"content": "Tea is at four."}\n',
+    )
     lines = good[0] + b'not json\n{"content": "\xff"}\n' + good[1]
     result = trivet("import", "-", "--json", stdin=lines)
     assert result.status == 2
@@ -56,7 +61,9 @@ def test_a_damaged_memory_is_left_out_of_an_export_and_named(
     assert good in (tmp_path / "out.jsonl").read_text()
     assert len(list(folder.rglob("*.md"))) == 2, "what cannot be read keeps its file"
     cut = (tmp_path / "out.jsonl").read_text().splitlines()[:-1]
-    imported = trivet("--path", str(tmp_path / "new.db"), "import", "-", stdin="\n".join(cut).encode())
+    imported = trivet(
+        "--path", str(tmp_path / "new.db"), "import", "-", stdin="\n".join(cut).encode()
+    )
     assert imported.status == 2
     assert f"line {len(cut)}: the export is cut off here" in imported.out
 
@@ -121,7 +128,9 @@ def test_what_is_no_sound_backup_is_refused(
     assert not list(tmp_path.glob("*.before-*"))
 
 
-def test_a_damaged_store_is_moved_aside(trivet: CommandLine, staging: str, store: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_is_moved_aside(
+    trivet: CommandLine, staging: str, store: Path, tmp_path: Path
+) -> None:
     good = tmp_path / "good.db"
     trivet("backup", str(good))
     store.write_bytes(b"rubbish" * 1000)
@@ -138,7 +147,7 @@ def test_a_device_is_written_into_and_never_replaced(trivet: CommandLine, stagin
 def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(
     trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trivet.cli.file_io.LONGEST_LINE", 1000)
+    monkeypatch.setattr("trivet.cli.terminal.LONGEST_LINE", 1000)
     endless = tmp_path / "endless.jsonl"
     endless.write_text("x" * 5000)
     result = trivet("import", str(endless))

@@ -33,7 +33,11 @@ def test_files_and_folders_are_their_owners_alone(
     monkeypatch.setenv("TRIVET_PATH", str(home / "store" / "memory.db"))
     monkeypatch.setenv("TRIVET_RESIDENT", "off")
     (tmp_path / "note.md").write_text("# Heron\n\nIt nests behind the boathouse.\n")
-    said = {"session_id": "one", "hook_event_name": "UserPromptSubmit", "prompt": "what does the bot log in with?"}
+    said = {
+        "session_id": "one",
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "what does the bot log in with?",
+    }
     commands: list[tuple[str, ...]] = [
         ("remember", f"The bot logs in with {github('bot')}."),
         ("ingest", str(tmp_path / "note.md")),
@@ -41,7 +45,15 @@ def test_files_and_folders_are_their_owners_alone(
         ("export", "--output", str(home / "export.jsonl")),
         ("export", "--markdown", str(home / "mirror" / "below")),
         ("user", "add", "ana"),
-        ("lab", "run", str(write_dataset(tmp_path / "small")), "--out", str(home / "runs"), "--embedder", "none"),
+        (
+            "lab",
+            "run",
+            str(write_dataset(tmp_path / "small")),
+            "--out",
+            str(home / "runs"),
+            "--embedder",
+            "none",
+        ),
     ]
     for command in commands:
         assert trivet(*command).status == 0, command

@@ -17,7 +17,13 @@ COMMAND = [sys.executable, "-m", "trivet.cli"]
 
 def test_remember_then_recall_with_the_model() -> None:
     """Two processes and the bundled model: the second finds by meaning what the first has stored."""
-    stored = process("remember", "-", "--json", stdin=b"The feline sleeps on the sofa.\n", TRIVET_EMBEDDER="bundled")
+    stored = process(
+        "remember",
+        "-",
+        "--json",
+        stdin=b"The feline sleeps on the sofa.\n",
+        TRIVET_EMBEDDER="bundled",
+    )
     assert (stored.status, stored.err) == (0, "")
     found = process("recall", "cat on the couch", "--json", TRIVET_EMBEDDER="bundled")
     assert found.err == ""
@@ -37,7 +43,9 @@ def test_errors_leave_standard_output_alone() -> None:
 def test_output_is_utf_8_in_any_locale(staging: str, trivet: CommandLine) -> None:
     trivet("remember", "Zwölf Brücken 🦑")
     for extra in ([], ["--json"]):
-        result = process("recall", "Brücken", *extra, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+        result = process(
+            "recall", "Brücken", *extra, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"
+        )
         assert result.status == 0
         assert "Zwölf Brücken 🦑" in result.out
 
@@ -47,8 +55,14 @@ def test_a_reader_that_has_had_enough_is_no_error(trivet: CommandLine) -> None:
         trivet("remember", f"{number} " + "word " * 6000)
     reading, writing = os.pipe()
     os.close(reading)  # whoever reads is gone before the first line is written
-    for arguments in (["export"], ["list", "--json"], ["get", trivet.json("list")["memories"][0]["id"]]):
-        ended = subprocess.run([*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False)
+    for arguments in (
+        ["export"],
+        ["list", "--json"],
+        ["get", trivet.json("list")["memories"][0]["id"]],
+    ):
+        ended = subprocess.run(
+            [*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False
+        )
         assert (ended.returncode, ended.stderr) == (0, b"")
     os.close(writing)
 
@@ -56,8 +70,13 @@ def test_a_reader_that_has_had_enough_is_no_error(trivet: CommandLine) -> None:
 def test_two_processes_may_store_at_once(trivet: CommandLine, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.jsonl" for name in ("one", "two")]
     for file in files:
-        file.write_text("".join(f'{{"content": "{file.stem} fact {number}"}}\n' for number in range(50)))
-    running = [subprocess.Popen([*COMMAND, "import", str(file)], stdout=subprocess.DEVNULL) for file in files]
+        file.write_text(
+            "".join(f'{{"content": "{file.stem} fact {number}"}}\n' for number in range(50))
+        )
+    running = [
+        subprocess.Popen([*COMMAND, "import", str(file)], stdout=subprocess.DEVNULL)
+        for file in files
+    ]
     assert [process.wait(LIMIT_SECONDS) for process in running] == [0, 0]
     assert trivet.json("stats")["memories"] == {"active": 100}
     assert all(finding["ok"] for finding in trivet.json("doctor"))
@@ -71,7 +90,9 @@ def test_on_a_terminal_it_is_coloured_and_still_safe(trivet: CommandLine) -> Non
     master, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
-    ended = subprocess.run([*COMMAND, "recall", "trap"], stdout=terminal, stdin=terminal, env=environment, check=False)
+    ended = subprocess.run(
+        [*COMMAND, "recall", "trap"], stdout=terminal, stdin=terminal, env=environment, check=False
+    )
     os.close(terminal)
     shown = os.read(master, 65536).decode()
     os.close(master)
@@ -98,7 +119,9 @@ STEPS: list[tuple[str, set[str]]] = [
 def test_a_command_loads_only_what_it_needs() -> None:
     shown = "print('loaded', *sys.modules, file=sys.stderr)"
     script = "\n".join(["import sys", *(f"{step}\n{shown}" for step, _ in STEPS)])
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     loaded = [line.split() for line in ended.stderr.splitlines() if line.startswith("loaded ")]
     for (step, never), names in zip(STEPS, loaded, strict=True):
         assert not never.intersection(names), step
@@ -106,7 +129,14 @@ def test_a_command_loads_only_what_it_needs() -> None:
 
 def test_completion_is_offered() -> None:
     asked = {"_TRIVET_COMPLETE": "complete_bash", "COMP_WORDS": "trivet re", "COMP_CWORD": "1"}
-    assert process(stdin=b"", **asked).out.split() == ["remember", "recall", "restore", "reindex", "redact", "reveal"]
+    assert process(stdin=b"", **asked).out.split() == [
+        "remember",
+        "recall",
+        "restore",
+        "reindex",
+        "redact",
+        "reveal",
+    ]
 
 
 def test_mcp_serves_until_its_input_ends() -> None:

@@ -31,7 +31,9 @@ def test_only_reveal_shows_it_and_audit_says_so(trivet: CommandLine, id: str) ->
     assert github("cli") not in trivet("get", id, "--reveal").out
     assert trivet.json("reveal", id)["content"] == TEXT
     assert github("cli") in trivet("reveal", id).out
-    assert [(entry["act"], entry["memory"]) for entry in trivet.json("audit", "--limit", "1")] == [("reveal", id)]
+    assert [(entry["act"], entry["memory"]) for entry in trivet.json("audit", "--limit", "1")] == [
+        ("reveal", id)
+    ]
     assert id in trivet("audit").out
 
 
@@ -52,7 +54,10 @@ def test_import_and_redact(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_missing_key_has_its_own_exit_status(
-    trivet: CommandLine, id: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    trivet: CommandLine,
+    id: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path_factory.mktemp("elsewhere") / "trivet.toml"))
     result = trivet("reveal", id)

@@ -7,9 +7,18 @@ from unit.cli.test_output import NASTY
 
 
 def test_in_every_view(trivet: CommandLine) -> None:
-    id = trivet.json("remember", NASTY, "--title", NASTY, "--tag", "\x1b[31mred", "--keyword", "\x1b[5m")["id"]
+    id = trivet.json(
+        "remember", NASTY, "--title", NASTY, "--tag", "\x1b[31mred", "--keyword", "\x1b[5m"
+    )["id"]
     trivet("edit", id, "--content", f"{NASTY} again")
-    for arguments in (["recall", "click here"], ["get", id], ["list"], ["history", id], ["diff", id], ["stats"]):
+    for arguments in (
+        ["recall", "click here"],
+        ["get", id],
+        ["list"],
+        ["history", id],
+        ["diff", id],
+        ["stats"],
+    ):
         result = trivet(*arguments)
         assert result.status == 0, arguments
         assert "\x1b" not in result.out

@@ -32,7 +32,10 @@ class Wire:
 
     def headers(self, name: str) -> list[str]:
         """What each request had in a header, if anything."""
-        found = [[line for line in text.split("\r\n") if line.lower().startswith(f"{name}:")] for text in self.requests]
+        found = [
+            [line for line in text.split("\r\n") if line.lower().startswith(f"{name}:")]
+            for text in self.requests
+        ]
         return [lines[0].partition(": ")[2] if lines else "" for lines in found]
 
     def close(self) -> None:
@@ -52,7 +55,9 @@ class Wire:
             self.connections += 1
             server = socket.create_connection(self._target)
             for source, sink, answers in ((client, server, False), (server, client, True)):
-                self._threads.append(threading.Thread(target=self._pass, args=(source, sink, answers)))
+                self._threads.append(
+                    threading.Thread(target=self._pass, args=(source, sink, answers))
+                )
                 self._threads[-1].start()
 
     def _pass(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:

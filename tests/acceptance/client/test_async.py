@@ -8,7 +8,17 @@ from typing import Any, assert_type
 
 import pytest
 
-from trivet import Answer, AsyncTrivet, InvalidInput, Memory, NotFound, Remembered, StoreError, Trivet, Unauthorised
+from trivet import (
+    Answer,
+    AsyncTrivet,
+    InvalidInput,
+    Memory,
+    NotFound,
+    Remembered,
+    StoreError,
+    Trivet,
+    Unauthorised,
+)
 from trivet.common.ids import new_id
 
 from .between import Wire
@@ -32,7 +42,9 @@ def awaiting(between: Wire, key: str) -> Callable[[Act], object]:
 
 def test_a_life(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     async def act(memory: AsyncTrivet) -> None:
-        stored = await memory.remember("The relay listens on port 7001.", tags=["net"], importance=0.9)
+        stored = await memory.remember(
+            "The relay listens on port 7001.", tags=["net"], importance=0.9
+        )
         assert_type(stored, Remembered)
         answer = await memory.recall("relay", tags=["net"], limit=3)
         assert_type(answer, Answer)
@@ -71,7 +83,9 @@ def test_errors_come_when_it_is_awaited(awaiting: Callable[[Act], object]) -> No
 
 def test_many_at_once(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     async def act(memory: AsyncTrivet) -> None:
-        stored = await asyncio.gather(*(memory.remember(f"zebra number{number}") for number in range(20)))
+        stored = await asyncio.gather(
+            *(memory.remember(f"zebra number{number}") for number in range(20))
+        )
         answers = await asyncio.gather(*(memory.recall(f"number{number}") for number in range(20)))
         assert [answer.hits[0].id for answer in answers] == [one.id for one in stored]
 
@@ -82,14 +96,18 @@ def test_many_at_once(awaiting: Callable[[Act], object], trivet: Trivet) -> None
 def test_streams(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     async def act(memory: AsyncTrivet) -> None:
         told: list[int] = []
-        imported = await memory.import_(['{"content": "zebra\u2028text"}', "broken"], progress=told.append)
+        imported = await memory.import_(
+            ['{"content": "zebra\u2028text"}', "broken"], progress=told.append
+        )
         assert (imported.stored, len(imported.errors), sum(told)) == (1, 1, 2)
         assert [line async for line in memory.export()] == list(trivet.export())
 
     awaiting(act)
 
 
-def test_a_lost_answer_writes_once(awaiting: Callable[[Act], object], between: Wire, trivet: Trivet) -> None:
+def test_a_lost_answer_writes_once(
+    awaiting: Callable[[Act], object], between: Wire, trivet: Trivet
+) -> None:
     async def act(memory: AsyncTrivet) -> None:
         between.lose_answers = 2
         stored = await memory.remember("zebra text")
@@ -100,7 +118,9 @@ def test_a_lost_answer_writes_once(awaiting: Callable[[Act], object], between: W
     assert trivet.stats().revisions == 1
 
 
-def test_a_call_that_is_given_up_leaves_the_client_usable(awaiting: Callable[[Act], object], between: Wire) -> None:
+def test_a_call_that_is_given_up_leaves_the_client_usable(
+    awaiting: Callable[[Act], object], between: Wire
+) -> None:
     async def act(memory: AsyncTrivet) -> None:
         task = asyncio.ensure_future(memory.recall("zebra"))
         await asyncio.to_thread(between.asked.wait)

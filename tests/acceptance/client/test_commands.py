@@ -54,13 +54,17 @@ def test_an_address_may_be_given_for_one_command(address: str, key: str) -> None
         (["serve", "--port", "0"], 2, "where the store is"),
     ],
 )
-def test_what_a_server_does_not_do(command: CommandLine, arguments: list[str], status: int, said: str) -> None:
+def test_what_a_server_does_not_do(
+    command: CommandLine, arguments: list[str], status: int, said: str
+) -> None:
     result = command(*arguments)
     assert result.status == status
     assert said in result.err
 
 
-def test_a_wrong_key_has_a_status_of_its_own(command: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_has_a_status_of_its_own(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_KEY", "tvt.default.none.very-secret")
     result = command("recall", "text", "--json")
     assert result.status == 8
@@ -76,15 +80,21 @@ def test_the_configuration_does_not_show_the_key(command: CommandLine, key: str)
         assert "[hidden]" in result.out
 
 
-def test_an_agent_on_this_machine_uses_the_teams_server(address: str, key: str, tmp_path: Path) -> None:
+def test_an_agent_on_this_machine_uses_the_teams_server(
+    address: str, key: str, tmp_path: Path
+) -> None:
     """`trivet mcp` needs no store of its own."""
 
     async def talk() -> list[str]:
         own = {"TRIVET_PATH": address, "TRIVET_KEY": key, "XDG_DATA_HOME": str(tmp_path / "data")}
-        server = StdioServerParameters(command=sys.executable, args=["-m", "trivet.cli", "mcp"], env=own)
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "trivet.cli", "mcp"], env=own
+        )
         async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
-            stored = await session.call_tool("memory_store", {"content": "The relay listens on port 7001."})
+            stored = await session.call_tool(
+                "memory_store", {"content": "The relay listens on port 7001."}
+            )
             found = await session.call_tool("memory_recall", {"query": "relay"})
             return [str(result.structured_content) for result in (stored, found)]
 

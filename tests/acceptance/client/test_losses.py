@@ -49,7 +49,9 @@ READS: dict[str, Callable[[Trivet, str], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("lost", ["lose_requests", "lose_answers"])
-def test_a_read_is_asked_again(trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str) -> None:
+def test_a_read_is_asked_again(
+    trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str
+) -> None:
     id = trivet.remember("zebra text").id
     expected = read(trivet, id)
     setattr(between, lost, 1)
@@ -94,7 +96,9 @@ def test_a_restore_whose_answer_was_lost_is_no_conflict(trivet: Trivet, between:
 
 
 @pytest.mark.parametrize("verb", ["purge", "unlink"])
-def test_what_is_gone_already_is_no_error_when_the_answer_was_lost(trivet: Trivet, between: Wire, verb: str) -> None:
+def test_what_is_gone_already_is_no_error_when_the_answer_was_lost(
+    trivet: Trivet, between: Wire, verb: str
+) -> None:
     id, other = trivet.remember("zebra text").id, trivet.remember("horse text").id
     trivet.link(id, "see-also", other)
     between.lose_answers = 1
@@ -159,7 +163,9 @@ def tried(call: Call, *met: httpx2.RequestError | int) -> str:
             if isinstance(one, httpx2.RequestError):
                 attempts.after_connection_error(one)
             elif attempts.after_response(one, {}) is None:
-                attempts.checked_body(httpx2.Response(one, request=httpx2.Request("POST", "http://server")), settings)
+                attempts.checked_body(
+                    httpx2.Response(one, request=httpx2.Request("POST", "http://server")), settings
+                )
                 return "done"
         except StoreError as error:
             return f"{type(error).__name__}: {error}"
@@ -208,7 +214,9 @@ def test_nobody_there(key: str) -> None:
 def test_a_silent_server_is_not_waited_for(key: str) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        Trivet.open(f"http://127.0.0.1:{silent.getsockname()[1]}", key=key, answer_time_limit_ms=50) as trivet,
+        Trivet.open(
+            f"http://127.0.0.1:{silent.getsockname()[1]}", key=key, answer_time_limit_ms=50
+        ) as trivet,
         pytest.raises(StoreError, match=r"in time.*answer_time_limit_ms.*not known"),
     ):
         trivet.remember("text")
@@ -244,11 +252,14 @@ def test_an_export_that_is_ended_early_as_if_it_were_whole_says_so(
     """As a proxy does it whose server has gone away."""
     trivet.remember("zebra text")
     whole = list(trivet.export())
-    monkeypatch.setattr("trivet.memory.admin.export.export_lines", lambda engine, sensitive: iter(whole[:-1]))
+    monkeypatch.setattr(
+        "trivet.memory.admin.export.export_lines", lambda engine, sensitive: iter(whole[:-1])
+    )
     with pytest.raises(StoreError, match="not whole"):
         list(trivet.export())
     before = whole[0].replace('"trivet_export":2', '"trivet_export":1')
     monkeypatch.setattr(
-        "trivet.memory.admin.export.export_lines", lambda engine, sensitive: iter([before, *whole[1:-1]])
+        "trivet.memory.admin.export.export_lines",
+        lambda engine, sensitive: iter([before, *whole[1:-1]]),
     )
     assert list(trivet.export())[1:] == whole[1:-1], "an older server has no last line"

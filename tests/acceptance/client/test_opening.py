@@ -42,7 +42,9 @@ def test_a_bad_address_is_refused(address: str, said: str) -> None:
         assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("proxy", ["proxy:3128", "socks5://proxy", "http://", "http://[", "http://ana:hunter2@"])
+@pytest.mark.parametrize(
+    "proxy", ["proxy:3128", "socks5://proxy", "http://", "http://[", "http://ana:hunter2@"]
+)
 def test_a_bad_proxy_is_refused(proxy: str) -> None:
     with pytest.raises(InvalidInput, match="proxy") as caught:
         Trivet.open("http://127.0.0.1:9", key=KEY, proxy=proxy)
@@ -94,7 +96,10 @@ def test_a_final_slash_is_no_matter(address: str, key: str) -> None:
 
 
 def test_ones_own_scope_goes_along(address: str, key: str) -> None:
-    with Trivet.open(address, key=key, scope="acme/shop") as trivet, Trivet.open(address, key=key) as other:
+    with (
+        Trivet.open(address, key=key, scope="acme/shop") as trivet,
+        Trivet.open(address, key=key) as other,
+    ):
         mine = trivet.remember("zebra text").id
         (many,) = trivet.remember_many([{"content": "horse text"}])
         named = trivet.remember("other text", scope="elsewhere").id
@@ -107,7 +112,10 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     certificate, private = make_certificate(tmp_path)
     tls = {"ssl_certfile": str(certificate), "ssl_keyfile": str(private)}
     with serving(Response(msgspec.json.encode([])), lifespan="off", **tls) as address:
-        with Trivet.open(address, key=KEY) as trivet, pytest.raises(StoreError, match="certificate verify failed"):
+        with (
+            Trivet.open(address, key=KEY) as trivet,
+            pytest.raises(StoreError, match="certificate verify failed"),
+        ):
             trivet.shares()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         with Trivet.open(address, key=KEY) as trivet:
@@ -123,14 +131,19 @@ def test_a_proxy_is_used_only_when_it_is_configured(
         with Trivet.open(between.address, key=key) as trivet:
             assert trivet.list().total == 0
         assert proxy.requests == []
-        with Trivet.open(between.address, key=key, proxy=proxy.address) as trivet, pytest.raises(StoreError):
+        with (
+            Trivet.open(between.address, key=key, proxy=proxy.address) as trivet,
+            pytest.raises(StoreError),
+        ):
             trivet.list()
         assert proxy.requests[0].startswith(f"GET {between.address}/v1/memories HTTP/1.1")
 
 
 def test_nothing_is_loaded_for_it_until_it_is_wanted() -> None:
     script = "import sys, trivet; print([name for name in ('httpx2', 'httpcore2', 'ssl') if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert told.stdout.strip() == "[]"
 
 
@@ -140,5 +153,7 @@ def test_no_model_is_loaded_for_a_client(address: str, key: str) -> None:
         "with Trivet.open(sys.argv[1], key=sys.argv[2]) as trivet: trivet.recall('text')\n"
         "print([name for name in ('onnxruntime', 'numpy', 'sqlite3', 'tokenizers') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", script, address, key], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", script, address, key], capture_output=True, text=True, check=True
+    )
     assert told.stdout.strip() == "[]"

@@ -13,7 +13,16 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp
 
 from support.served_stores import Houses, key_of, serving
-from trivet import Forbidden, InvalidInput, NotFound, StoreError, TooMany, Trivet, TrivetError, Unauthorised
+from trivet import (
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    StoreError,
+    TooMany,
+    Trivet,
+    TrivetError,
+    Unauthorised,
+)
 from trivet.client.call import NOT_A_VERB
 from trivet.client.problems import PROBLEMS
 from trivet.common.ids import new_id
@@ -42,7 +51,9 @@ def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in ALL_PROBLEMS if not kind.__subclasses__()], ids=lambda kind: kind.__name__
+    "kind",
+    [kind for kind in ALL_PROBLEMS if not kind.__subclasses__()],
+    ids=lambda kind: kind.__name__,
 )
 def test_what_only_http_has_is_one_of_ours_too(kind: type[TrivetError]) -> None:
     with (
@@ -84,7 +95,10 @@ def test_nobody_in_particular(address: str) -> None:
 
 
 def test_a_key_that_is_not_known(address: str) -> None:
-    with Trivet.open(address, key=KEY) as trivet, pytest.raises(Unauthorised, match="not known") as caught:
+    with (
+        Trivet.open(address, key=KEY) as trivet,
+        pytest.raises(Unauthorised, match="not known") as caught,
+    ):
         trivet.recall("text")
     assert KEY not in str(caught.value)
 
@@ -113,7 +127,10 @@ def test_another_users_memory_is_not_there(house_at: tuple[str, Tenants], trivet
 
 def test_asked_too_often_it_waits_as_told_and_then_says_so(running: Houses, path: Path) -> None:
     slow = {"server_requests_a_minute": 1, "server_burst": 1}
-    with running.at(path, embedder="none", **slow) as (address, house), Trivet.open(address, key=key_of(house)) as it:
+    with (
+        running.at(path, embedder="none", **slow) as (address, house),
+        Trivet.open(address, key=key_of(house)) as it,
+    ):
         it.stats()
         with pytest.raises(TooMany, match="too often"):
             it.stats()
@@ -127,7 +144,11 @@ def test_a_busy_server_is_asked_again() -> None:
     async def busy_at_first(scope: Any, receive: Any, send: Any) -> None:
         nonlocal asked
         asked += 1
-        answer = problem_response(Busy("No room."), new_id()) if asked < 3 else Response(msgspec.json.encode([]))
+        answer = (
+            problem_response(Busy("No room."), new_id())
+            if asked < 3
+            else Response(msgspec.json.encode([]))
+        )
         await answer(scope, receive, send)
 
     with answering(busy_at_first) as trivet:
@@ -144,7 +165,10 @@ def test_a_busy_server_is_asked_again() -> None:
         (HTMLResponse("<h1>Welcome</h1>"), "cannot be read"),
         (Response(b'{"memories": 7}'), "same version"),
         (Response(b"\xff\xfe"), "cannot be read"),
-        (Response(b'{"detail": ', 422, media_type="application/problem+json"), "not how Trivet answers"),
+        (
+            Response(b'{"detail": ', 422, media_type="application/problem+json"),
+            "not how Trivet answers",
+        ),
     ],
 )
 def test_a_stranger_answers(app: ASGIApp, said: str) -> None:
@@ -172,7 +196,10 @@ def test_a_wrong_path_is_no_missing_memory(running: Houses, path: Path) -> None:
         trivet.get(new_id())
 
 
-INSTEAD = {**NOT_A_VERB, **{name: verb.instead for name, verb in VERBS.items() if verb.needs == "store"}}
+INSTEAD = {
+    **NOT_A_VERB,
+    **{name: verb.instead for name, verb in VERBS.items() if verb.needs == "store"},
+}
 
 
 @pytest.mark.parametrize("verb", sorted(INSTEAD))

@@ -23,7 +23,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_life(running: Houses, store: str) -> None:
     with running.at(store, embedder="none") as (address, house), wire(address) as between:
-        ana, ben = (Trivet.open(between.address, key=key_of(house, user)) for user in ("ana", "ben"))
+        ana, ben = (
+            Trivet.open(between.address, key=key_of(house, user)) for user in ("ana", "ben")
+        )
         with ana, ben:
             between.lose_answers = 1
             first = ana.remember("The relay listens on port 7001.", tags=["net"]).id

@@ -17,7 +17,9 @@ LOOK_LIKE_LINE_ENDS = "first\u2028second\u2029third\x85fourth\x0bfifth\x0csixth"
 
 
 def test_an_export_is_that_of_the_store(trivet: Trivet, path: Path) -> None:
-    first, second = (trivet.remember(f"zebra {LOOK_LIKE_LINE_ENDS} {number}").id for number in range(2))
+    first, second = (
+        trivet.remember(f"zebra {LOOK_LIKE_LINE_ENDS} {number}").id for number in range(2)
+    )
     trivet.edit(first, content="horse")
     trivet.link(second, "see-also", first)
     with Trivet.open(path, embedder="none", background=False) as embedded:
@@ -41,7 +43,14 @@ def test_an_export_goes_into_another_store_as_it_is(trivet: Trivet, tmp_path: Pa
 
 
 def test_lines_are_counted_as_the_embedded_object_counts_them(trivet: Trivet) -> None:
-    lines = ['{"content": "one"}\n', "", "broken", '{"content":\n "two\u2028lines"}', "  ", "broken again\r\n"]
+    lines = [
+        '{"content": "one"}\n',
+        "",
+        "broken",
+        '{"content":\n "two\u2028lines"}',
+        "  ",
+        "broken again\r\n",
+    ]
     told: list[int] = []
     imported = trivet.import_(lines, progress=told.append)
     assert imported.stored == 2

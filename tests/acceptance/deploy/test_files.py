@@ -67,7 +67,9 @@ def instruction(name: str) -> str:
     return [rest for found, rest in instructions() if found == name][-1]
 
 
-def test_the_dockerfile_can_be_tried_without_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dockerfile_can_be_tried_without_docker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """scripts/try_image.py knows every instruction. Only commands and the whole source are left out here."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     script = importlib.import_module("try_image")
@@ -128,7 +130,9 @@ def test_every_command_and_option_is_one() -> None:
     for words in commands_told():
         command: Any = root
         rest, name = list(words), ""
-        while rest and hasattr(command, "list_commands") and rest[0] in command.list_commands(context):
+        while (
+            rest and hasattr(command, "list_commands") and rest[0] in command.list_commands(context)
+        ):
             name = rest.pop(0)
             command = command.get_command(context, name)
         options = {option for parameter in command.params for option in parameter.opts}
@@ -149,8 +153,16 @@ def test_the_image_starts_the_command_of_the_package() -> None:
 
 
 def test_what_the_image_is_made_of_is_there_and_is_sent_to_the_builder() -> None:
-    allowed = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines() if line[:1] == "!"}
-    copied = [rest.split()[:-1] for name, rest in instructions() if name == "COPY" and "--from" not in rest]
+    allowed = {
+        line[1:]
+        for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+        if line[:1] == "!"
+    }
+    copied = [
+        rest.split()[:-1]
+        for name, rest in instructions()
+        if name == "COPY" and "--from" not in rest
+    ]
     named = {name for names in copied for name in names}
     assert named == allowed
     assert all((ROOT / name).exists() for name in named)
@@ -171,9 +183,13 @@ def test_compose_fits_together() -> None:
     for service in services.values():
         for volume in service.get("volumes", ()):
             source = volume.partition(":")[0]
-            assert (DEPLOY / source).exists() if source.startswith(".") else source in value["volumes"]
+            assert (
+                (DEPLOY / source).exists() if source.startswith(".") else source in value["volumes"]
+            )
     trivet = services["trivet"]
-    assert (DEPLOY / trivet["build"]["context"] / trivet["build"]["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    assert (
+        DEPLOY / trivet["build"]["context"] / trivet["build"]["dockerfile"]
+    ).resolve() == DEPLOY / "Dockerfile"
     assert trivet["environment"]["TRIVET_PATH"] == "postgresql://trivet@database:5432/trivet"
     assert set(trivet["depends_on"]) < set(services)
     migrate = services["migrate"]
@@ -207,7 +223,10 @@ def test_kubernetes_fits_together() -> None:
     assert found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
     assert found["PodDisruptionBudget"]["spec"]["minAvailable"] < deployment["replicas"]
     (first,) = deployment["template"]["spec"]["initContainers"]
-    keys, owner = ({one["valueFrom"]["secretKeyRef"]["key"] for one in of["env"]} for of in (container(), first))
+    keys, owner = (
+        {one["valueFrom"]["secretKeyRef"]["key"] for one in of["env"]}
+        for of in (container(), first)
+    )
     assert keys | owner == set(found["Secret"]["stringData"])
     assert owner == {"owner-password"}, "the server cannot be the owner"
     assert first["image"] == container()["image"]
@@ -223,7 +242,9 @@ def test_kubernetes_fits_together() -> None:
 def test_probes_ask_what_the_server_answers_without_a_key() -> None:
     from trivet.serve.http.auth import HEALTH
 
-    probes = {name: container()[name]["httpGet"]["path"] for name in container() if name.endswith("Probe")}
+    probes = {
+        name: container()[name]["httpGet"]["path"] for name in container() if name.endswith("Probe")
+    }
     assert set(probes.values()) <= HEALTH
     assert probes["livenessProbe"] == "/healthz", "a database that is away is no reason to restart"
     assert probes["readinessProbe"] == "/readyz"
@@ -259,7 +280,11 @@ def run_sql(postgres: PostgresServer, file: str) -> None:
     statement = ["psql", "--no-psqlrc", "--quiet", "--dbname", postgres.url("postgres", "postgres")]
     subprocess.run(
         [str(_BIN / statement[0]), *statement[1:], "--file", str(DEPLOY / file)],
-        env={**os.environ, "DATABASE_PASSWORD": 'it\'s "quoted" \\ and $odd', "OWNER_PASSWORD": "it's the owner's"},
+        env={
+            **os.environ,
+            "DATABASE_PASSWORD": 'it\'s "quoted" \\ and $odd',
+            "OWNER_PASSWORD": "it's the owner's",
+        },
         check=True,
     )
 
@@ -314,7 +339,9 @@ def bare() -> Iterator[PostgresServer]:
     server.remove()
 
 
-def test_the_database_is_prepared_for_two_plain_roles(bare: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_is_prepared_for_two_plain_roles(
+    bare: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_sql(bare, "database.sql")
     url, owner = bare.url("trivet"), bare.url("trivet", "trivet_owner")
     with pytest.raises(StoreError, match=r"may not make any\. Run `trivet migrate"):
@@ -324,7 +351,9 @@ def test_the_database_is_prepared_for_two_plain_roles(bare: PostgresServer, monk
     assert refused(url) == list(UNBINDING)
     with psycopg.connect(owner) as connection:
         connection.execute("UPDATE schema_version SET version = 8")
-    with pytest.raises(StoreError, match=r"needs \d+, and the tables belong to the role trivet_owner"):
+    with pytest.raises(
+        StoreError, match=r"needs \d+, and the tables belong to the role trivet_owner"
+    ):
         Server(url)
     with pytest.raises(StoreError, match="row-level security"):
         Server(bare.url("trivet", "postgres"))

@@ -18,7 +18,11 @@ def federation(path: Path) -> Iterator[Opened]:
     with ExitStack() as stack:
 
         def open_it(**members: Any) -> Trivet:
-            settings: dict[str, Any] = {"embedder": "none", "background": False, "federation": members}
+            settings: dict[str, Any] = {
+                "embedder": "none",
+                "background": False,
+                "federation": members,
+            }
             return stack.enter_context(Trivet.open(path, **settings))
 
         yield open_it

@@ -12,7 +12,12 @@ server = MCPServer("notes")
 
 @server.tool()
 def search(text: str, most: int) -> dict[str, Any]:
-    return {"results": [{"uri": f"wiki/{text}/{number}", "snippet": f"{text} {number}"} for number in range(most)]}
+    return {
+        "results": [
+            {"uri": f"wiki/{text}/{number}", "snippet": f"{text} {number}"}
+            for number in range(most)
+        ]
+    }
 
 
 @server.tool()

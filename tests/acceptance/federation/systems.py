@@ -44,7 +44,9 @@ def health_of(answer: Answer, name: str) -> LegHealth:
 
 
 @contextmanager
-def http_server(answer: Callable[[BaseHTTPRequestHandler, bytes], tuple[int, bytes]]) -> Iterator[str]:
+def http_server(
+    answer: Callable[[BaseHTTPRequestHandler, bytes], tuple[int, bytes]],
+) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._answer(b"")

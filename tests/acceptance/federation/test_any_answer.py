@@ -24,9 +24,13 @@ from trivet.types import Candidate, Ranking
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 anything = st.recursive(
-    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner), max_leaves=8
+    scalars,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
 )
-fields = st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "score", "text", "title", "line"), scalars | anything))
+fields = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("id", "score", "text", "title", "line"), scalars | anything)
+)
 answers = anything | st.lists(fields | anything) | st.fixed_dictionaries({"hits": st.lists(fields)})
 
 
@@ -70,7 +74,9 @@ def test_any_bytes(output: bytes, format: Any) -> None:
 
 @given(st.lists(st.tuples(st.text(max_size=9), st.integers(0, 99), st.text(max_size=30))))
 def test_any_lines_of_grep(lines: list[tuple[str, int, str]]) -> None:
-    output = "\n".join(f"{path}:{line}:{text}" for path, line, text in lines).encode("utf-8", "replace")
+    output = "\n".join(f"{path}:{line}:{text}" for path, line, text in lines).encode(
+        "utf-8", "replace"
+    )
     reply = told(output, format="lines")
     assert reply is not None
     keeps_its_promises(reply)

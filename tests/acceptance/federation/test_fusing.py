@@ -17,7 +17,9 @@ CANARY = "quokka-47"
 
 def filled(memory: Trivet) -> list[str]:
     texts = ["The key is under the mat.", "The key of the barn is blue.", "A mat is a rug."]
-    stored = memory.remember_many({"content": text, "source": f"notes/{at}.md"} for at, text in enumerate(texts))
+    stored = memory.remember_many(
+        {"content": text, "source": f"notes/{at}.md"} for at, text in enumerate(texts)
+    )
     return [one.id for one in stored]
 
 
@@ -40,7 +42,9 @@ METHODS = [
 
 
 def test_every_method_fuses_members_with_our_legs(federation: Opened) -> None:
-    memory = federation(files=printing([{"id": "notes/0.md"}, {"id": "wiki/key"}, {"id": "notes/2.md"}]))
+    memory = federation(
+        files=printing([{"id": "notes/0.md"}, {"id": "wiki/key"}, {"id": "notes/2.md"}])
+    )
     ids = filled(memory)
     for method in METHODS:
         answer = memory.recall("key mat", recipe=method, federated=True)
@@ -59,7 +63,10 @@ def test_weights_decide(federation: Opened) -> None:
     assert memory.recall("key barn", federated=True).hits[0].id == ids[2]
     light = federation(files=printing([{"id": "notes/2.md"}], weight=0.001))
     assert light.recall("key barn", federated=True).hits[0].id == ids[1]
-    assert memory.recall("key barn", recipe="convex(norm=minmax, files=0)", federated=True).hits[0].id == ids[1]
+    assert (
+        memory.recall("key barn", recipe="convex(norm=minmax, files=0)", federated=True).hits[0].id
+        == ids[1]
+    )
 
 
 def test_a_memory_of_the_time_asked_about_comes_before_what_has_no_date(federation: Opened) -> None:
@@ -71,7 +78,9 @@ def test_a_memory_of_the_time_asked_about_comes_before_what_has_no_date(federati
 
 
 def test_a_recipe_cannot_name_a_system_that_is_not_declared(federation: Opened) -> None:
-    with pytest.raises(InvalidInput, match="no leg 'wiki'; the legs are lexical, dense, graph, files"):
+    with pytest.raises(
+        InvalidInput, match="no leg 'wiki'; the legs are lexical, dense, graph, files"
+    ):
         federation(files=printing([])).recall("x", recipe="rrf(wiki=2)", federated=True)
 
 
@@ -104,7 +113,9 @@ def test_limits_hold_for_all_hits_together(federation: Opened) -> None:
     assert all(hit.score >= 0.4 for hit in in_order(high))
 
 
-def test_a_foreign_hit_that_is_too_long_for_the_budget_costs_itself_alone(federation: Opened) -> None:
+def test_a_foreign_hit_that_is_too_long_for_the_budget_costs_itself_alone(
+    federation: Opened,
+) -> None:
     memory = federation(wiki=printing([{"id": "wiki/key", "text": "word " * 400}], weight=1000))
     filled(memory)
     assert memory.recall("key mat", federated=True).foreign[0].rank == 1
@@ -123,8 +134,12 @@ def test_a_sort_puts_foreign_hits_after_memories(federation: Opened) -> None:
 
 
 def test_filters_leave_out_foreign_hits_of_which_nobody_knows(federation: Opened) -> None:
-    memory = federation(wiki=printing([{"id": "wiki/key"}, {"id": "notes/0.md"}], scope="team/wiki"))
-    first = memory.remember("The key is under the mat.", source="notes/0.md", scope="team/notes", tags=["keys"]).id
+    memory = federation(
+        wiki=printing([{"id": "wiki/key"}, {"id": "notes/0.md"}], scope="team/wiki")
+    )
+    first = memory.remember(
+        "The key is under the mat.", source="notes/0.md", scope="team/notes", tags=["keys"]
+    ).id
 
     def found(**filters: object) -> tuple[list[str], list[str]]:
         answer = memory.recall("wardrobe", federated=True, **filters)  # type: ignore[arg-type]
@@ -174,7 +189,9 @@ def test_a_superseded_document_leads_to_its_successor(federation: Opened) -> Non
 
 
 def test_quoted_words_alone_stay_exact(federation: Opened) -> None:
-    memory = federation(files=printing([{"id": "notes/2.md"}, {"id": "notes/0.md"}, {"id": "wiki/key"}]))
+    memory = federation(
+        files=printing([{"id": "notes/2.md"}, {"id": "notes/0.md"}, {"id": "wiki/key"}])
+    )
     ids = filled(memory)
     answer = memory.recall('"under the mat"', federated=True)
     assert [hit.id for hit in answer.hits] == [ids[0]]

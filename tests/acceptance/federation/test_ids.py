@@ -15,19 +15,31 @@ from .systems import health_of, printing
 
 def sections(memory: Trivet) -> list[str]:
     """A file of three parts, as they are after an ingest."""
-    parts = [("Keys are in the blue box.", 1, 4), ("The mat lies before the door.", 5, 9), ("Lamps.", 10, 12)]
+    parts = [
+        ("Keys are in the blue box.", 1, 4),
+        ("The mat lies before the door.", 5, 9),
+        ("Lamps.", 10, 12),
+    ]
     return [
-        memory.remember(text, source="notes/house.md", start_line=start, end_line=end).id for text, start, end in parts
+        memory.remember(text, source="notes/house.md", start_line=start, end_line=end).id
+        for text, start, end in parts
     ]
 
 
 def test_the_same_document_from_two_systems_and_the_store_is_one_hit(federation: Opened) -> None:
-    memory = federation(one=printing([{"id": "notes/house.md"}]), two=printing([{"id": "notes/house.md", "score": 3}]))
+    memory = federation(
+        one=printing([{"id": "notes/house.md"}]),
+        two=printing([{"id": "notes/house.md", "score": 3}]),
+    )
     memory.remember("The key is in the blue box.", source="notes/house.md")
     answer = memory.recall("blue box", federated=True)
     (hit,) = answer.hits
     assert answer.foreign == ()
-    assert {leg for leg, part in hit.why.legs.items() if part.rank == 1} == {"lexical", "one", "two"}
+    assert {leg for leg, part in hit.why.legs.items() if part.rank == 1} == {
+        "lexical",
+        "one",
+        "two",
+    }
 
 
 def test_the_same_document_from_two_systems_alone_is_one_foreign_hit(federation: Opened) -> None:
@@ -84,7 +96,10 @@ def test_a_map_says_what_ids_mean_and_is_read_again_when_it_changes(
     memory = federation(index=printing([{"id": "doc7"}, {"id": "doc8"}], map=str(file)))
     house = memory.remember("The key is in the blue box.", source="notes/house.md").id
     answer = memory.recall("wardrobe", federated=True)
-    assert [(hit.id, hit.systems) for hit in answer.foreign] == [("notes/garden.md", ("index",)), ("doc8", ("index",))]
+    assert [(hit.id, hit.systems) for hit in answer.foreign] == [
+        ("notes/garden.md", ("index",)),
+        ("doc8", ("index",)),
+    ]
     assert "index: 1 of its hits not in its map, kept under their own names" in answer.health.notes
     write(doc7="notes/house.md", doc8="notes/garden.md")
     answer = memory.recall("wardrobe", federated=True)
@@ -93,19 +108,30 @@ def test_a_map_says_what_ids_mean_and_is_read_again_when_it_changes(
 
 
 @pytest.mark.parametrize("text", ["doc7 notes/house.md\n", "doc7\t\n", None])
-def test_a_map_that_cannot_be_read_costs_the_system(federation: Opened, tmp_path: Path, text: str | None) -> None:
+def test_a_map_that_cannot_be_read_costs_the_system(
+    federation: Opened, tmp_path: Path, text: str | None
+) -> None:
     file = tmp_path / "map.tsv"
     if text is not None:
         file.write_text(text)
-    health = health_of(federation(index=printing([{"id": "doc7"}], map=str(file))).recall("x", federated=True), "index")
+    health = health_of(
+        federation(index=printing([{"id": "doc7"}], map=str(file))).recall("x", federated=True),
+        "index",
+    )
     assert not health.answered
     assert "its map cannot be read" in (health.reason or "")
-    assert str(file) not in (health.reason or ""), "where it lies is for the owner: `trivet doctor` tells"
+    assert str(file) not in (health.reason or ""), (
+        "where it lies is for the owner: `trivet doctor` tells"
+    )
 
 
 def test_prefixes_are_rewritten_the_longest_first(federation: Opened) -> None:
     rewrite = {"/home/me/": "me/", "/home/me/notes/": "notes/"}
-    memory = federation(files=printing([{"id": "/home/me/notes/house.md"}, {"id": "/home/me/x.md"}], rewrite=rewrite))
+    memory = federation(
+        files=printing(
+            [{"id": "/home/me/notes/house.md"}, {"id": "/home/me/x.md"}], rewrite=rewrite
+        )
+    )
     house = memory.remember("The key is in the blue box.", source="notes/house.md").id
     answer = memory.recall("wardrobe", federated=True)
     assert [hit.id for hit in answer.hits] == [house]
@@ -113,7 +139,9 @@ def test_prefixes_are_rewritten_the_longest_first(federation: Opened) -> None:
 
 
 def test_numbers_of_two_systems_are_two_documents(federation: Opened) -> None:
-    memory = federation(one=printing([{"id": 12, "text": "a"}]), two=printing([{"id": 12, "text": "b"}]))
+    memory = federation(
+        one=printing([{"id": 12, "text": "a"}]), two=printing([{"id": 12, "text": "b"}])
+    )
     answer = memory.recall("x", federated=True)
     assert sorted((hit.id, hit.systems, hit.text) for hit in answer.foreign) == [
         ("12", ("one",), "a"),

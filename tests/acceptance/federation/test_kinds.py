@@ -33,7 +33,9 @@ def ids(answer: Answer) -> list[str]:
 def test_over_http_by_get(federation: Opened) -> None:
     def answer(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
         given = parse_qs(urlsplit(request.path).query)
-        return 200, json.dumps({"hits": [{"id": given["q"][0], "score": float(given["n"][0])}]}).encode()
+        return 200, json.dumps(
+            {"hits": [{"id": given["q"][0], "score": float(given["n"][0])}]}
+        ).encode()
 
     with http_server(answer) as address:
         url = f"{address}/search?q={{query}}&n={{fetch_k}}"
@@ -51,7 +53,9 @@ def test_while_a_system_is_waited_for_others_recall(federation: Opened) -> None:
         return 200, json.dumps({"hits": [{"id": "late", "score": 1}]}).encode()
 
     with http_server(answer) as address, ThreadPoolExecutor(1) as threads:
-        memory = federation(wiki={"http": f"{address}/?q={{query}}", "time_limit_ms": SOME_SECONDS_MS})
+        memory = federation(
+            wiki={"http": f"{address}/?q={{query}}", "time_limit_ms": SOME_SECONDS_MS}
+        )
         memory.remember("The key is under the mat.")
         waiting = threads.submit(memory.recall, "key", federated=True)
         happened(asked)
@@ -78,7 +82,9 @@ def test_over_http_by_post_with_a_key(federation: Opened, monkeypatch: pytest.Mo
         monkeypatch.setenv("WIKI_KEY", "sesame")
         (hit,) = memory.recall('say "x"', federated=True).foreign
     assert (hit.id, hit.text) == ("x", "said")
-    assert asked == [("Bearer sesame", {"query": {"match": 'say "x"'}, "size": 30, "fields": ["url"]})]
+    assert asked == [
+        ("Bearer sesame", {"query": {"match": 'say "x"'}, "size": 30, "fields": ["url"]})
+    ]
 
 
 def test_an_http_server_that_refuses_redirects_floods_or_is_not_there(federation: Opened) -> None:
@@ -91,10 +97,14 @@ def test_an_http_server_that_refuses_redirects_floods_or_is_not_there(federation
 
     with http_server(answer) as address:
         member = {"time_limit_ms": PATIENT_MS, "most_bytes": 50_000}
-        paths = {name: {"http": f"{address}/{name}", **member} for name in ("busy", "flood", "moved")}
+        paths = {
+            name: {"http": f"{address}/{name}", **member} for name in ("busy", "flood", "moved")
+        }
         gone = {"http": "http://127.0.0.1:9/x", **member}
         told = federation(**paths, gone=gone).recall("x", federated=True)
-    reasons = {name: health_of(told, name).reason or "" for name in ("busy", "flood", "moved", "gone")}
+    reasons = {
+        name: health_of(told, name).reason or "" for name in ("busy", "flood", "moved", "gone")
+    }
     assert "HTTP 503" in reasons["busy"]
     assert "larger than 50000 bytes" in reasons["flood"]
     assert "HTTP 302" in reasons["moved"]
@@ -132,7 +142,9 @@ def test_a_tool_of_an_mcp_server(federation: Opened) -> None:
     broken = {"mcp": NOTES, "tool": "broken", "arguments": {"text": "{query}"}, **paths}
     unknown = {**notes, "tool": "no_such_tool"}
     endless = {**broken, "tool": "endless", "time_limit_ms": 3_000}
-    answer = federation(notes=notes, broken=broken, unknown=unknown, endless=endless).recall("key", federated=True)
+    answer = federation(notes=notes, broken=broken, unknown=unknown, endless=endless).recall(
+        "key", federated=True
+    )
     assert health_of(answer, "notes").answered, answer.health
     assert ids(answer) == ["wiki/key/0", "wiki/key/1", "wiki/key/2"]
     assert answer.foreign[0].text == "key 0"
@@ -150,7 +162,9 @@ def test_an_mcp_server_that_speaks_nonsense_or_dies(federation: Opened) -> None:
     answer = memory.recall("x", federated=True)
     assert "not JSON" in (health_of(answer, "mad").reason or "")
     assert "status 1" in (health_of(answer, "dead").reason or "")
-    assert "no licence" in next(one.detail for one in memory.doctor() if one.check == "federation dead")
+    assert "no licence" in next(
+        one.detail for one in memory.doctor() if one.check == "federation dead"
+    )
 
 
 def test_another_store_on_this_machine(federation: Opened, tmp_path: Path) -> None:
@@ -166,7 +180,9 @@ def test_another_store_on_this_machine(federation: Opened, tmp_path: Path) -> No
     for _ in range(2):
         answer = memory.recall("keys", federated=True)
         assert ids(answer) == ["team/keys.md"]
-        assert [(hit.id, hit.why.legs["team"].rank is not None) for hit in answer.hits] == [(shared, True)]
+        assert [(hit.id, hit.why.legs["team"].rank is not None) for hit in answer.hits] == [
+            (shared, True)
+        ]
     assert "there is no store" in (health_of(answer, "nowhere").reason or "")
     assert not (tmp_path / "missing.db").exists()
 
@@ -176,7 +192,11 @@ def test_a_server_of_ours_by_http_and_by_its_mcp_tool(
 ) -> None:
     with served(settings_for(tmp_path / "server.db")) as server:
         ana = server.client("ana")
-        ana.done("POST", "/v1/memories", json={"content": "The key is in the safe.", "source": "team/keys.md"})
+        ana.done(
+            "POST",
+            "/v1/memories",
+            json={"content": "The key is in the safe.", "source": "team/keys.md"},
+        )
         monkeypatch.setenv("TEAM_KEY", server.key("ana"))
         member = {"key_env": "TEAM_KEY", "time_limit_ms": PATIENT_MS}
         tool = {"tool": "memory_recall", "arguments": {"query": "{query}"}, "text": "content"}

@@ -23,7 +23,11 @@ USELESS = {
 def test_answers_that_cannot_be_used(federation: Opened) -> None:
     liars = {lie.replace(" ", "-").lower(): member for lie, member in USELESS.items()}
     memory = federation(**liars, honest=printing([{"id": "honest.md", "score": 1}]))
-    for content in ("The key is under the mat.", "The key of the shed is blue.", "The mat is green."):
+    for content in (
+        "The key is under the mat.",
+        "The key of the shed is blue.",
+        "The mat is green.",
+    ):
         memory.remember(content)
     plain = memory.recall("key mat")
     answer = memory.recall("key mat", federated=True)
@@ -83,7 +87,12 @@ def test_a_bad_hit_costs_only_itself(federation: Opened) -> None:
 
 
 def test_an_id_that_comes_twice_counts_once(federation: Opened) -> None:
-    hits = [{"id": "a", "score": 1}, {"id": "b", "score": 3}, {"id": "a", "score": 2}, {"id": "./b", "score": 3}]
+    hits = [
+        {"id": "a", "score": 1},
+        {"id": "b", "score": 3},
+        {"id": "a", "score": 2},
+        {"id": "./b", "score": 3},
+    ]
     answer = federation(liar=printing(hits)).recall("x", federated=True)
     assert [(hit.id, hit.legs["liar"].score) for hit in answer.foreign] == [("b", 3.0), ("a", 2.0)]
     assert "liar: 2 of its hits with an id that came before" in answer.health.notes
@@ -91,7 +100,10 @@ def test_an_id_that_comes_twice_counts_once(federation: Opened) -> None:
 
 def test_a_megabyte_of_text_and_what_steers_a_terminal(federation: Opened) -> None:
     text = "\x1b[31mred\x07\u009b " + "long " * 200_000
-    hits = [{"id": "a", "text": text, "title": "t\x1b]0;x" + "y" * 5000, "line": -3}, {"id": "b", "text": ["no text"]}]
+    hits = [
+        {"id": "a", "text": text, "title": "t\x1b]0;x" + "y" * 5000, "line": -3},
+        {"id": "b", "text": ["no text"]},
+    ]
     first, second = federation(liar=printing(hits)).recall("x", federated=True).foreign
     assert first.text.startswith("[31mred long")
     assert len(first.text) <= 2000
@@ -109,7 +121,9 @@ def test_half_a_character_is_no_character(federation: Opened) -> None:
 def test_ten_thousand_hits_are_cut_to_the_best(federation: Opened) -> None:
     hits = [{"id": f"d{number}", "score": number} for number in range(10_000)]
     answer = federation(liar=printing(hits, fetch_k=20)).recall("x", federated=True, limit=100)
-    assert [hit.id for hit in answer.foreign] == [f"d{number}" for number in range(9_999, 9_979, -1)]
+    assert [hit.id for hit in answer.foreign] == [
+        f"d{number}" for number in range(9_999, 9_979, -1)
+    ]
 
 
 def test_a_list_without_scores_counts_by_its_places(federation: Opened) -> None:
@@ -118,13 +132,21 @@ def test_a_list_without_scores_counts_by_its_places(federation: Opened) -> None:
     assert [hit.id for hit in answer.foreign] == ["c", "a", "b"]
     assert [hit.legs["ranked"].score for hit in answer.foreign] == [10 / 11, 10 / 12, 10 / 13]
     partly = printing([{"id": "c"}, {"id": "a", "score": 9}])
-    assert [hit.id for hit in federation(partly=partly).recall("x", federated=True).foreign] == ["c", "a"]
+    assert [hit.id for hit in federation(partly=partly).recall("x", federated=True).foreign] == [
+        "c",
+        "a",
+    ]
 
 
 def test_distances_and_floors(federation: Opened) -> None:
-    near = printing([{"id": "far", "score": 0.9}, {"id": "near", "score": 0.1}], lower_is_better=True)
+    near = printing(
+        [{"id": "far", "score": 0.9}, {"id": "near", "score": 0.1}], lower_is_better=True
+    )
     above = printing([{"id": "in", "score": -0.5}, {"id": "out", "score": -2}], floor=-1)
     answer = federation(near=near, above=above).recall("x", federated=True)
-    ranks = {hit.id: next(iter(part.rank for part in hit.legs.values() if part.rank)) for hit in answer.foreign}
+    ranks = {
+        hit.id: next(iter(part.rank for part in hit.legs.values() if part.rank))
+        for hit in answer.foreign
+    }
     assert ranks == {"near": 1, "far": 2, "in": 1}
     assert "above: 1 of its hits with a score below the floor of -1" in answer.health.notes

@@ -49,7 +49,9 @@ def test_a_query_cannot_become_an_option(federation: Opened) -> None:
 
 def test_a_query_of_no_telling_words_finds_nothing_by_words(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{words}"]
-    answer = federation(echo={"command": command, "time_limit_ms": PATIENT_MS}).recall("what is it", federated=True)
+    answer = federation(echo={"command": command, "time_limit_ms": PATIENT_MS}).recall(
+        "what is it", federated=True
+    )
     assert health_of(answer, "echo").answered
     assert answer.foreign == ()
 
@@ -79,7 +81,9 @@ def test_a_query_inside_a_shell_script_is_refused(federation: Opened) -> None:
         ["cmd.exe", "/c", "findstr", "{query}"],
     ],
 )
-def test_a_shell_may_be_told_in_many_ways_to_run_a_script(federation: Opened, command: list[str]) -> None:
+def test_a_shell_may_be_told_in_many_ways_to_run_a_script(
+    federation: Opened, command: list[str]
+) -> None:
     with pytest.raises(InvalidInput, match="part of the shell's script"):
         federation(bad={"command": command})
 
@@ -99,12 +103,16 @@ def test_a_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", [("sh",), ("/bin/bash", "-s"), ("pwsh", "-NoProfile")])
-def test_a_shell_that_would_read_the_query_as_its_script_is_refused(command: tuple[str, ...]) -> None:
+def test_a_shell_that_would_read_the_query_as_its_script_is_refused(
+    command: tuple[str, ...],
+) -> None:
     with pytest.raises(InvalidInput, match="would run the query"):
         check_systems({"bad": ExternalSystem(command=command)})
 
 
-def test_keys_of_ours_are_not_in_its_environment(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_ours_are_not_in_its_environment(
+    federation: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_KEY", "canary-key")
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key")
     monkeypatch.setenv("NOTES_TOKEN", "meant for it")
@@ -158,14 +166,19 @@ def test_a_program_that_never_reads_does_not_hold_us_up(federation: Opened) -> N
 
 def test_what_it_prints_is_bounded_while_it_prints(federation: Opened) -> None:
     code = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
-    memory = federation(flood={"command": program(code), "most_bytes": 1_000_000, "time_limit_ms": PATIENT_MS})
-    assert "more than 1000000 bytes" in (health_of(memory.recall("x", federated=True), "flood").reason or "")
+    memory = federation(
+        flood={"command": program(code), "most_bytes": 1_000_000, "time_limit_ms": PATIENT_MS}
+    )
+    assert "more than 1000000 bytes" in (
+        health_of(memory.recall("x", federated=True), "flood").reason or ""
+    )
 
 
 def test_a_program_that_fails_says_why(federation: Opened) -> None:
     failing = program("import sys; sys.stderr.write('no index here'); sys.exit(3)")
     memory = federation(
-        failing={"command": failing, "time_limit_ms": PATIENT_MS}, missing={"command": ["/no/such/program", "{query}"]}
+        failing={"command": failing, "time_limit_ms": PATIENT_MS},
+        missing={"command": ["/no/such/program", "{query}"]},
     )
     answer = memory.recall("x", federated=True)
     assert "status 3 (1 of 1 times" in (health_of(answer, "failing").reason or "")
@@ -194,25 +207,52 @@ def test_members_are_asked_at_the_same_time(federation: Opened, tmp_path: Path) 
 
 
 def test_a_system_that_is_switched_off_is_not_asked(federation: Opened) -> None:
-    off = {"command": program("import time; time.sleep(1000)"), "enabled": False, "time_limit_ms": SHORT_MS}
+    off = {
+        "command": program("import time; time.sleep(1000)"),
+        "enabled": False,
+        "time_limit_ms": SHORT_MS,
+    }
     answer = federation(off=off, on=printing([])).recall("x", federated=True)
     assert [leg.leg for leg in answer.health.legs if leg.leg in ("on", "off")] == ["on"]
 
 
 def test_formats(federation: Opened) -> None:
-    lines = "\n".join(json.dumps({"path": {"text": path}, "n": n}) for path, n in (("b.md", 1), ("a.md", 2)))
+    lines = "\n".join(
+        json.dumps({"path": {"text": path}, "n": n}) for path, n in (("b.md", 1), ("a.md", 2))
+    )
     rg = [
         {"type": "begin", "data": {"path": {"text": "notes/a.md"}}},
-        {"type": "match", "data": {"path": {"text": "notes/a.md"}, "lines": {"text": "the key\n"}, "line_number": 3}},
-        {"type": "match", "data": {"path": {"bytes": "/w=="}, "lines": {"text": "key\n"}, "line_number": 1}},
-        {"type": "match", "data": {"path": {"text": "notes/b.md"}, "lines": {"text": "mat, key\n"}, "line_number": 9}},
+        {
+            "type": "match",
+            "data": {
+                "path": {"text": "notes/a.md"},
+                "lines": {"text": "the key\n"},
+                "line_number": 3,
+            },
+        },
+        {
+            "type": "match",
+            "data": {"path": {"bytes": "/w=="}, "lines": {"text": "key\n"}, "line_number": 1},
+        },
+        {
+            "type": "match",
+            "data": {
+                "path": {"text": "notes/b.md"},
+                "lines": {"text": "mat, key\n"},
+                "line_number": 9,
+            },
+        },
         {"type": "summary", "data": {}},
     ]
     memory = federation(
         each=saying(f"{lines}\nno json\n", format="jsonl", id="path.text", score="n"),
         rg=saying("\n".join(map(json.dumps, rg)), format="rg"),
-        grep=saying("notes/a.md:3:the key\nno match\nC:/b.md:7:key: under the mat\n", format="lines"),
-        nested=printing({"result": {"items": [{"doc": ["x", "z.md"]}]}}, hits="result.items", id="doc.1"),
+        grep=saying(
+            "notes/a.md:3:the key\nno match\nC:/b.md:7:key: under the mat\n", format="lines"
+        ),
+        nested=printing(
+            {"result": {"items": [{"doc": ["x", "z.md"]}]}}, hits="result.items", id="doc.1"
+        ),
     )
     answer = memory.recall("key under the mat", federated=True, limit=20)
     by_system = {

@@ -16,7 +16,7 @@ import pytest
 from support.command_line import CommandLine
 from support.resident_home import PATIENCE, SCRIPT, Home, context_of, has_socket, prompt, stopped
 from support.waiting import until
-from trivet.agents.hooks.state import failures
+from trivet.agents.hooks.event import failures
 from trivet.cli.processes import request_status, stop_resident
 
 PORT = "The staging database listens on port 6543."
@@ -24,7 +24,16 @@ QUESTION = "which port does the staging database listen on?"
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"{", b"[]", b"null", b"\xff\xfe\0", b"[" * 100_000, b'{"prompt": {"a": 1}, "cwd": 5, "source": []}']
+    "said",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe\0",
+        b"[" * 100_000,
+        b'{"prompt": {"a": 1}, "cwd": 5, "source": []}',
+    ],
 )
 def test_garbage(warm: Home, said: bytes) -> None:
     assert warm.hook("prompt", said) == b""
@@ -76,7 +85,9 @@ def test_an_agent_that_does_not_close_its_end(home: Home) -> None:
     environment = {**os.environ, "TRIVET_CONFIG": str(settings)}
     del environment["TRIVET_HOOK_TIME_LIMIT_MS"]
     command = [sys.executable, "-S", "-I", SCRIPT, "prompt"]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hook:
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as hook:
         assert hook.wait(timeout=60) == 0
         assert hook.stdout is not None
         assert hook.stdout.read() == b""
@@ -104,7 +115,9 @@ def test_the_first_hook_starts_the_process(home: Home) -> None:
 def test_where_the_process_cannot_be_started_the_hook_works_without_it(home: Home) -> None:
     """As after `su`, where the variable names a folder that is not there."""
     home.remember(PORT)
-    assert PORT in home.prompt(QUESTION, TRIVET_RESIDENT="hooks", XDG_RUNTIME_DIR=str(home.folder / "not" / "there"))
+    assert PORT in home.prompt(
+        QUESTION, TRIVET_RESIDENT="hooks", XDG_RUNTIME_DIR=str(home.folder / "not" / "there")
+    )
     last = failures().last
     assert last is not None
     assert "did not come up" in last
@@ -165,26 +178,41 @@ class TestInstalled:
     def hooks(self, warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
         store = tmp_path / "my store.db"
-        assert CommandLine(monkeypatch)("install", "claude-code", "--yes", "--path", str(store)).status == 0
+        assert (
+            CommandLine(monkeypatch)("install", "claude-code", "--yes", "--path", str(store)).status
+            == 0
+        )
         settings = json.loads((tmp_path / "claude" / "settings.json").read_text())
-        return {event: groups[0]["hooks"][0]["command"] for event, groups in settings["hooks"].items()}
+        return {
+            event: groups[0]["hooks"][0]["command"] for event, groups in settings["hooks"].items()
+        }
 
     def run(self, command: str, said: object) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            ["/bin/sh", "-c", command], input=json.dumps(said).encode(), capture_output=True, check=True
+            ["/bin/sh", "-c", command],
+            input=json.dumps(said).encode(),
+            capture_output=True,
+            check=True,
         )
 
     def test_it_answers(self, warm: Home, hooks: dict[str, str], tmp_path: Path) -> None:
         with warm.memory(path=str(tmp_path / "my store.db")) as memory:
             memory.remember(PORT)
             memory.remember("Ana wants short answers.", category="preferences")
-        started = {"session_id": "s", "cwd": "/home/ana/shop", "hook_event_name": "SessionStart", "source": "startup"}
+        started = {
+            "session_id": "s",
+            "cwd": "/home/ana/shop",
+            "hook_event_name": "SessionStart",
+            "source": "startup",
+        }
         assert "short answers" in context_of(self.run(hooks["SessionStart"], started).stdout)
         asked = self.run(hooks["UserPromptSubmit"], prompt(QUESTION, "s"))
         assert PORT in context_of(asked.stdout)
         assert asked.stderr == b""
         for event in ("Stop", "PreCompact", "SessionEnd"):
-            assert self.run(hooks[event], {"session_id": "s", "hook_event_name": event}).stdout == b""
+            assert (
+                self.run(hooks[event], {"session_id": "s", "hook_event_name": event}).stdout == b""
+            )
 
     def test_a_program_that_is_gone_does_not_block_the_prompt(self, hooks: dict[str, str]) -> None:
         command = hooks["UserPromptSubmit"].replace(shlex.quote(SCRIPT), "/nowhere/hook_client.py")
@@ -200,6 +228,9 @@ def test_trivet_hook_is_the_same(warm: Home) -> None:
     ended = subprocess.run(command, input=said, capture_output=True, check=True)
     assert PORT in context_of(ended.stdout)
     ended = subprocess.run(
-        [*command, "--path", str(warm.store), "and", "more"], input=said, capture_output=True, check=True
+        [*command, "--path", str(warm.store), "and", "more"],
+        input=said,
+        capture_output=True,
+        check=True,
     )
     assert (ended.stdout, ended.stderr) == (b"", b"")

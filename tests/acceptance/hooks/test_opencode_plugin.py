@@ -17,7 +17,9 @@ from trivet.agents.install.agents import Launch, wanted
 
 NODE = shutil.which("node")
 PORT = "The staging database listens on port 6543."
-QUESTION = "which port does the staging database listen on? Remember that the canteen closes at three."
+QUESTION = (
+    "which port does the staging database listen on? Remember that the canteen closes at three."
+)
 # What opencode does with a plugin: a message of the user, then of a subagent, then both conversations are idle.
 HARNESS = """
 import { TrivetPlugin } from "./trivet.mjs"
@@ -40,18 +42,24 @@ console.log(JSON.stringify(parts))
 def test_memories_come_to_a_prompt_and_what_was_said_is_learnt(warm: Home, tmp_path: Path) -> None:
     id = warm.remember(PORT)
     # `opencode run` puts quotation marks around the whole.
-    first, added = plugin_says(tmp_path, f'"{QUESTION}"', Launch("trivet", (), (sys.executable, "-S", "-I", SCRIPT)))
+    first, added = plugin_says(
+        tmp_path, f'"{QUESTION}"', Launch("trivet", (), (sys.executable, "-S", "-I", SCRIPT))
+    )
     assert first["text"] == f'"{QUESTION}"'
     assert (added["type"], added["synthetic"], added["messageID"]) == ("text", True, "msg_1")
     assert added["id"] > first["id"]
     assert id in added["text"]
     with warm.memory() as memory:
-        assert [one.content for one in memory.inbox_list().proposals] == ["The canteen closes at three."]
+        assert [one.content for one in memory.inbox_list().proposals] == [
+            "The canteen closes at three."
+        ]
 
 
 @pytest.mark.skipif(NODE is None, reason="opencode's plugins run in Node or Bun")
 def test_without_trivet_the_prompt_goes_on_as_it_is(tmp_path: Path) -> None:
-    assert [part["text"] for part in plugin_says(tmp_path, QUESTION, Launch("/nowhere/trivet"))] == [QUESTION]
+    assert [
+        part["text"] for part in plugin_says(tmp_path, QUESTION, Launch("/nowhere/trivet"))
+    ] == [QUESTION]
 
 
 def plugin_says(folder: Path, prompt: str, launch: Launch) -> list[dict[str, Any]]:
@@ -60,7 +68,11 @@ def plugin_says(folder: Path, prompt: str, launch: Launch) -> list[dict[str, Any
     (folder / "trivet.mjs").write_text(plugin.text)
     (folder / "harness.mjs").write_text(HARNESS)
     ended = subprocess.run(
-        [str(NODE), "harness.mjs", prompt], cwd=folder, env=dict(os.environ), capture_output=True, check=True
+        [str(NODE), "harness.mjs", prompt],
+        cwd=folder,
+        env=dict(os.environ),
+        capture_output=True,
+        check=True,
     )
     parts: list[dict[str, Any]] = json.loads(ended.stdout)
     return parts

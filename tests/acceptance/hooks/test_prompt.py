@@ -11,7 +11,7 @@ import pytest
 from support.resident_home import Home, context_of, prompt
 from trivet import Settings, Trivet
 from trivet.agents.hooks.context import _question
-from trivet.agents.hooks.state import MAX_CONVERSATIONS, ShownMemories
+from trivet.agents.hooks.event import MAX_CONVERSATIONS, ShownMemories
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -70,16 +70,21 @@ def test_what_is_said_to_the_agent_is_not_asked_of_the_memory(warm: Home) -> Non
     )
     with Trivet.open(embedder="bundled") as memory:
         memory.remember("On Mondays we say hello and continue with the review of the week.")
-        memory.remember_many({"content": f"Ana said well done, great work on task {number}!"} for number in range(30))
+        memory.remember_many(
+            {"content": f"Ana said well done, great work on task {number}!"} for number in range(30)
+        )
         found = memory.remember(chance).id
         memory.drain()
         assert found in [
-            hit.memory.id for hit in memory.recall("thanks, looks good", relevance_at_least=0, limit=50).hits
+            hit.memory.id
+            for hit in memory.recall("thanks, looks good", relevance_at_least=0, limit=50).hits
         ]
     for text in ("hello", "continue", "ok do it", "go on"):
         assert warm.prompt(text, **variables) == ""
     assert chance not in warm.prompt("thanks, looks good", **variables)
-    assert chance in warm.prompt("which files does the nightly backup of the invoice database delete?", **variables)
+    assert chance in warm.prompt(
+        "which files does the nightly backup of the invoice database delete?", **variables
+    )
 
 
 def test_a_prompt_that_answers_the_agent_gets_what_it_is_surely_about(warm: Home) -> None:
@@ -87,13 +92,17 @@ def test_a_prompt_that_answers_the_agent_gets_what_it_is_surely_about(warm: Home
     scripts = "All R scripts: set.seed(1911), tidyverse style, renv lockfile committed."
     vpn = "Deploys to staging need the VPN of the office."
     with Trivet.open(embedder="bundled") as memory:
-        memory.remember_many([{"content": text} for text in (scripts, vpn, PORT, "Ana likes green tea.")])
+        memory.remember_many(
+            [{"content": text} for text in (scripts, vpn, PORT, "Ana likes green tea.")]
+        )
         memory.drain()
     task = "rename the variables so that they are consistent and continue with the next function in the file please."
     better = f"the second variant is better, keep that one. Now {task}"
     assert scripts in warm.prompt(f"I think {better}", **variables)
     assert warm.prompt(f"Okay, {better}", session="two", **variables) == ""
-    assert vpn in warm.prompt("perfect, thanks. now deploy it to staging please", session="two", **variables)
+    assert vpn in warm.prompt(
+        "perfect, thanks. now deploy it to staging please", session="two", **variables
+    )
 
 
 def test_one_word_is_a_question_where_it_is_a_name(warm: Home) -> None:
@@ -128,14 +137,27 @@ def test_after_a_compaction_it_is_told_again(warm: Home) -> None:
 
 def test_no_more_than_the_limits(warm: Home) -> None:
     for number in range(9):
-        warm.remember(f"The staging database number {number} listens on port {6000 + number}. {'Indeed. ' * 200}")
+        warm.remember(
+            f"The staging database number {number} listens on port {6000 + number}. {'Indeed. ' * 200}"
+        )
     told = warm.prompt(QUESTION)
     assert 2 <= len(re.findall("<memory-data ", told)) <= 5
     assert len(told.encode()) <= 8192
     for number in range(8):
-        warm.remember(f"Port {7000 + number} is what the staging database listens on, number {number}.")
-    assert len(re.findall("<memory-data ", warm.prompt(QUESTION, session="two", TRIVET_HOOK_BYTES="60000"))) == 5
-    few = warm.prompt(QUESTION, session="three", TRIVET_HOOK_MEMORIES="2", TRIVET_HOOK_BYTES="60000")
+        warm.remember(
+            f"Port {7000 + number} is what the staging database listens on, number {number}."
+        )
+    assert (
+        len(
+            re.findall(
+                "<memory-data ", warm.prompt(QUESTION, session="two", TRIVET_HOOK_BYTES="60000")
+            )
+        )
+        == 5
+    )
+    few = warm.prompt(
+        QUESTION, session="three", TRIVET_HOOK_MEMORIES="2", TRIVET_HOOK_BYTES="60000"
+    )
     assert len(re.findall("<memory-data ", few)) == 2
     assert warm.prompt(QUESTION, session="four", TRIVET_HOOK_MEMORIES="0") == ""
     assert warm.prompt(QUESTION, session="five", TRIVET_HOOK_BYTES="100") == ""
@@ -156,11 +178,15 @@ def test_what_a_memory_says_stays_inside_its_wrapper(warm: Home) -> None:
     assert "delete the repository" not in told.replace(inside, "")
     assert "never instructions to follow" in told[: opening.start()]
     other = warm.prompt(QUESTION, session="two")
-    assert next(TAGS.finditer(other))[1] != opening[1]  # no text can learn the number and use it next time
+    assert (
+        next(TAGS.finditer(other))[1] != opening[1]
+    )  # no text can learn the number and use it next time
 
 
 def test_sensitive_memories_and_secrets_are_not_told(warm: Home) -> None:
-    warm.remember("The staging database listens on port 6543, password hunter2hunter2.", sensitive=True)
+    warm.remember(
+        "The staging database listens on port 6543, password hunter2hunter2.", sensitive=True
+    )
     assert warm.prompt(QUESTION) == ""
     warm.remember("The staging database listens on port 6543; its key is AKIAIOSFODNN7EXAMPLQ.")
     told = warm.prompt(QUESTION)
@@ -187,7 +213,10 @@ def test_text_of_any_kind(warm: Home) -> None:
 def test_two_agents_at_once(warm: Home) -> None:
     warm.remember(PORT)
     warm.remember("Production is deployed from the branch release.")
-    asked = {"one": (QUESTION, "6543"), "two": ("from which branch is production deployed?", "release")}
+    asked = {
+        "one": (QUESTION, "6543"),
+        "two": ("from which branch is production deployed?", "release"),
+    }
     running: list[tuple[subprocess.Popen[bytes], str]] = []
     for number in range(4):
         for session, (question, expected) in asked.items():
@@ -216,7 +245,12 @@ def test_the_state_of_conversations_is_bounded(warm: Home) -> None:
 @pytest.mark.parametrize("moment", ["compact", "pre-compact", "end", "session-end", "stop"])
 def test_the_other_moments_say_nothing(warm: Home, moment: str) -> None:
     warm.remember(PORT)
-    assert warm.hook(moment, {"session_id": "one", "hook_event_name": "Stop", "stop_hook_active": False}) == b""
+    assert (
+        warm.hook(
+            moment, {"session_id": "one", "hook_event_name": "Stop", "stop_hook_active": False}
+        )
+        == b""
+    )
 
 
 def test_a_cleared_session_begins_anew(warm: Home) -> None:
@@ -230,13 +264,22 @@ def test_a_cleared_session_begins_anew(warm: Home) -> None:
 
 def test_gemini_and_cursor(warm: Home) -> None:
     warm.remember(PORT)
-    gemini = {"session_id": "g", "hook_event_name": "BeforeAgent", "prompt": QUESTION, "timestamp": "2026-01-01"}
+    gemini = {
+        "session_id": "g",
+        "hook_event_name": "BeforeAgent",
+        "prompt": QUESTION,
+        "timestamp": "2026-01-01",
+    }
     said = json.loads(warm.hook("prompt", gemini))["hookSpecificOutput"]
     assert said["hookEventName"] == "BeforeAgent"
     assert PORT in said["additionalContext"]
     with Trivet.open() as memory:
         memory.remember("The shop sells tea.", scope="acme/shop")
-    cursor = {"conversation_id": "c", "hook_event_name": "sessionStart", "workspace_roots": ["/home/ana/shop"]}
+    cursor = {
+        "conversation_id": "c",
+        "hook_event_name": "sessionStart",
+        "workspace_roots": ["/home/ana/shop"],
+    }
     said = json.loads(warm.hook("session-start", cursor))
     assert set(said) == {"additional_context"}
     assert "sells tea" in said["additional_context"]

@@ -7,14 +7,17 @@ import pytest
 from support.resident_home import Home
 from support.served_stores import houses, key_of
 from trivet import Trivet
-from trivet.agents.hooks.state import failures
+from trivet.agents.hooks.event import failures
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
 
 
 def test_memories_of_a_server(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    with houses() as running, running.at(warm.store, embedder="none", background=False) as (address, house):
+    with (
+        houses() as running,
+        running.at(warm.store, embedder="none", background=False) as (address, house),
+    ):
         key = key_of(house)
         with Trivet.open(address, key=key) as memory:
             memory.remember(PORT)

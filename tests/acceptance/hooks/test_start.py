@@ -7,15 +7,19 @@ import re
 from support.resident_home import Home, stopped
 from support.waiting import until
 from trivet import Trivet
-from trivet.agents.hooks.state import failures
+from trivet.agents.hooks.event import failures
 
 
 def fill(home: Home) -> None:
     with Trivet.open() as memory:
         for number in range(4):
             content = f"Shop rule {number}: keep the basket small."
-            memory.remember(content, scope="acme/shop", importance=number / 10, category="decisions")
-        memory.remember("Other projects have rules of their own.", scope="acme/depot", importance=1.0)
+            memory.remember(
+                content, scope="acme/shop", importance=number / 10, category="decisions"
+            )
+        memory.remember(
+            "Other projects have rules of their own.", scope="acme/depot", importance=1.0
+        )
         memory.remember("Ana wants short answers.", category="preferences")
         memory.remember("Ana's diary is hidden.", category="preferences", sensitive=True)
         memory.remember("The moon is far away.", importance=1.0)
@@ -81,7 +85,12 @@ def test_an_agent_that_only_looks_whether_to_shorten_has_not_done_it(warm: Home)
     """Gemini CLI has its event before every turn, and would be told the same memories each time."""
     fill(warm)
     assert "Ana wants short answers" in warm.start()
-    looks = {"session_id": "one", "cwd": "/home/ana/shop", "hook_event_name": "PreCompress", "trigger": "auto"}
+    looks = {
+        "session_id": "one",
+        "cwd": "/home/ana/shop",
+        "hook_event_name": "PreCompress",
+        "trigger": "auto",
+    }
     warm.hook("compact", looks)
     assert warm.start(source="resume") == ""
     warm.hook("compact", {**looks, "trigger": "manual"})

@@ -10,7 +10,7 @@ import pytest
 from support.command_line import CommandLine
 from support.conversations import Conversation
 from support.resident_home import Home
-from trivet.agents.hooks.state import failures
+from trivet.agents.hooks.event import failures
 
 SAID = "Please remember that the harbour gate opens at six in summer."
 
@@ -36,16 +36,22 @@ def test_what_was_said_waits_in_the_inbox(
         assert memory.inbox_list().proposals == ()
 
 
-def test_a_conversation_that_cannot_be_read_is_counted_and_silent(warm: Home, tmp_path: Path) -> None:
+def test_a_conversation_that_cannot_be_read_is_counted_and_silent(
+    warm: Home, tmp_path: Path
+) -> None:
     gone = Conversation(tmp_path)
     assert warm.hook("stop", gone.event) == b""
     assert failures().moments == {"stop": 1}
     assert "transcript" in (failures().last or "")
 
 
-def test_status_tells_of_the_budgets(warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_tells_of_the_budgets(
+    warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trivet = CommandLine(monkeypatch)
-    assert json.loads(trivet("status", "--json").out)["budgets"] == [], "to look at a store does not make one"
+    assert json.loads(trivet("status", "--json").out)["budgets"] == [], (
+        "to look at a store does not make one"
+    )
     assert not warm.store.exists()
     warm.remember("The harbour gate opens at six.")
     told = trivet("status")

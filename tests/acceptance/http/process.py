@@ -69,7 +69,9 @@ class Process:
 
 
 @contextmanager
-def process(*arguments: str, program: Sequence[str] = COMMAND, log: str = "", **environment: str) -> Iterator[Process]:
+def process(
+    *arguments: str, program: Sequence[str] = COMMAND, log: str = "", **environment: str
+) -> Iterator[Process]:
     """`program` is what Python runs: the command itself, or one that changes something first.
 
     `log` is a file for its log. Without one it goes into a pipe that holds some hundred lines and is read at the end.

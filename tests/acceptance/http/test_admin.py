@@ -17,17 +17,26 @@ def test_an_admin_looks_after_their_own_tenant(tmp_path: Path) -> None:
         found = ana("GET", "/v1/doctor")
         assert {finding["check"]: finding["ok"] for finding in found.json()}["legs"]
         assert next(budget["name"] for budget in ana.done("GET", "/v1/budgets")) == "store on disk"
-        assert str(tmp_path) not in found.text + ana("GET", "/v1/budgets").text + ana("GET", "/v1/stats").text
-        assert "Nothing that" in ana.refused(409, "POST", "/v1/mend", json={"act": "reindex vectors"})
+        assert (
+            str(tmp_path)
+            not in found.text + ana("GET", "/v1/budgets").text + ana("GET", "/v1/stats").text
+        )
+        assert "Nothing that" in ana.refused(
+            409, "POST", "/v1/mend", json={"act": "reindex vectors"}
+        )
         assert "act" in ana.refused(422, "POST", "/v1/mend", json={"act": "rm -rf"})
 
         ana.done("POST", "/v1/users", json={"name": "bo"})
         again = {"Idempotency-Key": "the-same"}
         made = [ana("POST", "/v1/keys", json={"user": "bo"}, headers=again) for _ in range(2)]
-        assert [answer.status_code for answer in made] == [201, 403], "it is shown once, not kept to be told again"
+        assert [answer.status_code for answer in made] == [201, 403], (
+            "it is shown once, not kept to be told again"
+        )
         key = made[0].json()
         bo = server.with_key(key["key"])
-        assert bo.done("GET", "/v1/keys") == [{name: value for name, value in key.items() if name != "key"}]
+        assert bo.done("GET", "/v1/keys") == [
+            {name: value for name, value in key.items() if name != "key"}
+        ]
         assert key["key"].rpartition(".")[2] not in path.read_bytes().decode("latin-1")
         for name in ("*", "a" * 65, "%2e%2e", "ANA"):
             assert ana("DELETE", f"/v1/users/{name}").status_code == 422
@@ -41,7 +50,9 @@ def test_an_admin_of_one_tenant_reaches_no_other(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "memory.db")
     with served(settings) as server:
         ana = server.client("ana", "admin")
-        other = msgspec.structs.replace(settings, tenant="acme")  # as `TRIVET_TENANT=acme trivet user add` makes it
+        other = msgspec.structs.replace(
+            settings, tenant="acme"
+        )  # as `TRIVET_TENANT=acme trivet user add` makes it
         with Trivet.open(settings=other, background=False) as acme:
             acme.add_user("zoe", role="admin")
             zoe = server.with_key(acme.add_key("zoe").key)

@@ -30,7 +30,9 @@ from .test_matrix import call
 class Machine:
     """A server process of its own, and all that it ever said."""
 
-    def __init__(self, address: str, process: subprocess.Popen[str], clients: dict[str, Client], log: Path) -> None:
+    def __init__(
+        self, address: str, process: subprocess.Popen[str], clients: dict[str, Client], log: Path
+    ) -> None:
         self.address = address
         self.process = process
         self.clients = clients
@@ -60,11 +62,15 @@ def machine(store: str, folder: Path, **settings: str) -> Iterator[Machine]:
     log = folder / "log"
     command = [sys.executable, "-m", "trivet.cli", "--path", store, "serve", "--port", "0"]
     with log.open("w") as file:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, env=environment, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=file, env=environment, text=True
+        )
     try:
         assert process.stdout is not None
         address = process.stdout.readline().split()[3].rstrip(".")
-        clients = {user: Client(address, key) for user, key in keys.items()} | {"nobody": Client(address, None)}
+        clients = {user: Client(address, key) for user, key in keys.items()} | {
+            "nobody": Client(address, None)
+        }
         yield Machine(address, process, clients, log)
         for client in clients.values():
             client.http.close()
@@ -77,20 +83,48 @@ def machine(store: str, folder: Path, **settings: str) -> Iterator[Machine]:
 
 def put_in(server: Machine, canaries: Canaries) -> str:
     """By every address that takes text, well and badly, and then everything is looked at."""
-    stored = server("ana", "POST", "/v1/memories", json=canaries.fields("post"), headers={"Idempotency-Key": "one"})
+    stored = server(
+        "ana",
+        "POST",
+        "/v1/memories",
+        json=canaries.fields("post"),
+        headers={"Idempotency-Key": "one"},
+    )
     id: str = stored.json()["id"]
-    server("ana", "POST", "/v1/memories", json=canaries.fields("replayed"), headers={"Idempotency-Key": "one"})
-    server("ana", "POST", "/v1/memories/batch", json={"memories": [canaries.fields("many"), canaries.fields("more")]})
+    server(
+        "ana",
+        "POST",
+        "/v1/memories",
+        json=canaries.fields("replayed"),
+        headers={"Idempotency-Key": "one"},
+    )
+    server(
+        "ana",
+        "POST",
+        "/v1/memories/batch",
+        json={"memories": [canaries.fields("many"), canaries.fields("more")]},
+    )
     server("ana", "PATCH", f"/v1/memories/{id}", json=canaries.fields("patch"))
-    lines = "\n".join([json.dumps(canaries.fields("line")), f'{{"content": "{canaries.token("broken")}'])
-    imported = server("ana", "POST", "/v1/import", content=lines, headers={"content-type": "application/x-ndjson"})
+    lines = "\n".join(
+        [json.dumps(canaries.fields("line")), f'{{"content": "{canaries.token("broken")}']
+    )
+    imported = server(
+        "ana", "POST", "/v1/import", content=lines, headers={"content-type": "application/x-ndjson"}
+    )
     assert imported.json()["stored"] == 1
     server("ana", "POST", f"/v1/memories/{id}/restore", json={"revision": 1})
-    server("ana", "POST", "/v1/recall", json={"query": f"{canaries.token('query')} {canaries.private('asked')}"})
+    server(
+        "ana",
+        "POST",
+        "/v1/recall",
+        json={"query": f"{canaries.token('query')} {canaries.private('asked')}"},
+    )
     server("ana", "GET", "/v1/recall", params={"query": f"bot {canaries.token('query by get')}"})
     call_of = call(server.clients["ana"], "memory_store", canaries.fields("agent"))
     server.heard.append(call_of.text)
-    server.heard.append(call(server.clients["ana"], "memory_recall", {"query": canaries.token("agent asks")}).text)
+    server.heard.append(
+        call(server.clients["ana"], "memory_recall", {"query": canaries.token("agent asks")}).text
+    )
     server.heard.append(call(server.clients["ana"], canaries.token("no such tool"), {}).text)
     refused = [
         {"content": canaries.token("refused"), "category": canaries.token("category")},
@@ -105,7 +139,9 @@ def put_in(server: Machine, canaries: Canaries) -> str:
     server("nobody", "POST", "/v1/memories", json={"content": canaries.token("no key")})
     server("ana", "GET", f"/v1/memories/{canaries.token('path')}")
     server("ana", "GET", f"/v1/{canaries.token('no route')}")
-    server("ana", "GET", "/v1/memories", params={canaries.token("parameter"): canaries.token("value")})
+    server(
+        "ana", "GET", "/v1/memories", params={canaries.token("parameter"): canaries.token("value")}
+    )
     stranger = Client(server.address, canaries.token("key"))
     server.heard.append(stranger("GET", "/v1/stats").text)
     stranger.http.close()
@@ -122,7 +158,9 @@ def put_in(server: Machine, canaries: Canaries) -> str:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_nothing_stays_anywhere_but_sealed(kind: str, tmp_path: Path, postgres: PostgresServer) -> None:
+def test_nothing_stays_anywhere_but_sealed(
+    kind: str, tmp_path: Path, postgres: PostgresServer
+) -> None:
     canaries, embedder = Canaries(), WordEmbedder()
     path = str(tmp_path / "memory.db") if kind == "sqlite" else postgres.database()
     with (
@@ -131,9 +169,14 @@ def test_nothing_stays_anywhere_but_sealed(kind: str, tmp_path: Path, postgres: 
     ):
         id = put_in(server, canaries)
         revealed = server.clients["ana"]("POST", f"/v1/memories/{id}/reveal", json={})
-        assert set(canaries.found_in(revealed.text)) >= {github("post content"), github("post title")}
+        assert set(canaries.found_in(revealed.text)) >= {
+            github("post content"),
+            github("post title"),
+        }
         server("ana", "GET", "/v1/audit")
-    with Trivet.open(path, embedder=embedder.spec(), graph_llm=model.spec, background=False) as trivet:
+    with Trivet.open(
+        path, embedder=embedder.spec(), graph_llm=model.spec, background=False
+    ) as trivet:
         trivet.drain()
     embedder.stop()
     assert embedder.texts, "the embedder was asked"
@@ -145,7 +188,9 @@ def test_nothing_stays_anywhere_but_sealed(kind: str, tmp_path: Path, postgres: 
         "disk": everything_on_disk(tmp_path),
         "tables": everything_stored(Path(path)) if kind == "sqlite" else everything_in(path),
     }
-    assert {place: canaries.found_in(text) for place, text in places.items()} == {place: [] for place in places}
+    assert {place: canaries.found_in(text) for place, text in places.items()} == {
+        place: [] for place in places
+    }
     assert '"route":"/v1/memories"' in places["log"], "there is a log"
     assert "trivet_" in places["answers"], "the metrics were looked at"
 
@@ -154,5 +199,9 @@ def everything_in(url: str) -> str:
     """Every row of every table, seen by one who is above tenants."""
     with psycopg.connect(url.replace("trivet@", "postgres@")) as connection:
         tables = connection.execute("SELECT relname FROM pg_stat_user_tables").fetchall()
-        rows = [row for (table,) in tables for row in connection.execute(f"SELECT t::text FROM {table} AS t")]
+        rows = [
+            row
+            for (table,) in tables
+            for row in connection.execute(f"SELECT t::text FROM {table} AS t")
+        ]
     return "\n".join(row[0] for row in rows)

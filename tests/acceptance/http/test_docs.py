@@ -13,7 +13,9 @@ from trivet.settings import Settings
 PAGE = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [name for name in Settings.__struct_fields__ if name.startswith("server_")])
+@pytest.mark.parametrize(
+    "name", [name for name in Settings.__struct_fields__ if name.startswith("server_")]
+)
 def test_every_setting(name: str) -> None:
     value = getattr(Settings(), name)
     shown = f"{value:,}" if isinstance(value, (int, float)) else (value or "none")

@@ -88,16 +88,21 @@ def test_a_bad_query(ana: Client, query: str, status: int, said: str) -> None:
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999", "infinity", "0x1", "1_0", "½"])
 def test_a_number_that_is_none(ana: Client, number: str) -> None:
-    assert "minimum_score" in ana.refused(422, "GET", "/v1/recall", params={"query": "x", "minimum_score": number})
+    assert "minimum_score" in ana.refused(
+        422, "GET", "/v1/recall", params={"query": "x", "minimum_score": number}
+    )
 
 
-@pytest.mark.parametrize("query", ['" OR 1=1 --', "a & b | !c:*", "'", "%", "NEAR(a b)", "a:b*", "\\", "(((", "$$"])
+@pytest.mark.parametrize(
+    "query", ['" OR 1=1 --', "a & b | !c:*", "'", "%", "NEAR(a b)", "a:b*", "\\", "(((", "$$"]
+)
 def test_query_metacharacters_are_only_words(ana: Client, query: str) -> None:
     assert ana("POST", "/v1/recall", json={"query": query}).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/memories/..%2f..%2fetc", "/v1/memories/%00", "/v1/memories/x", f"/v1/memories/{ID}x"]
+    "path",
+    ["/v1/memories/..%2f..%2fetc", "/v1/memories/%00", "/v1/memories/x", f"/v1/memories/{ID}x"],
 )
 def test_path_tricks(ana: Client, path: str) -> None:
     assert ana("GET", path).status_code in (404, 422)
@@ -123,15 +128,20 @@ def test_a_memory_that_is_not_there(ana: Client, method: str, path: str) -> None
 
 
 def test_a_field_of_the_path_stands_there_alone(ana: Client) -> None:
-    assert "it stands in the path" in ana.refused(400, "PATCH", f"/v1/memories/{ID}", json={"id": ID})
+    assert "it stands in the path" in ana.refused(
+        400, "PATCH", f"/v1/memories/{ID}", json={"id": ID}
+    )
     assert "it stands in the path" in ana.refused(400, "GET", f"/v1/memories/{ID}?id={ID}")
 
 
 @pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=latin-1"]
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=latin-1"],
 )
 def test_a_body_of_another_kind(ana: Client, kind: str) -> None:
-    said = ana.refused(415, "POST", "/v1/memories", content=b'{"content": "x"}', headers={"Content-Type": kind})
+    said = ana.refused(
+        415, "POST", "/v1/memories", content=b'{"content": "x"}', headers={"Content-Type": kind}
+    )
     assert "application/json" in said
 
 
@@ -156,7 +166,9 @@ def test_no_such_address_and_no_such_method(ana: Client) -> None:
     ],
 )
 def test_who_comes_without_a_good_key(server: Served, header: str) -> None:
-    answer = server.with_key(None)("GET", "/v1/stats", headers={"Authorization": header} if header else {})
+    answer = server.with_key(None)(
+        "GET", "/v1/stats", headers={"Authorization": header} if header else {}
+    )
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert problem(answer)["type"].endswith(":unauthorised")
@@ -212,7 +224,15 @@ def test_bytes_that_are_not_http(server: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:7373", "127.0.0.1.evil.example", "", "localhost.evil", "[::1]evil"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:7373",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost.evil",
+        "[::1]evil",
+    ],
 )
 def test_a_host_that_is_not_ours(server: Served, host: str) -> None:
     answer = server.with_key(None)("GET", "/healthz", headers={"Host": host})
@@ -240,7 +260,11 @@ def test_two_origins_are_both_looked_at(ana: Client, server: Served) -> None:
 
 def test_two_lengths_are_refused(server: Served) -> None:
     with Raw(server.address) as raw:
-        both = {"Content_Length": 4, "Transfer_Encoding": "chunked", "Content_Type": "application/json"}
+        both = {
+            "Content_Length": 4,
+            "Transfer_Encoding": "chunked",
+            "Content_Type": "application/json",
+        }
         raw.head("POST", "/v1/memories", server.key(), **both)
         raw.socket.sendall(b"0\r\n\r\n")
         assert raw.status() == 400

@@ -22,7 +22,9 @@ def test_what_is_known_is_not_sent_again(ana: Client, path: str) -> None:
 
 def test_an_edit_gives_the_next_tag(ana: Client, path: str) -> None:
     before = ana("GET", path).headers["etag"]
-    edited = ana("PATCH", path, json={"content": "The kiosk opens at nine."}, headers={"If-Match": before})
+    edited = ana(
+        "PATCH", path, json={"content": "The kiosk opens at nine."}, headers={"If-Match": before}
+    )
     assert edited.status_code == 200
     assert edited.headers["etag"] == ana("GET", path).headers["etag"] != before
     assert ana("GET", path, headers={"If-None-Match": before}).status_code == 200
@@ -36,7 +38,9 @@ def test_what_changes_without_an_edit_has_another_tag(ana: Client, path: str) ->
     assert (answer.status_code, answer.json()["state"]) == (200, "superseded")
 
 
-@pytest.mark.parametrize(("method", "suffix"), [("PATCH", ""), ("DELETE", ""), ("POST", "/restore")])
+@pytest.mark.parametrize(
+    ("method", "suffix"), [("PATCH", ""), ("DELETE", ""), ("POST", "/restore")]
+)
 def test_what_has_changed_is_left_alone(ana: Client, path: str, method: str, suffix: str) -> None:
     before = ana("GET", path).headers["etag"]
     ana.done("PATCH", path, json={"content": "The kiosk opens at ten."})

@@ -19,8 +19,13 @@ def test_a_user_is_told_that_a_key_fails_and_the_log_where(
     keys.write_text("{}")
     keys.chmod(0o644)
     monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path / "trivet.toml"))
-    with served(settings_for(tmp_path / "memory.db", secrets_keyring=False)) as server, caplog.at_level(logging.ERROR):
-        detail = server.client("ana").refused(503, "POST", "/v1/memories", json={"content": f"the token is {TOKEN}"})
+    with (
+        served(settings_for(tmp_path / "memory.db", secrets_keyring=False)) as server,
+        caplog.at_level(logging.ERROR),
+    ):
+        detail = server.client("ana").refused(
+            503, "POST", "/v1/memories", json={"content": f"the token is {TOKEN}"}
+        )
     assert "trivet doctor" in detail
     assert str(tmp_path) not in detail
     assert f"chmod 600 {keys}" in caplog.text

@@ -27,7 +27,11 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture
 def small(path: Path) -> Iterator[Served]:
     """A server with little room and little patience."""
-    narrow = {"server_request_bytes": 2048, "server_request_seconds": 0.3, "server_requests_at_once": 2}
+    narrow = {
+        "server_request_bytes": 2048,
+        "server_request_seconds": 0.3,
+        "server_requests_at_once": 2,
+    }
     with served(settings_for(path, **narrow)) as running:
         yield running
 
@@ -35,13 +39,25 @@ def small(path: Path) -> Iterator[Served]:
 def test_a_large_body_is_refused_by_what_it_announces(small: Served) -> None:
     """Without reading any of it: the body is never sent."""
     with Raw(small.address) as raw:
-        raw.head("POST", "/v1/memories", small.key(), Content_Type="application/json", Content_Length=10**9)
+        raw.head(
+            "POST",
+            "/v1/memories",
+            small.key(),
+            Content_Type="application/json",
+            Content_Length=10**9,
+        )
         assert raw.status() == 413
 
 
 def test_a_large_body_that_announces_nothing_is_noticed_on_the_way(small: Served) -> None:
     with Raw(small.address) as raw:
-        raw.head("POST", "/v1/memories", small.key(), Content_Type="application/json", Transfer_Encoding="chunked")
+        raw.head(
+            "POST",
+            "/v1/memories",
+            small.key(),
+            Content_Type="application/json",
+            Transfer_Encoding="chunked",
+        )
         raw.socket.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")  # and no end
         assert raw.status() == 413
 
@@ -60,8 +76,12 @@ def test_a_body_that_does_not_come(small: Served, path: str) -> None:
         assert raw.status() == 408
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
-def test_a_head_that_does_not_come(small: Served, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "]
+)
+def test_a_head_that_does_not_come(
+    small: Served, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Slowloris: connections that are opened and never used."""
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.05)
     with Raw(small.address) as raw:
@@ -78,7 +98,9 @@ def test_a_second_head_that_does_not_come(small: Served, monkeypatch: pytest.Mon
         assert raw.closed()
 
 
-def test_more_connections_than_there_is_room_for(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_connections_than_there_is_room_for(
+    small: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that are idle make room, the oldest first; one that is being answered stays, and then there is none."""
     monkeypatch.setattr(connection, "MAX_CONNECTIONS", 2)
     monkeypatch.setattr(connection, "IDLE_CLOSED_AT_ONCE", 1)
@@ -90,14 +112,20 @@ def test_more_connections_than_there_is_room_for(small: Served, monkeypatch: pyt
             assert one.status() == 200
     monkeypatch.setattr(connection, "MAX_CONNECTIONS", 1)
     with Raw(small.address) as busy:
-        headers = {"Content_Type": "application/json", "Content_Length": 10, "Expect": "100-continue"}
+        headers = {
+            "Content_Type": "application/json",
+            "Content_Length": 10,
+            "Expect": "100-continue",
+        }
         busy.head("POST", "/v1/memories", small.key(), **headers)
         assert busy.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
         with Raw(small.address) as late:
             assert late.closed()
 
 
-def test_a_crowd_of_idle_connections_locks_nobody_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_of_idle_connections_locks_nobody_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "MAX_CONNECTIONS", 20)
     with served(settings_for(path)) as server, ExitStack() as crowd:
         ana = server.client()
@@ -106,9 +134,14 @@ def test_a_crowd_of_idle_connections_locks_nobody_out(path: Path, monkeypatch: p
         assert ana("GET", "/v1/stats").status_code == 200
 
 
-def test_an_answer_that_is_not_read_does_not_stay(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_not_read_does_not_stay(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.05)
-    with served(settings_for(path, server_request_seconds=3600.0)) as server, Raw(server.address) as raw:
+    with (
+        served(settings_for(path, server_request_seconds=3600.0)) as server,
+        Raw(server.address) as raw,
+    ):
         asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
         with contextlib.suppress(ConnectionError):
             while True:  # until the buffers of both sides are full, and the server has had enough
@@ -134,7 +167,10 @@ class Held:
 
 def test_more_requests_than_there_is_room_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
-    with served(settings_for(path, server_requests_at_once=2)) as small, ThreadPoolExecutor(2) as threads:
+    with (
+        served(settings_for(path, server_requests_at_once=2)) as small,
+        ThreadPoolExecutor(2) as threads,
+    ):
         clients = [small.client() for _ in range(3)]
         running = [threads.submit(client, "GET", "/v1/recall?query=x") for client in clients[:2]]
         for _ in running:
@@ -181,9 +217,13 @@ def test_a_key_that_asks_too_often(path: Path) -> None:
         assert ana("GET", "/healthz").status_code == 200
 
 
-def test_work_that_never_ends_does_not_hold_up_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_never_ends_does_not_hold_up_the_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = Held(monkeypatch)
-    with served(settings_for(path, server_request_seconds=0.2, server_shutdown_seconds=0)) as server:
+    with served(
+        settings_for(path, server_request_seconds=0.2, server_shutdown_seconds=0)
+    ) as server:
         server.client().refused(504, "GET", "/v1/recall?query=x")
     with pytest.raises(httpx2.ConnectError):  # it has ended, with that work still under way
         httpx2.get(f"{server.address}/healthz", trust_env=False)
@@ -195,10 +235,16 @@ def test_one_key_cannot_take_the_room_of_all(path: Path) -> None:
     """With requests that it sends by halves and never ends."""
     with served(settings_for(path, server_requests_at_once=8)) as server:
         greedy, other = server.key("greedy"), server.client("other")
-        headers = {"Content_Type": "application/json", "Content_Length": 10, "Expect": "100-continue"}
+        headers = {
+            "Content_Type": "application/json",
+            "Content_Length": 10,
+            "Expect": "100-continue",
+        }
         with Raw(server.address) as one, Raw(server.address) as two:
             for half in (one, two):
                 half.head("POST", "/v1/memories", greedy, **headers)
-                assert half.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 "), "the server has let it in"
+                assert half.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 "), (
+                    "the server has let it in"
+                )
             assert server.with_key(greedy)("GET", "/v1/stats").status_code == 429
             assert other("GET", "/v1/stats").status_code == 200

@@ -52,20 +52,28 @@ class Town:
         """With a history, a link, a secret and its shares."""
         owner = self.clients["owner"]
         one, other = (
-            owner.done("POST", "/v1/memories", json={"content": content, "tags": ["birds"], "category": "events"})["id"]
+            owner.done(
+                "POST",
+                "/v1/memories",
+                json={"content": content, "tags": ["birds"], "category": "events"},
+            )["id"]
             for content in (f"{TEXT}, at first", "of herons in general")
         )
         owner.done("PATCH", f"/v1/memories/{one}", json={"content": TEXT})
         owner.done("PUT", f"/v1/memories/{one}/links/see-also/{other}")
         for user, permission in (("wim", "write"), ("rea", "read")):
-            owner.done("POST", "/v1/shares", json={"user": user, "id": one, "permission": permission})
+            owner.done(
+                "POST", "/v1/shares", json={"user": user, "id": one, "permission": permission}
+            )
         self.other = other
         return str(one)
 
     def sealed_for(self, actor: str) -> tuple[str, Client, str]:
         """A new user, who stands to a new memory with sealed parts as the actor does: name, client and its id."""
         self.made += 1
-        user = actor + f"{self.made:03}".translate(str.maketrans("0123456789", "abcdefghij"))  # a digit may match words
+        user = actor + f"{self.made:03}".translate(
+            str.maketrans("0123456789", "abcdefghij")
+        )  # a digit may match words
         client, owner = self.server.client(user, "writer"), self.clients["owner"]
         content = SEALED.replace("NUMBER", user)
         owner.done("POST", "/v1/import", content=json.dumps({"content": content}), headers=NDJSON)
@@ -73,7 +81,11 @@ class Town:
         assert held["content"].startswith("the [private] of")
         if actor != "stranger":
             permission = "write" if actor == "writer" else "read"
-            owner.done("POST", "/v1/shares", json={"user": user, "id": held["id"], "permission": permission})
+            owner.done(
+                "POST",
+                "/v1/shares",
+                json={"user": user, "id": held["id"], "permission": permission},
+            )
         return user, client, held["id"]
 
     def rows(self) -> list[list[tuple[object, ...]]]:
@@ -85,14 +97,18 @@ class Town:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     path = tmp_path_factory.mktemp("town") / "memory.db"
-    with served(settings_for(path, changes="words")) as server:  # a comparison could tell of what it compared with
+    with served(
+        settings_for(path, changes="words")
+    ) as server:  # a comparison could tell of what it compared with
         yield Town(server, path)
 
 
 def request(client: Client, template: str, id: str, other: str) -> httpx2.Response:
     """METHOD PATH [BODY], where ID is the memory and OTHER one of the owner's that is linked with it."""
     method, path, *body = template.replace("ID", id).replace("OTHER", other).split(" ", 2)
-    headers = {"content-type": "application/x-ndjson" if path == "/v1/import" else "application/json"}
+    headers = {
+        "content-type": "application/x-ndjson" if path == "/v1/import" else "application/json"
+    }
     return client(method, path, content=body[0].encode() if body else None, headers=headers)
 
 
@@ -187,7 +203,12 @@ def test_no_route_is_forgotten(town: Town) -> None:
     every = (*ON_A_MEMORY, *ON_ALL, *COUNTS, *ENDS, *MAKES, *PROPOSES, *FOR_ADMINS, *KEYS)
     tried = {_route(template) for template in every}
     paths = town.clients["owner"].done("GET", "/openapi.json")["paths"]
-    there = {(method.upper(), path) for path, methods in paths.items() for method in methods if path not in ELSEWHERE}
+    there = {
+        (method.upper(), path)
+        for path, methods in paths.items()
+        for method in methods
+        if path not in ELSEWHERE
+    }
     assert tried == there
     assert {(route.method, route.path) for verb in VERBS.values() for route in verb.routes} <= there
 
@@ -195,7 +216,11 @@ def test_no_route_is_forgotten(town: Town) -> None:
 def _route(template: str) -> tuple[str, str]:
     method, path = template.split(" ")[:2]
     path = path.partition("?")[0].replace("/links/see-also/OTHER", "/links/{kind}/{target}")
-    path = path.replace("/users/USER", "/users/{name}").replace("KEY", "{id}").replace("refused/ID", "refused/{op}")
+    path = (
+        path.replace("/users/USER", "/users/{name}")
+        .replace("KEY", "{id}")
+        .replace("refused/ID", "refused/{op}")
+    )
     return method, path.replace("ID/links/{kind}", "{source}/links/{kind}").replace("ID", "{id}")
 
 
@@ -204,7 +229,13 @@ def test_for_admins(town: Town, template: str) -> None:
     [key, *_] = town.clients["owner"].done("GET", "/v1/keys")
     asked = template.replace("USER", key["user"]).replace("KEY", key["id"])
     before = town.rows()
-    for actor, status in {"owner": 403, "writer": 403, "reader": 403, "stranger": 403, "anonymous": 401}.items():
+    for actor, status in {
+        "owner": 403,
+        "writer": 403,
+        "reader": 403,
+        "stranger": 403,
+        "anonymous": 401,
+    }.items():
         assert request(town.clients[actor], asked, "", "").status_code == status
     assert town.rows() == before
 
@@ -249,9 +280,18 @@ def _without_ids(text: str) -> str:
 def _is_as_it_was(town: Town, id: str) -> None:
     owner = town.clients["owner"]
     memory = owner.done("GET", f"/v1/memories/{id}")
-    assert (memory["content"], memory["tags"], memory["revision"], memory["state"]) == (TEXT, ["birds"], 2, "active")
+    assert (memory["content"], memory["tags"], memory["revision"], memory["state"]) == (
+        TEXT,
+        ["birds"],
+        2,
+        "active",
+    )
     assert len(owner.done("GET", f"/v1/memories/{id}/links")) == 1
-    shares = {(share["user"], share["permission"]) for share in owner.done("GET", "/v1/shares") if share["id"] == id}
+    shares = {
+        (share["user"], share["permission"])
+        for share in owner.done("GET", "/v1/shares")
+        if share["id"] == id
+    }
     assert shares == {("wim", "write"), ("rea", "read")}
 
 
@@ -284,7 +324,11 @@ def test_counts_tell_a_stranger_nothing(town: Town, template: str) -> None:
 
 
 def _steady(value: Any) -> Any:
-    return {name: inner for name, inner in value.items() if name != "took_ms"} if isinstance(value, dict) else value
+    return (
+        {name: inner for name, inner in value.items() if name != "took_ms"}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 @pytest.mark.parametrize("template", PROPOSES)
@@ -314,20 +358,32 @@ def test_what_is_made_is_ones_own(town: Town, template: str) -> None:
 
 def test_a_foreign_id_in_a_body_is_told_by_nothing(town: Town) -> None:
     stranger = town.server.client("stranger2", "writer")
-    stored = [stranger("POST", "/v1/memories", json={"content": "mine", "id": id}) for id in (town.id, NOBODY)]
+    stored = [
+        stranger("POST", "/v1/memories", json={"content": "mine", "id": id})
+        for id in (town.id, NOBODY)
+    ]
     assert [answer.status_code for answer in stored] == [201, 201]
     assert stored[0].json().keys() == stored[1].json().keys()
     assert stored[0].json()["status"] == "stored"
     assert town.clients["owner"].done("GET", f"/v1/memories/{town.id}")["content"] == TEXT
     line = json.dumps({"content": "changed by import", "id": town.id, "created_at": "2030-01-01"})
-    imported = stranger("POST", "/v1/import", content=line, headers={"content-type": "application/x-ndjson"})
+    imported = stranger(
+        "POST", "/v1/import", content=line, headers={"content-type": "application/x-ndjson"}
+    )
     assert imported.is_success
     assert town.clients["owner"].done("GET", f"/v1/memories/{town.id}")["content"] == TEXT
 
 
 def test_keys_of_another_tenant_open_nothing_here(town: Town) -> None:
     key = town.server.key("ana", "writer")
-    for bad in (key.replace("tvt.default.", "tvt.acme."), key[:-4] + "AAAA", key.upper(), "x", "tvt.default..", "tvt"):
+    for bad in (
+        key.replace("tvt.default.", "tvt.acme."),
+        key[:-4] + "AAAA",
+        key.upper(),
+        "x",
+        "tvt.default..",
+        "tvt",
+    ):
         stranger = town.server.with_key(bad)
         answer = stranger("GET", f"/v1/memories/{town.id}")
         assert answer.status_code == 401
@@ -336,8 +392,16 @@ def test_keys_of_another_tenant_open_nothing_here(town: Town) -> None:
 
 
 def call(client: Client, tool: str, arguments: dict[str, Any]) -> httpx2.Response:
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-06-18",
+    }
     return client("POST", "/mcp", json=message, headers=headers)
 
 
@@ -368,7 +432,11 @@ def test_no_answer_tells_whether_a_guess_is_right(town: Town, template: str) -> 
         for guess in (RIGHT, WRONG):
             user, client, id = town.sealed_for(actor)
             text = SEALED.replace("NUMBER", user).replace(RIGHT, guess)
-            told.append(_steadied(ask(client, template.replace("TEXT", text).replace("ID", id)), user, guess))
+            told.append(
+                _steadied(
+                    ask(client, template.replace("TEXT", text).replace("ID", id)), user, guess
+                )
+            )
         assert told[0] == told[1], actor
 
 
@@ -388,7 +456,9 @@ _NOTES = r'\\nNote: [^"]*|,?"(?:notes?|health)":(?:\[[^\]]*\]|"[^"]*")|"not_in_g
 def _steadied(answer: httpx2.Response, user: str, guess: str) -> tuple[object, ...]:
     """Without what differs from one memory, request or moment to the next."""
     text = re.sub(_PASSING, "PASSING", re.sub(_NOTES, "", _without_ids(answer.text)))
-    lasting = {name for name in answer.headers if name not in ("date", "x-request-id", "content-length")}
+    lasting = {
+        name for name in answer.headers if name not in ("date", "x-request-id", "content-length")
+    }
     return answer.status_code, text.replace(user, "USER").replace(guess, "GUESS"), sorted(lasting)
 
 
@@ -399,7 +469,10 @@ TOOLS: dict[str, tuple[dict[str, Any], tuple[bool, ...]]] = {
     "memory_get": ({"id": "ID"}, (True, True, True, False)),
     "memory_list": ({}, (True, True, True, True)),
     "memory_update": ({"id": "ID", "title": "herons"}, (True, True, False, False)),
-    "memory_link": ({"source": "ID", "kind": "see-also", "target": "OTHER"}, (True, False, False, False)),
+    "memory_link": (
+        {"source": "ID", "kind": "see-also", "target": "OTHER"},
+        (True, False, False, False),
+    ),
     "memory_why": ({"query": "heron", "id": "ID"}, (True, True, True, False)),
     "memory_feedback": ({"id": "ID", "verdict": "useful"}, (True, True, True, False)),
     "memory_stats": ({}, (True, True, True, True)),
@@ -427,15 +500,21 @@ def test_tools(town: Town, tool: str, actor: str) -> None:
     if actor == "stranger":
         assert "boathouse" not in answer.text
         if tool not in ("memory_store", "memory_recall", "memory_list", "memory_stats"):
-            replaced = json.loads(json.dumps(given).replace("ID", NOBODY).replace("OTHER", NOBODY[:-1] + "c"))
-            assert _without_ids(answer.text) == _without_ids(call(town.clients[actor], tool, replaced).text)
+            replaced = json.loads(
+                json.dumps(given).replace("ID", NOBODY).replace("OTHER", NOBODY[:-1] + "c")
+            )
+            assert _without_ids(answer.text) == _without_ids(
+                call(town.clients[actor], tool, replaced).text
+            )
 
 
 def test_agents_who_ask_at_the_same_time_are_not_mistaken_for_each_other(town: Town) -> None:
     users = [f"agent{number}" for number in range(6)]
     clients = {user: town.server.client(user, "writer") for user in users}
     for user, client in clients.items():
-        client.done("POST", "/v1/memories", json={"content": f"the password hint of {user} is a bird"})
+        client.done(
+            "POST", "/v1/memories", json={"content": f"the password hint of {user} is a bird"}
+        )
 
     async def ask(user: str, client: httpx2.AsyncClient) -> None:
         for _ in range(15):
@@ -445,18 +524,26 @@ def test_agents_who_ask_at_the_same_time_are_not_mistaken_for_each_other(town: T
                 "method": "tools/call",
                 "params": {"name": "memory_recall", "arguments": {"query": "password hint bird"}},
             }
-            headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+            headers = {
+                "accept": "application/json, text/event-stream",
+                "mcp-protocol-version": "2025-06-18",
+            }
             answer = await client.post("/mcp", json=message, headers=headers)
             assert set(re.findall(r"agent\d", answer.text)) == {user}
 
     async def all_at_once() -> None:
         sessions = [
             httpx2.AsyncClient(
-                base_url=town.server.address, headers=dict(client.http.headers), trust_env=False, timeout=60
+                base_url=town.server.address,
+                headers=dict(client.http.headers),
+                trust_env=False,
+                timeout=60,
             )
             for client in clients.values()
         ]
-        await asyncio.gather(*(ask(user, session) for user, session in zip(clients, sessions, strict=True)))
+        await asyncio.gather(
+            *(ask(user, session) for user, session in zip(clients, sessions, strict=True))
+        )
         for session in sessions:
             await session.aclose()
 

@@ -97,7 +97,9 @@ def test_many_callers_at_once_never_see_each_other(server: Served) -> None:
             "params": {"name": "memory_list", "arguments": {}},
         }
         answer = clients[number % 6]("POST", "/mcp", json=body, headers=HEADERS).json()
-        return {one["content"] for one in unmarked(answer["result"]["structuredContent"])["memories"]}
+        return {
+            one["content"] for one in unmarked(answer["result"]["structuredContent"])["memories"]
+        }
 
     with ThreadPoolExecutor(6) as threads:
         for number, seen in enumerate(threads.map(owners, range(60))):
@@ -108,7 +110,9 @@ def test_rights_hold_for_tools_too(server: Served) -> None:
     key = server.key("rita", "reader")
     session = _session(f"{server.address}/mcp", key)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(session) as connected:
-        assert "does not allow to store" in Agent(portal, connected).refused("memory_store", content="x")
+        assert "does not allow to store" in Agent(portal, connected).refused(
+            "memory_store", content="x"
+        )
 
 
 def test_sensitive_contents_stay_masked(mina: Agent) -> None:
@@ -153,7 +157,8 @@ def test_raw_bodies(ana: Client, body: bytes, version: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Content-Type": "text/plain"}, {"Accept": "text/html"}, {"Mcp-Session-Id": "x"}]
+    "headers",
+    [{}, {"Content-Type": "text/plain"}, {"Accept": "text/html"}, {"Mcp-Session-Id": "x"}],
 )
 def test_odd_headers(ana: Client, headers: dict[str, str]) -> None:
     assert ana("POST", "/mcp", content=RAW[7], headers=headers).status_code < 500
@@ -165,7 +170,9 @@ def test_a_large_body(ana: Client) -> None:
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=40),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 NAMES = st.sampled_from(
@@ -180,7 +187,12 @@ FIELDS = st.sampled_from(
 @given(name=NAMES, arguments=st.dictionaries(FIELDS, ANYTHING, max_size=5))
 @settings(max_examples=80)
 def test_fuzzed_calls(ana: Client, name: str, arguments: dict[str, Any]) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
     answer = ana("POST", "/mcp", content=msgspec.json.encode(body), headers=HEADERS)
     assert answer.status_code < 500
     said = answer.json()

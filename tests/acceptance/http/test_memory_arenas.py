@@ -33,10 +33,14 @@ libc.fflush(None)
 """
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="this C library has no arenas")
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_info"), reason="this C library has no arenas"
+)
 def test_twelve_threads_have_few_arenas() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
-    done = subprocess.run([sys.executable, "-c", ALLOCATING], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", ALLOCATING], capture_output=True, text=True, env=environment
+    )
     assert done.stdout.startswith("True\n"), done.stderr
     assert 1 <= done.stdout.count("<heap nr=") <= MAX_ARENAS
 

@@ -68,7 +68,9 @@ def test_recalls_that_gave_way_are_counted(server: Served, ana: Client) -> None:
     assert counted(ana)["trivet_recall_gave_way_total", labelled()] == 1
 
 
-def test_an_endpoint_that_fell_silent_is_counted_without_its_address(server: Served, ana: Client) -> None:
+def test_an_endpoint_that_fell_silent_is_counted_without_its_address(
+    server: Served, ana: Client
+) -> None:
     endpoint = breaker_for("reranker", "http://10.1.2.3/v1", "reader", lambda: None)
 
     def hang() -> None:
@@ -86,7 +88,9 @@ def test_an_endpoint_that_fell_silent_is_counted_without_its_address(server: Ser
 
 
 def test_the_refused_by_rate_are_counted(path: Path) -> None:
-    with served(settings_for(path, server_burst=1, server_requests_a_minute=1, server_metrics="loopback")) as server:
+    with served(
+        settings_for(path, server_burst=1, server_requests_a_minute=1, server_metrics="loopback")
+    ) as server:
         ana = server.client()
         assert [ana("GET", "/v1/stats").status_code for _ in range(3)] == [200, 429, 429]
         assert counted(server.with_key(None))["trivet_http_rate_limited_total", labelled()] == 2
@@ -130,7 +134,9 @@ class Gate:
         monkeypatch.setattr(OnnxEmbedder, "embed_queries", embed_queries)
 
 
-def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_of_concurrent_requests_are_embedded_together(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     capacity = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}
     settings = server_settings(
         settings_for(path, embedder="bundled", rerank="off", leg_time_limit_ms=60_000, **capacity)
@@ -145,7 +151,9 @@ def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkey
         queue = batched(embedder)
 
         def recall(number: int) -> dict[str, object]:
-            answer: dict[str, object] = clients[number].done("GET", f"/v1/recall?query=lanterns+{number}")
+            answer: dict[str, object] = clients[number].done(
+                "GET", f"/v1/recall?query=lanterns+{number}"
+            )
             return answer
 
         with ThreadPoolExecutor(QUERIES) as threads:

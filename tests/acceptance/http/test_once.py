@@ -18,8 +18,7 @@ from support.waiting import result_of, taken
 from trivet import Trivet
 from trivet.contract import Remember
 from trivet.errors import StoreError
-from trivet.serve.http.endpoints.endpoint import Reply
-from trivet.serve.http.endpoints.etags_and_idempotency import IdempotentRequest
+from trivet.serve.http.endpoints.endpoint import IdempotentRequest, Reply
 
 
 def keyed(key: str) -> dict[str, Any]:
@@ -36,7 +35,10 @@ def total(ana: Client) -> int:
 
 def test_the_same_request_acts_once(ana: Client) -> None:
     before = total(ana)
-    first, again = (ana("POST", "/v1/memories", json={"content": "Buoy 7 is lit."}, **keyed("a-1")) for _ in range(2))
+    first, again = (
+        ana("POST", "/v1/memories", json={"content": "Buoy 7 is lit."}, **keyed("a-1"))
+        for _ in range(2)
+    )
     assert (first.status_code, again.status_code) == (201, 201)
     assert (replayed(first), replayed(again)) == (False, True)
     assert first.content == again.content
@@ -50,7 +52,9 @@ def test_without_a_key_it_acts_each_time(ana: Client) -> None:
     assert total(ana) == before + 2
 
 
-@pytest.mark.parametrize("other", [{"content": "Another."}, {"content": "Buoy 9 is red.", "tags": ["x"]}])
+@pytest.mark.parametrize(
+    "other", [{"content": "Another."}, {"content": "Buoy 9 is red.", "tags": ["x"]}]
+)
 def test_the_same_key_with_another_body_is_refused(ana: Client, other: dict[str, Any]) -> None:
     ana("POST", "/v1/memories", json={"content": "Buoy 9 is red."}, **keyed("b-1"))
     before = total(ana)
@@ -60,13 +64,18 @@ def test_the_same_key_with_another_body_is_refused(ana: Client, other: dict[str,
 
 
 def test_the_same_key_at_another_address_is_refused(ana: Client) -> None:
-    ids = [ana.done("POST", "/v1/memories", json={"content": f"Rope {number}."})["id"] for number in range(2)]
+    ids = [
+        ana.done("POST", "/v1/memories", json={"content": f"Rope {number}."})["id"]
+        for number in range(2)
+    ]
     ana.done("PATCH", f"/v1/memories/{ids[0]}", json={"importance": 1}, **keyed("c-1"))
     ana.refused(422, "PATCH", f"/v1/memories/{ids[1]}", json={"importance": 1}, **keyed("c-1"))
     assert ana.done("GET", f"/v1/memories/{ids[1]}")["importance"] == 0.5
 
 
-def test_keys_of_two_callers_have_nothing_to_do_with_each_other(server: Served, ana: Client) -> None:
+def test_keys_of_two_callers_have_nothing_to_do_with_each_other(
+    server: Served, ana: Client
+) -> None:
     other = server.client("ben")
     first = ana("POST", "/v1/memories", json={"content": "Mine."}, **keyed("d-1"))
     second = other("POST", "/v1/memories", json={"content": "Also mine."}, **keyed("d-1"))
@@ -89,24 +98,33 @@ def test_every_write_takes_a_key(ana: Client) -> None:
         answers = [ana(method, address, **given, **keyed(f"e-{number}")) for _ in range(2)]
         assert answers[0].is_success, answers[0].text
         assert [replayed(answer) for answer in answers] == [False, True]
-        assert (answers[0].content, answers[0].status_code) == (answers[1].content, answers[1].status_code)
+        assert (answers[0].content, answers[0].status_code) == (
+            answers[1].content,
+            answers[1].status_code,
+        )
         assert answers[0].headers.get("etag") == answers[1].headers.get("etag")
 
 
 def test_what_was_refused_can_be_sent_again_with_the_same_key(ana: Client) -> None:
     ana.refused(422, "POST", "/v1/memories", json={"content": ""}, **keyed("f-1"))
-    assert ana("POST", "/v1/memories", json={"content": "Mended."}, **keyed("f-1")).status_code == 201
+    assert (
+        ana("POST", "/v1/memories", json={"content": "Mended."}, **keyed("f-1")).status_code == 201
+    )
 
 
 @pytest.mark.parametrize("key", ["", "two words", "x" * 201, "ümlaut"])
 def test_a_key_that_is_none(ana: Client, key: str) -> None:
     header = {"Idempotency-Key": key.encode()}
-    assert "Idempotency-Key" in ana.refused(400, "POST", "/v1/memories", json={"content": "x"}, headers=header)
+    assert "Idempotency-Key" in ana.refused(
+        400, "POST", "/v1/memories", json={"content": "x"}, headers=header
+    )
 
 
 def test_revealed_secrets_are_never_kept(ana: Client) -> None:
     secret = "ghp_" + "z9Y8x7W6v5U4t3S2r1Q0p9O8n7M6l5K4j3I2"
-    id = ana.done("POST", "/v1/memories", json={"content": f"Token {secret}."}, **keyed("g-1"))["id"]
+    id = ana.done("POST", "/v1/memories", json={"content": f"Token {secret}."}, **keyed("g-1"))[
+        "id"
+    ]
     answers = [ana("POST", f"/v1/memories/{id}/reveal", **keyed("g-2")) for _ in range(2)]
     assert all(secret in answer.text for answer in answers)
     assert not any(replayed(answer) for answer in answers)
@@ -132,7 +150,9 @@ class Hold:
 def test_two_at_once_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     hold, before = Hold(monkeypatch), total(ana)
     with ThreadPoolExecutor(1) as threads:
-        first = threads.submit(ana, "POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1"))
+        first = threads.submit(
+            ana, "POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1")
+        )
         taken(hold.entered)
         second = ana("POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1"))
         hold.gate.release()
@@ -153,7 +173,9 @@ def test_a_request_that_outlasts_its_time_is_finished_and_its_answer_kept(
         assert (late.status_code, late.json()["type"]) == (504, "urn:trivet:problem:took-too-long")
         assert "It goes on and will be finished" in late.json()["detail"]
         hold.gate.release()
-        while (answer := ana("POST", "/v1/memories", json={"content": "Slow."}, **keyed("i-1"))).status_code == 409:
+        while (
+            answer := ana("POST", "/v1/memories", json={"content": "Slow."}, **keyed("i-1"))
+        ).status_code == 409:
             pass
         assert (answer.status_code, replayed(answer)) == (201, True)
         assert total(ana) == 1
@@ -163,9 +185,13 @@ def test_it_outlives_a_restart(path: Path) -> None:
     settings = settings_for(path)
     with served(settings) as server:
         key = server.key()
-        first = server.with_key(key)("POST", "/v1/memories", json={"content": "Before."}, **keyed("j-1"))
+        first = server.with_key(key)(
+            "POST", "/v1/memories", json={"content": "Before."}, **keyed("j-1")
+        )
     with served(settings) as server:
-        again = server.with_key(key)("POST", "/v1/memories", json={"content": "Before."}, **keyed("j-1"))
+        again = server.with_key(key)(
+            "POST", "/v1/memories", json={"content": "Before."}, **keyed("j-1")
+        )
         assert (again.content, replayed(again)) == (first.content, True)
 
 
@@ -180,7 +206,9 @@ def two_processes(path: Path) -> Iterator[tuple[Client, Client]]:
 
 def test_two_servers_on_one_store_act_once(two_processes: tuple[Client, Client]) -> None:
     def send(number: int) -> httpx2.Response:
-        return two_processes[number % 2]("POST", "/v1/memories", json={"content": "Race."}, **keyed("k-1"))
+        return two_processes[number % 2](
+            "POST", "/v1/memories", json={"content": "Race."}, **keyed("k-1")
+        )
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(send, range(16)))
@@ -199,7 +227,9 @@ def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
         dying.setattr(type(store.idempotency), "finish", _died)
         first = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
     assert first.status_code == 201
-    assert ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1")).status_code == 409
+    assert (
+        ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1")).status_code == 409
+    )
     with store._database.write() as connection:
         connection.execute("UPDATE once SET taken_at = taken_at - 100 WHERE answer IS NULL")
     second = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
@@ -214,12 +244,19 @@ def _died(*_: object) -> None:
 def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
     with served(settings_for(path)) as server:
         ana = server.client()
-        ana.done("POST", "/v1/memories", json={"content": "The moored heron."}, **keyed("legible-key"))
-        id = ana.done("POST", "/v1/memories", json={"content": "The moored heron."}, **keyed("m-2"))["id"]
+        ana.done(
+            "POST", "/v1/memories", json={"content": "The moored heron."}, **keyed("legible-key")
+        )
+        id = ana.done(
+            "POST", "/v1/memories", json={"content": "The moored heron."}, **keyed("m-2")
+        )["id"]
         for memory in ana.done("GET", "/v1/memories")["memories"]:
             ana("POST", f"/v1/memories/{memory['id']}/purge")
         with closing(sqlite3.connect(path)) as connection:
-            rows = [b"".join(row) for row in connection.execute("SELECT name, request, answer FROM once")]
+            rows = [
+                b"".join(row)
+                for row in connection.execute("SELECT name, request, answer FROM once")
+            ]
         assert len(rows) == 2
     stored = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
     assert not [word for word in (b"heron", b"legible-key", id.encode()) if word in b"".join(rows)]

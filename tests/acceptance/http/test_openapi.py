@@ -42,12 +42,23 @@ def test_a_route_is_described_by_the_contract(document: dict[str, Any], name: st
     for route in verb.routes:
         found = described(document, route)
         parameters = {one["name"]: one for one in found["parameters"] if one["in"] != "header"}
-        body = found.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        body = (
+            found.get("requestBody", {})
+            .get("content", {})
+            .get("application/json", {})
+            .get("schema", {})
+        )
         assert found["summary"] == verb.summary
         assert verb.needs in found["description"]
-        assert set(parameters) | set(body.get("properties", {})) == set(verb.request.__struct_fields__)
-        assert {name for name in parameters if parameters[name]["in"] == "path"} == set(route.in_path)
-        required = {name for name in parameters if parameters[name]["required"]} | set(body.get("required", ()))
+        assert set(parameters) | set(body.get("properties", {})) == set(
+            verb.request.__struct_fields__
+        )
+        assert {name for name in parameters if parameters[name]["in"] == "path"} == set(
+            route.in_path
+        )
+        required = {name for name in parameters if parameters[name]["required"]} | set(
+            body.get("required", ())
+        )
         assert required == set(contract.json_schema(verb.request).get("required", ()))
         assert str(route.status) in found["responses"]
         assert {"400", "401", "403", "422", "429", "500", "503"} <= set(found["responses"])
@@ -73,7 +84,11 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 
 def test_names_are_unique(document: dict[str, Any]) -> None:
-    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    names = [
+        operation["operationId"]
+        for path in document["paths"].values()
+        for operation in path.values()
+    ]
     assert len(names) == len(set(names))
 
 
@@ -85,7 +100,9 @@ def test_the_examples_are_valid(document: dict[str, Any]) -> None:
                 if "example" in parameter:
                     jsonschema.validate(parameter["example"], parameter["schema"])
                     shown += 1
-            content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            content = (
+                operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            )
             if "example" in content:
                 schema = {**content["schema"], "components": document["components"]}
                 jsonschema.validate(content["example"], schema)
@@ -96,7 +113,11 @@ def test_the_examples_are_valid(document: dict[str, Any]) -> None:
 def test_everything_but_health_wants_a_key(document: dict[str, Any]) -> None:
     assert document["security"] == [{"key": []}]
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
-    free = [path for path, methods in document["paths"].items() if any("security" in one for one in methods.values())]
+    free = [
+        path
+        for path, methods in document["paths"].items()
+        if any("security" in one for one in methods.values())
+    ]
     assert sorted(free) == ["/healthz", "/readyz"]
 
 
@@ -110,7 +131,9 @@ def test_the_page_names_every_address_and_needs_nothing_from_elsewhere(
     assert "http://" not in page.text.replace("http://HOST", "")
     assert "https://" not in page.text
     assert "<script" not in page.text
-    assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+    assert page.headers["content-security-policy"].startswith(
+        "default-src 'none'; style-src 'sha256-"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +162,9 @@ ADDRESSES = [
 
 
 def test_every_address_is_fuzzed(document: dict[str, Any]) -> None:
-    found = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    found = {
+        (method.upper(), path) for path, methods in document["paths"].items() for method in methods
+    }
     assert found == set(ADDRESSES)
 
 
@@ -151,15 +176,23 @@ def test_whatever_is_sent_the_answer_is_as_described(
     operation = fuzzed[path][method]
     if mode is GenerationMode.NEGATIVE and not _has_input(operation):
         return
-    headers = {"Authorization": f"Bearer {server.key('ana')}"}  # its own, since one address makes it void
-    ids = [ana.done("POST", "/v1/memories", json={"content": f"For {path}."})["id"] for _ in range(2)]
+    headers = {
+        "Authorization": f"Bearer {server.key('ana')}"
+    }  # its own, since one address makes it void
+    ids = [
+        ana.done("POST", "/v1/memories", json={"content": f"For {path}."})["id"] for _ in range(2)
+    ]
     known = dict(zip(("source", "target"), ids, strict=True)) | {"id": ids[0]}
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(max_examples=4, suppress_health_check=list(HealthCheck))
     def run(case: Any) -> None:
-        if mode is GenerationMode.POSITIVE:  # of memories that are there; ids made up are for the other mode
-            case.path_parameters = {name: known.get(name, value) for name, value in case.path_parameters.items()}
+        if (
+            mode is GenerationMode.POSITIVE
+        ):  # of memories that are there; ids made up are for the other mode
+            case.path_parameters = {
+                name: known.get(name, value) for name, value in case.path_parameters.items()
+            }
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     run()
@@ -167,7 +200,11 @@ def test_whatever_is_sent_the_answer_is_as_described(
 
 @schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
 def _as_lines(context: Any, value: Any) -> bytes:
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else json.dumps(value).encode()
+    return (
+        value.encode("utf-8", "surrogatepass")
+        if isinstance(value, str)
+        else json.dumps(value).encode()
+    )
 
 
 def _has_input(operation: Any) -> bool:

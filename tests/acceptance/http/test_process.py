@@ -21,9 +21,13 @@ from .raw import Raw
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_listens_and_a_signal_ends_it_well(path: Path, number: signal.Signals) -> None:
+def test_it_says_where_it_listens_and_a_signal_ends_it_well(
+    path: Path, number: signal.Signals
+) -> None:
     with process("--path", str(path)) as server:
-        assert re.fullmatch(r"Trivet listens on http://127\.0\.0\.1:\d+\. Ctrl-C ends it\.\n", server.first_line)
+        assert re.fullmatch(
+            r"Trivet listens on http://127\.0\.0\.1:\d+\. Ctrl-C ends it\.\n", server.first_line
+        )
         assert server.client()("GET", "/readyz").status_code == 200
         server.signal(number)
         status, errors = server.end()
@@ -39,7 +43,9 @@ class Writers:
         self.refused: list[int] = []
         self.enough = threading.Semaphore(0)
         self._server, self._key = server, key
-        self._threads = [threading.Thread(target=self._write, args=(number,)) for number in range(count)]
+        self._threads = [
+            threading.Thread(target=self._write, args=(number,)) for number in range(count)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -51,7 +57,9 @@ class Writers:
         client = self._server.client(self._key)
         for turn in range(10**6):
             try:
-                answer = client("POST", "/v1/memories", json={"content": f"Entry {turn} of writer {number}."})
+                answer = client(
+                    "POST", "/v1/memories", json={"content": f"Entry {turn} of writer {number}."}
+                )
             except httpx2.TransportError:
                 return
             if answer.status_code != 201:
@@ -83,7 +91,9 @@ def test_a_request_under_way_is_finished(path: Path) -> None:
     key = key_for(path)
     body = b'{"content": "Sent in two parts."}'
     with process("--path", str(path)) as server, Raw(server.address) as raw:
-        raw.head("POST", "/v1/memories", key, Content_Type="application/json", Content_Length=len(body))
+        raw.head(
+            "POST", "/v1/memories", key, Content_Type="application/json", Content_Length=len(body)
+        )
         raw.socket.sendall(body[:10])
         assert server.client()("GET", "/healthz").status_code == 200  # it has read the head by now
         server.signal()
@@ -121,7 +131,10 @@ def _until_refused(address: str) -> None:
     while True:
         try:
             socket.create_connection((host, int(port))).close()
-        except (ConnectionRefusedError, ConnectionResetError):  # reset: it came just as the socket was closed
+        except (
+            ConnectionRefusedError,
+            ConnectionResetError,
+        ):  # reset: it came just as the socket was closed
             return
 
 
@@ -145,8 +158,17 @@ def test_the_log_has_lines_of_json_without_what_was_said(path: Path) -> None:
         id = ana.done("POST", "/v1/memories", json={"content": "A walrus in the log."})["id"]
         ana.done("GET", "/v1/recall", params={"query": "walrus"})
         ana.done("GET", f"/v1/memories/{id}")
-        ana("POST", "/v1/memories", content=b'{"content": "walrus', headers={"Content-Type": "application/json"})
-        ana("POST", "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "walrus", "params": {"walrus": 1}})
+        ana(
+            "POST",
+            "/v1/memories",
+            content=b'{"content": "walrus',
+            headers={"Content-Type": "application/json"},
+        )
+        ana(
+            "POST",
+            "/mcp",
+            json={"jsonrpc": "2.0", "id": 1, "method": "walrus", "params": {"walrus": 1}},
+        )
         ana("WALRUS", "/v1/walrus")
         server.signal()
         _, errors = server.end()
@@ -203,13 +225,17 @@ def test_the_demo_prints_one_address_that_signs_in(tmp_path: Path) -> None:
     """`make run`: on a port that is taken it takes the next; nothing of it stays."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        with process("--demo", "--port", port, program=("-c", SMALL_DEMO), TMPDIR=str(tmp_path)) as server:
+        with process(
+            "--demo", "--port", port, program=("-c", SMALL_DEMO), TMPDIR=str(tmp_path)
+        ) as server:
             address, _, token = server.address.partition("/#/sign-in/")
             assert not address.endswith(f":{port}")
             with httpx2.Client(base_url=address, trust_env=False, timeout=60) as client:
                 key = client.post("/page/sign-in", json={"token": token}).json()["key"]
                 asked = {"query": "may I deploy harbor on a Friday morning", "limit": 3}
-                answer = client.post("/v1/recall", json=asked, headers={"Authorization": f"Bearer {key}"})
+                answer = client.post(
+                    "/v1/recall", json=asked, headers={"Authorization": f"Bearer {key}"}
+                )
             assert answer.status_code == 200
             assert any("deploy" in hit["content"] for hit in answer.json()["hits"][:2])
             assert list(tmp_path.iterdir())

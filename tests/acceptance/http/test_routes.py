@@ -19,7 +19,9 @@ UNSTEADY = {"took_ms", "stages_ms", "updated_at", "created_at", "changed_at", "a
 @pytest.fixture(scope="module")
 def memory(server: Served, ana: Client) -> Trivet:
     """The facade that the routes act through, for the same user."""
-    return server.house.trivet(server.house.caller(ana.http.headers["authorization"].removeprefix("Bearer ")))
+    return server.house.trivet(
+        server.house.caller(ana.http.headers["authorization"].removeprefix("Bearer "))
+    )
 
 
 def store(ana: Client, content: str, **more: Any) -> str:
@@ -41,7 +43,11 @@ def asked(ana: Client, name: str, arguments: dict[str, Any], route: Route | None
     given: dict[str, Any] = {"params": rest} if route.in_query else {"json": rest}
     answer = ana(route.method, path, **given)
     assert answer.status_code == route.status, answer.text
-    return None if route.status == 204 else msgspec.json.decode(answer.content, type=VERBS[name].result)
+    return (
+        None
+        if route.status == 204
+        else msgspec.json.decode(answer.content, type=VERBS[name].result)
+    )
 
 
 READS: list[tuple[str, dict[str, Any]]] = [
@@ -51,7 +57,10 @@ READS: list[tuple[str, dict[str, Any]]] = [
     ("get", {"id": "ID", "reveal": True}),
     ("history", {"id": "ID"}),
     ("links", {"id": "ID"}),
-    ("recall", {"query": "when does the ferry leave", "limit": 3, "minimum_score": 0.1, "collapse": False}),
+    (
+        "recall",
+        {"query": "when does the ferry leave", "limit": 3, "minimum_score": 0.1, "collapse": False},
+    ),
     ("recall", {"query": '"ferry leaves"', "tags": ["harbour"], "token_budget": 300}),
     ("why_not", {"query": "lighthouse", "id": "ID"}),
     ("concepts", {"limit": 5, "text": "Ferry"}),
@@ -67,13 +76,19 @@ READS: list[tuple[str, dict[str, Any]]] = [
 @pytest.fixture(scope="module")
 def ferry(ana: Client) -> str:
     id = store(ana, "The Ferry Aurora leaves at nine.", tags=["harbour"])
-    other = store(ana, "The Ferry Aurora leaves at ten in winter.", tags=["harbour", "winter"], importance=0.9)
+    other = store(
+        ana, "The Ferry Aurora leaves at ten in winter.", tags=["harbour", "winter"], importance=0.9
+    )
     ana.done("PUT", f"/v1/memories/{id}/links/see-also/{other}")
     return id
 
 
-@pytest.mark.parametrize(("name", "arguments"), READS, ids=lambda value: value if isinstance(value, str) else "")
-def test_reads(name: str, arguments: dict[str, Any], ana: Client, memory: Trivet, ferry: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"), READS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_reads(
+    name: str, arguments: dict[str, Any], ana: Client, memory: Trivet, ferry: str
+) -> None:
     given = {field: ferry if value == "ID" else value for field, value in arguments.items()}
     memory.engine.worker.drain(None)
     for route in VERBS[name].routes:
@@ -84,7 +99,9 @@ def test_reads(name: str, arguments: dict[str, Any], ana: Client, memory: Trivet
 
 def test_a_life(ana: Client, memory: Trivet) -> None:
     """remember, edit, forget, restore, purge, each seen by the facade."""
-    id = asked(ana, "remember", {"content": "Lamp one is green.", "importance": 1, "title": "Lamps"}).id
+    id = asked(
+        ana, "remember", {"content": "Lamp one is green.", "importance": 1, "title": "Lamps"}
+    ).id
     assert memory.get(id).title == "Lamps"
     edited = asked(ana, "edit", {"id": id, "content": "Lamp one is red.", "title": None})
     assert edited == memory.get(id)
@@ -114,18 +131,29 @@ def test_secrets_are_redacted_and_revealed(ana: Client) -> None:
 
 
 def test_many_at_once(ana: Client, memory: Trivet) -> None:
-    stored = ana.done("POST", "/v1/memories/batch", json={"memories": [{"content": "Pier 1."}, {"content": "Pier 2."}]})
+    stored = ana.done(
+        "POST",
+        "/v1/memories/batch",
+        json={"memories": [{"content": "Pier 1."}, {"content": "Pier 2."}]},
+    )
     assert [memory.get(one["id"]).content for one in stored] == ["Pier 1.", "Pier 2."]
 
 
 def test_many_at_once_are_all_or_none(ana: Client, memory: Trivet) -> None:
     before = memory.list().total
-    said = ana.refused(422, "POST", "/v1/memories/batch", json={"memories": [{"content": "Pier 3."}, {"content": " "}]})
+    said = ana.refused(
+        422,
+        "POST",
+        "/v1/memories/batch",
+        json={"memories": [{"content": "Pier 3."}, {"content": " "}]},
+    )
     assert said.startswith("memories[1]: content: the text is empty")
     assert memory.list().total == before
 
 
-@pytest.mark.parametrize("body", [{}, {"memories": []}, {"memories": "x"}, {"memories": [{"content": "x"}], "y": 1}])
+@pytest.mark.parametrize(
+    "body", [{}, {"memories": []}, {"memories": "x"}, {"memories": [{"content": "x"}], "y": 1}]
+)
 def test_many_at_once_in_another_shape(ana: Client, body: dict[str, Any]) -> None:
     assert "memories" in ana.refused(422, "POST", "/v1/memories/batch", json=body)
 
@@ -136,7 +164,9 @@ def test_diff(ana: Client, memory: Trivet) -> None:
     shown = ana.done("GET", f"/v1/memories/{id}/diff", params={"older": 1, "newer": 2})
     assert shown == {"id": id, "older": 1, "newer": 2, "diff": memory.diff(id, 1, 2)}
     assert "-The bell rings at six." in shown["diff"]
-    assert "There is no revision 9" in ana.refused(404, "GET", f"/v1/memories/{id}/diff?older=1&newer=9")
+    assert "There is no revision 9" in ana.refused(
+        404, "GET", f"/v1/memories/{id}/diff?older=1&newer=9"
+    )
 
 
 def test_a_head_is_a_get_without_its_body(ana: Client, ferry: str) -> None:
@@ -170,12 +200,24 @@ def test_a_path_takes_the_start_of_an_id(ana: Client) -> None:
     assert ana.done("DELETE", "/v1/memories/dddd")["id"] == id
 
 
-def test_what_a_memory_may_update_comes_with_the_answer_and_is_linked_on_request(ana: Client) -> None:
-    old = store(ana, "A ferry ticket to the island costs 4 euros.", created_at="2025-03-01", scope="fares")
+def test_what_a_memory_may_update_comes_with_the_answer_and_is_linked_on_request(
+    ana: Client,
+) -> None:
+    old = store(
+        ana, "A ferry ticket to the island costs 4 euros.", created_at="2025-03-01", scope="fares"
+    )
     fare = {"content": "A ferry ticket to the island costs 5 euros now.", "scope": "fares"}
     new = ana.done("POST", "/v1/memories", json=fare)
     assert [update["id"] for update in new["may_update"]] == [old]
-    hits = ana.done("POST", "/v1/recall", json={"query": "ferry ticket to the island", "scope": "fares"})["hits"]
-    assert [(hit["id"], hit["why"]["older_than"]) for hit in hits] == [(new["id"], None), (old, new["id"])]
+    hits = ana.done(
+        "POST", "/v1/recall", json={"query": "ferry ticket to the island", "scope": "fares"}
+    )["hits"]
+    assert [(hit["id"], hit["why"]["older_than"]) for hit in hits] == [
+        (new["id"], None),
+        (old, new["id"]),
+    ]
     latest = store(ana, "The ferry is free.", scope="fares", supersedes=[old, new["id"]])
-    assert {link["target"] for link in ana.done("GET", f"/v1/memories/{latest}/links")} == {old, new["id"]}
+    assert {link["target"] for link in ana.done("GET", f"/v1/memories/{latest}/links")} == {
+        old,
+        new["id"],
+    }

@@ -41,7 +41,10 @@ def lines_of(ana: Client, path: str = "/v1/export") -> list[dict[str, Any]]:
 
 
 def test_there_and_back(ana: Client, path: Path) -> None:
-    ids = [ana.done("POST", "/v1/memories", json={"content": f"Knot {number}."})["id"] for number in range(5)]
+    ids = [
+        ana.done("POST", "/v1/memories", json={"content": f"Knot {number}."})["id"]
+        for number in range(5)
+    ]
     ana.done("PATCH", f"/v1/memories/{ids[0]}", json={"content": "Knot 0, a bowline."})
     ana.done("PUT", f"/v1/memories/{ids[0]}/links/see-also/{ids[1]}")
     exported = ana("GET", "/v1/export").content
@@ -49,7 +52,9 @@ def test_there_and_back(ana: Client, path: Path) -> None:
         ben = other.client("ben")
         imported = ben.done("POST", "/v1/import", content=exported, headers=NDJSON)
         assert (imported["stored"], imported["links"], imported["errors"]) == (5, 1, [])
-        assert ben.done("GET", f"/v1/memories/{ids[0]}/history")[0]["memory"]["content"] == "Knot 0."
+        assert (
+            ben.done("GET", f"/v1/memories/{ids[0]}/history")[0]["memory"]["content"] == "Knot 0."
+        )
         again = ben.done("POST", "/v1/import", content=exported, headers=NDJSON)
         assert (again["stored"], again["unchanged"]) == (0, 5)
         assert len(lines_of(ben)) == len(lines_of(ana))
@@ -68,7 +73,11 @@ def test_an_import_names_its_bad_lines_and_takes_the_rest(ana: Client) -> None:
     body = b'{"content": "Good."}\n\n{"content": "\xff"}\nnonsense\n{"contents": "x"}\n{"content": "Also good."}'
     imported = ana.done("POST", "/v1/import", content=body, headers=NDJSON)
     assert imported["stored"] == 2
-    assert [error.partition(":")[0] for error in imported["errors"]] == ["line 3", "line 4", "line 5"]
+    assert [error.partition(":")[0] for error in imported["errors"]] == [
+        "line 3",
+        "line 4",
+        "line 5",
+    ]
 
 
 @pytest.mark.parametrize("cut", [1, 7, 4096])
@@ -88,9 +97,13 @@ def test_an_import_of_another_kind(ana: Client) -> None:
 
 def test_a_line_that_never_ends(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)  # how long a body may go on after its answer
+    monkeypatch.setattr(
+        connection, "HEAD_SECONDS", 0.2
+    )  # how long a body may go on after its answer
     pieces = (b"x" * 400 for _ in range(10**9))  # nobody could read all of it
-    assert "A line has more than 1,000 bytes" in ana.refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
+    assert "A line has more than 1,000 bytes" in ana.refused(
+        413, "POST", "/v1/import", content=pieces, headers=NDJSON
+    )
 
 
 def test_an_import_that_never_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,8 +115,17 @@ def test_an_import_that_never_ends(path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_import_that_stops_coming(path: Path) -> None:
-    with served(settings_for(path, server_request_seconds=0.2)) as server, Raw(server.address) as raw:
-        raw.head("POST", "/v1/import", server.key(), Content_Type="application/x-ndjson", Content_Length=100)
+    with (
+        served(settings_for(path, server_request_seconds=0.2)) as server,
+        Raw(server.address) as raw,
+    ):
+        raw.head(
+            "POST",
+            "/v1/import",
+            server.key(),
+            Content_Type="application/x-ndjson",
+            Content_Length=100,
+        )
         raw.socket.sendall(b'{"content": "one"}\n')
         assert raw.status() == 408
 
@@ -113,10 +135,18 @@ def test_an_import_whose_client_goes_away_frees_its_place(path: Path) -> None:
         key = server.key()
         for _ in range(2 * STREAMS_AT_ONCE):
             with Raw(server.address) as raw:
-                raw.head("POST", "/v1/import", key, Content_Type="application/x-ndjson", Content_Length=100)
+                raw.head(
+                    "POST",
+                    "/v1/import",
+                    key,
+                    Content_Type="application/x-ndjson",
+                    Content_Length=100,
+                )
                 raw.socket.sendall(b'{"content": "one"}\n')
         ana = server.with_key(key)
-        while (answer := ana("POST", "/v1/import", content=b'{"content": "x"}', headers=NDJSON)).status_code == 503:
+        while (
+            answer := ana("POST", "/v1/import", content=b'{"content": "x"}', headers=NDJSON)
+        ).status_code == 503:
             pass
         assert answer.json()["stored"] == 1
 
@@ -155,7 +185,9 @@ def test_an_export_waits_for_its_reader() -> None:
     assert endless.ended.is_set()
 
 
-def test_an_export_whose_client_goes_away_ends(ana: Client, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_whose_client_goes_away_ends(
+    ana: Client, server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     endless = Endless()
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
     with ana.http.stream("GET", "/v1/export") as answer:
@@ -170,14 +202,18 @@ def revoke(server: Served, key: str) -> None:
     server.house._first_tenant().engine.store.accounts.revoke(key.split(".")[2])
 
 
-def test_a_revoked_key_ends_its_running_export(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revoked_key_ends_its_running_export(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     endless, key = Endless(), server.key()
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
     with server.with_key(key).http.stream("GET", "/v1/export") as answer:
         pieces = answer.iter_bytes(CHUNK_BYTES)
         next(pieces)
         revoke(server, key)
-        with pytest.raises(httpx2.RemoteProtocolError):  # cut off, so that no client takes it for whole
+        with pytest.raises(
+            httpx2.RemoteProtocolError
+        ):  # cut off, so that no client takes it for whole
             for _ in pieces:
                 pass
     happened(endless.ended)
@@ -196,7 +232,9 @@ def let_in(server: Served, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return known
 
 
-def test_a_revoked_key_ends_its_running_import(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revoked_key_ends_its_running_import(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key, known = server.key("cleo", "writer"), let_in(server, monkeypatch)
 
     def lines() -> Iterator[bytes]:
@@ -208,7 +246,10 @@ def test_a_revoked_key_ends_its_running_import(server: Served, monkeypatch: pyte
     said = server.with_key(key).refused(401, "POST", "/v1/import", content=lines(), headers=NDJSON)
     assert "revoked" in said
     cleo = server.client("cleo", "writer")
-    assert [one["content"] for one in cleo.done("GET", "/v1/memories")["memories"]] in ([], ["before"])
+    assert [one["content"] for one in cleo.done("GET", "/v1/memories")["memories"]] in (
+        [],
+        ["before"],
+    )
 
 
 def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
@@ -217,7 +258,9 @@ def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
     monkeypatch.setattr(endpoint, "KEY_RECHECK_SECONDS", 0)  # every request is a slow one
     for path in ("/v1/memories", "/v1/memories/batch", "/mcp"):
         key = server.key("dora", "writer")
-        body: dict[str, Any] = {"content": "late"} if path == "/v1/memories" else {"memories": [{"content": "late"}]}
+        body: dict[str, Any] = (
+            {"content": "late"} if path == "/v1/memories" else {"memories": [{"content": "late"}]}
+        )
         if path == "/mcp":
             call = {"name": "memory_store", "arguments": {"content": "late"}}
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
@@ -232,28 +275,45 @@ def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
             revoke(server, key)
             yield whole[5:]
 
-        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+        }
         answer = server.with_key(key)("POST", path, content=pieces(), headers=headers)
         assert answer.status_code == 401 or answer.json()["result"]["isError"], answer.text
     assert server.client("dora", "writer").done("GET", "/v1/memories")["total"] == 0
 
 
-def test_an_export_whose_client_takes_nothing_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_whose_client_takes_nothing_ends(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     endless = Endless()
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
-    with served(settings_for(path, server_request_seconds=0.3)) as server, Raw(server.address) as raw:
+    with (
+        served(settings_for(path, server_request_seconds=0.3)) as server,
+        Raw(server.address) as raw,
+    ):
         raw.head("GET", "/v1/export", server.key())
         happened(endless.ended)
-        assert endless.made >= MAX_CHUNKS_AHEAD, "it was ended by its client's silence, not by want of lines"
+        assert endless.made >= MAX_CHUNKS_AHEAD, (
+            "it was ended by its client's silence, not by want of lines"
+        )
         assert server.client()("GET", "/v1/stats").status_code == 200
 
 
-def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_exports_than_there_is_room_for(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exports = [Endless() for _ in range(STREAMS_AT_ONCE)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
-    clients = [server.client(f"user{number // STREAMS_PER_USER}") for number in range(STREAMS_AT_ONCE)]
-    answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients]
+    clients = [
+        server.client(f"user{number // STREAMS_PER_USER}") for number in range(STREAMS_AT_ONCE)
+    ]
+    answers = [
+        client.http.send(client.http.build_request("GET", "/v1/export"), stream=True)
+        for client in clients
+    ]
     assert "exports and imports run at once" in server.client().refused(503, "GET", "/v1/export")
     assert server.client()("GET", "/v1/stats").status_code == 200
     for answer, export in zip(answers, exports, strict=True):
@@ -261,15 +321,22 @@ def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest
         happened(export.ended)
 
 
-def test_more_exports_than_one_user_may_have(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_exports_than_one_user_may_have(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exports = [Endless() for _ in range(STREAMS_PER_USER + 1)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
     greedy = [server.client("greedy") for _ in range(STREAMS_PER_USER + 1)]
     clients = [*greedy[:-1], server.client("other")]
-    answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients[:-1]]
+    answers = [
+        client.http.send(client.http.build_request("GET", "/v1/export"), stream=True)
+        for client in clients[:-1]
+    ]
     assert "of one user" in greedy[-1].refused(503, "GET", "/v1/export")
-    answers.append(clients[-1].http.send(clients[-1].http.build_request("GET", "/v1/export"), stream=True))
+    answers.append(
+        clients[-1].http.send(clients[-1].http.build_request("GET", "/v1/export"), stream=True)
+    )
     assert [answer.status_code for answer in answers] == [200] * len(answers)
     for answer, export in zip(answers, exports, strict=True):
         answer.close()

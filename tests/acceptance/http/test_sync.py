@@ -62,11 +62,22 @@ def laptop(server: Served, tmp_path: Path) -> Iterator[Laptop]:
     with ExitStack() as stack:
 
         def joined(
-            name: str, user: str, *contents: str, scopes: Sequence[str] | None = None, **settings: Any
+            name: str,
+            user: str,
+            *contents: str,
+            scopes: Sequence[str] | None = None,
+            **settings: Any,
         ) -> Trivet:
             path = tmp_path / f"{name}.db"
-            usual: dict[str, Any] = {"embedder": "none", "changes": "words", "secrets_keyring": False, **settings}
-            with Trivet.open(path, background=False, key=server.key(user, "writer"), **usual) as before:
+            usual: dict[str, Any] = {
+                "embedder": "none",
+                "changes": "words",
+                "secrets_keyring": False,
+                **settings,
+            }
+            with Trivet.open(
+                path, background=False, key=server.key(user, "writer"), **usual
+            ) as before:
                 for content in contents:
                     before.remember(content)
                 verbs.join(before.engine, server.address, scopes)
@@ -91,7 +102,11 @@ def found(trivet: Trivet, word: str) -> list[str]:
 
 @ON_BOTH
 def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) -> None:
-    ana, second, bo = laptop("a", "ana", "The office is in Rostock."), laptop("s", "ana"), laptop("b", "bo")
+    ana, second, bo = (
+        laptop("a", "ana", "The office is in Rostock."),
+        laptop("s", "ana"),
+        laptop("b", "bo"),
+    )
     id = only(ana).id
     sync(ana, second, bo)
     assert only(second).content == "The office is in Rostock."
@@ -129,12 +144,18 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
     stranger = server.client("eve", "writer")
     assert stranger.done("GET", "/v1/sync/conflicts") == []
     stranger.refused(404, "POST", f"/v1/sync/conflicts/{id}", json={"take": clash["rev"]})
-    told = writer.done("POST", f"/v1/sync/conflicts/{id}", json={"content": "The office is in Malmö."})
+    told = writer.done(
+        "POST", f"/v1/sync/conflicts/{id}", json={"content": "The office is in Malmö."}
+    )
     assert told["content"] == "The office is in Malmö."
     writer.refused(404, "POST", f"/v1/sync/conflicts/{id}", json={})
     sync(ana, bo, second)
     for one in (ana, second, bo):
-        assert (only(one).content, one.sync_conflicts(), found(one, "Lund")) == ("The office is in Malmö.", (), [])
+        assert (only(one).content, one.sync_conflicts(), found(one, "Lund")) == (
+            "The office is in Malmö.",
+            (),
+            [],
+        )
         assert verbs.verify(one.engine).level
     # What is purged is gone everywhere.
     second.purge(id)
@@ -219,7 +240,9 @@ def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server
         for table in ("numbering", "memory", "feed", "applied"):
             connection.execute(f"DELETE FROM {table}")
         put_back = msgspec.json.encode(ServerState(epoch=known.epoch)).decode()
-        connection.execute(connection.sql("maintenance")["set_meta"], {"name": "sync", "value": put_back})
+        connection.execute(
+            connection.sql("maintenance")["set_meta"], {"name": "sync", "value": put_back}
+        )
     store.seen_by("ana").shares.share_tag("team", "bo", "write")
     sync(ana, second)
     assert store.memories.stats().memories == {"active": 1}
@@ -270,7 +293,10 @@ def test_vectors_of_the_same_model_come_with_what_may_be_read(
     laptop: Laptop, server: Served, embedder: WordEmbedder
 ) -> None:
     house = server.house._first_tenant()
-    ana, bo = laptop("a", "ana", "The mill grinds.", "The lake is deep."), laptop("b", "bo", embedder=embedder.spec())
+    ana, bo = (
+        laptop("a", "ana", "The mill grinds.", "The lake is deep."),
+        laptop("b", "bo", embedder=embedder.spec()),
+    )
     sync(ana)
     hers = ana.list().memories[0]
     ana.share(id=hers.id, user="bo")
@@ -278,14 +304,21 @@ def test_vectors_of_the_same_model_come_with_what_may_be_read(
     model = house.engine.store.vectors.adopt("openai:words", "openai:words", 32)
     for job in house.engine.store.jobs.lease(model, 9, 60):
         vector = np.array([embedder.vector(job.content)], np.float32)
-        house.engine.store.jobs.finish([(job, [Passage(0, 0, len(job.content))], vector / np.linalg.norm(vector))])
+        house.engine.store.jobs.finish(
+            [(job, [Passage(0, 0, len(job.content))], vector / np.linalg.norm(vector))]
+        )
     assert verbs.sync_now(bo.engine).vectors.taken == 1
     asked = len(embedder.texts)
     bo.drain()
     assert len(embedder.texts) == asked
     assert bo.stats().not_embedded == 0
     eve = server.client("eve", "writer")
-    wanted = {"protocol": 1, "identity": "openai:words", "preparation": PASSAGE_VERSION, "ids": [hers.id]}
+    wanted = {
+        "protocol": 1,
+        "identity": "openai:words",
+        "preparation": PASSAGE_VERSION,
+        "ids": [hers.id],
+    }
     assert '"count":0' in eve("POST", "/v1/sync/vectors", json=wanted).text
 
 
@@ -305,14 +338,18 @@ def test_what_a_newer_trivet_says_is_erased_by_nobody(laptop: Laptop, server: Se
             "a": 1,
         },
     ]
-    acks = newer.done("POST", "/v1/sync/push", json={"protocol": 1, "place": place, "ops": ops})["acks"]
+    acks = newer.done("POST", "/v1/sync/push", json={"protocol": 1, "place": place, "ops": ops})[
+        "acks"
+    ]
     assert [ack["result"] for ack in acks] == ["later", "applied"]
     assert "upgraded" in acks[0]["reason"]
     newer.done("PATCH", f"/v1/memories/{id}", json={"title": "Weather"})  # the older server itself
     sync(old)
     old.edit(id, content="It pours.")  # and an older laptop
     sync(old)
-    [bundle, _] = newer("POST", "/v1/sync/pull", json={"protocol": 1, "place": place}).text.splitlines()
+    [bundle, _] = newer(
+        "POST", "/v1/sync/pull", json={"protocol": 1, "place": place}
+    ).text.splitlines()
     head = msgspec.json.decode(bundle)["trunk"][-1]["fields"]
     assert (head["content"], head["title"], head["mood"]) == ("It pours.", "Weather", "grey")
 
@@ -377,7 +414,9 @@ def test_an_older_or_newer_laptop_is_told_what_to_upgrade(server: Served) -> Non
     for protocol, who in ((0, "laptop"), (999, "server")):
         asked = {"protocol": protocol, "place": {}, "limit": 5, "from a newer one": 1}
         assert f"upgrade the {who}" in client.refused(422, "POST", "/v1/sync/pull", json=asked)
-    client.refused(400, "POST", "/v1/sync/push", content=b"{", headers={"Content-Type": "application/json"})
+    client.refused(
+        400, "POST", "/v1/sync/push", content=b"{", headers={"Content-Type": "application/json"}
+    )
 
 
 def test_a_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served) -> None:
@@ -398,18 +437,26 @@ def test_a_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served
     assert second.list().total == 13
 
 
-def test_sensitive_memories_travel_where_both_sides_allow_it(tmp_path: Path, laptop: Laptop, server: Served) -> None:
+def test_sensitive_memories_travel_where_both_sides_allow_it(
+    tmp_path: Path, laptop: Laptop, server: Served
+) -> None:
     store = tmp_path / "open.db"
     with served(settings_for(store, changes="words", sync_sensitive=True)) as allows:
         key = allows.key("ana", "writer")
         for name in ("one", "two"):
             with Trivet.open(
-                tmp_path / f"{name}.db", embedder="none", background=False, key=key, sync_sensitive=True
+                tmp_path / f"{name}.db",
+                embedder="none",
+                background=False,
+                key=key,
+                sync_sensitive=True,
             ) as before:
                 if name == "one":
                     before.remember("The diagnosis travels.", sensitive=True)
                 verbs.join(before.engine, allows.address)
-            with Trivet.open(tmp_path / f"{name}.db", embedder="none", background=False, sync_sensitive=True) as after:
+            with Trivet.open(
+                tmp_path / f"{name}.db", embedder="none", background=False, sync_sensitive=True
+            ) as after:
                 sync(after)
                 assert only(after).sensitive
 
@@ -417,14 +464,20 @@ def test_sensitive_memories_travel_where_both_sides_allow_it(tmp_path: Path, lap
 @ON_BOTH
 def test_a_stranger_learns_nothing_by_sync(laptop: Laptop, server: Served) -> None:
     ana, eve = laptop("a", "ana", "what eve may not know"), server.client("eve", "writer")
-    there, gone, nowhere = only(ana).id, ana.remember("purged later").id, "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+    there, gone, nowhere = (
+        only(ana).id,
+        ana.remember("purged later").id,
+        "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b",
+    )
     sync(ana)
     ana.purge(gone)
     sync(ana)
 
     def pushed(kind: str, id: str, **more: Any) -> Any:
         op = {"op": new_id(), "kind": kind, "id": id, "rev": new_id(), "base": new_id(), **more}
-        [ack] = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": [op]})["acks"]
+        [ack] = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": [op]})[
+            "acks"
+        ]
         return {name: value for name, value in ack.items() if name not in ("op", "id")}
 
     def link(id: str) -> dict[str, str]:

@@ -38,7 +38,13 @@ class Liar:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                hello = {"oldest_protocol": 1, "newest_protocol": 7, "user": "ana", "sensitive": False, "mood": "sly"}
+                hello = {
+                    "oldest_protocol": 1,
+                    "newest_protocol": 7,
+                    "user": "ana",
+                    "sensitive": False,
+                    "mood": "sly",
+                }
                 self._send(json.dumps(hello).encode(), {})
 
             def do_POST(self) -> None:
@@ -59,7 +65,9 @@ class Liar:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,9 +90,24 @@ def page(*items: object, **more: Any) -> bytes:
 
 
 def memory(**more: Any) -> dict[str, Any]:
-    rev = {"rev": new_id(), "base": None, "author": None, "at": AT, "action": "remember", "number": 1}
+    rev = {
+        "rev": new_id(),
+        "base": None,
+        "author": None,
+        "at": AT,
+        "action": "remember",
+        "number": 1,
+    }
     trunk = [{**rev, "fields": {"content": "told", "created_at": AT}}]
-    return {"type": "memory", "id": new_id(), "owner": "ana", "trunk": trunk, "seq": 1, "epoch": "e", **more}
+    return {
+        "type": "memory",
+        "id": new_id(),
+        "owner": "ana",
+        "trunk": trunk,
+        "seq": 1,
+        "epoch": "e",
+        **more,
+    }
 
 
 def told_with(**fields: Any) -> dict[str, Any]:
@@ -99,7 +122,9 @@ def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
     monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 2**20)
     monkeypatch.setattr("trivet.sync.exchange.MAX_STALLED", 3)
     keep_key(liar.address, "ana", "tvt.default.key")
-    with Trivet.open(tmp_path / "laptop.db", embedder="none", background=False, key="tvt.default.key") as before:
+    with Trivet.open(
+        tmp_path / "laptop.db", embedder="none", background=False, key="tvt.default.key"
+    ) as before:
         verbs.join(before.engine, liar.address)
     good = memory()
     told = [
@@ -107,15 +132,30 @@ def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
         (page(memory(id="../../etc")), {}, "not a UUID"),
         (page(memory(waiting=["x"])), {}, "a conflict that it does not have"),
         (page({**good, "trunk": good["trunk"] * 2}), {}, "without a history"),
-        (page({**good, "trunk": [{**good["trunk"][0], "fields": {"content": 7}}]}), {}, "cannot be read"),
+        (
+            page({**good, "trunk": [{**good["trunk"][0], "fields": {"content": 7}}]}),
+            {},
+            "cannot be read",
+        ),
         (page({"type": "strange", "id": new_id()}), {}, "not of sync"),
         (DEEP, {}, "not of sync"),
         *((page(memory(seq=number)), {}, "not of sync") for number in (2**63, -1, 10**30, 1.5)),
-        *((page(place={"epoch": "e", "seq": 1, "top": number}), {}, "not of sync") for number in (2**63, -1, 10**400)),
+        *(
+            (page(place={"epoch": "e", "seq": 1, "top": number}), {}, "not of sync")
+            for number in (2**63, -1, 10**400)
+        ),
         (page({"type": "gone", "id": new_id(), "seq": 2**64}), {}, "not of sync"),
-        (page(told_with(source={"uri": "a", "start_line": 2**63})), {}, "number that no store can keep"),
+        (
+            page(told_with(source={"uri": "a", "start_line": 2**63})),
+            {},
+            "number that no store can keep",
+        ),
         (b'"' + b"x" * 2**21, {}, "MiB long"),
-        (gzip.compress(page(memory(trunk=[]) | {"x": "0" * 2**22})), {"Content-Encoding": "gzip"}, "packed"),
+        (
+            gzip.compress(page(memory(trunk=[]) | {"x": "0" * 2**22})),
+            {"Content-Encoding": "gzip"},
+            "packed",
+        ),
         (page(memory()), {"Content-Length": "99999"}, "broke off"),  # and then it closes
         (page(memory())[:-9], {}, "not of sync"),
         (page(more=True, place={"epoch": "e", "seq": 0, "top": 0}), {}, "lead nowhere"),
@@ -155,17 +195,37 @@ def test_a_laptop_that_lies_is_refused_and_others_go_on(tmp_path: Path) -> None:
             {"kind": "edit", "id": hers, "rev": new_id(), "fields": {"content": "forged"}},
         ]
         ops = [{"op": new_id(), "id": new_id(), **lie} for lie in lies]
-        acks = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": ops})["acks"]
+        acks = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": ops})[
+            "acks"
+        ]
         assert [ack["result"] for ack in acks] == ["refused"] * len(lies)
         assert all(ack["reason"] for ack in acks)
         for body in (DEEP, b'{"protocol": 1, "place": {}, "ops": [' + DEEP):
-            eve.refused(400, "POST", "/v1/sync/push", content=body, headers={"Content-Type": "application/json"})
+            eve.refused(
+                400,
+                "POST",
+                "/v1/sync/push",
+                content=body,
+                headers={"Content-Type": "application/json"},
+            )
         # An id that is another's is given anew: hers stays hers, and whoever took it learns nothing of it.
-        taken = {"op": new_id(), "kind": "heal", "id": hers, "bundle": memory(trunk=trunk, id=hers, owner="eve")}
-        [ack] = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": [taken]})["acks"]
+        taken = {
+            "op": new_id(),
+            "kind": "heal",
+            "id": hers,
+            "bundle": memory(trunk=trunk, id=hers, owner="eve"),
+        }
+        [ack] = eve.done(
+            "POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": [taken]}
+        )["acks"]
         assert ack["id"] != hers
         assert ana.done("GET", f"/v1/memories/{hers}")["content"] == "ana's own"
-        assert ana("POST", "/v1/sync/pull", json={"protocol": 1, "place": {}}).text.count('"type":"memory"') == 1
+        assert (
+            ana("POST", "/v1/sync/pull", json={"protocol": 1, "place": {}}).text.count(
+                '"type":"memory"'
+            )
+            == 1
+        )
 
 
 @pytest.mark.parametrize("wrong", ["rev", "sum", "nan", "length", "spans", "long", ""])
@@ -175,7 +235,10 @@ def test_vectors_that_are_not_what_they_should_be_are_refused(wrong: str) -> Non
         vector[0, 0] = np.nan
     if wrong == "long":
         vector *= 2
-    data, rev = vector.tobytes() * (2 if wrong == "length" else 1), "one" if wrong != "rev" else "other"
+    data, rev = (
+        vector.tobytes() * (2 if wrong == "length" else 1),
+        "one" if wrong != "rev" else "other",
+    )
     spans = ((0, 99),) if wrong == "spans" else ((0, 4),)
     right = _sum("m", "i", rev, data) if wrong != "sum" else ""
     told = Embedded(id="i", rev=rev, spans=spans, vectors=data, sum=right)
@@ -186,4 +249,6 @@ def test_vectors_that_are_not_what_they_should_be_are_refused(wrong: str) -> Non
             _checked(model, told, row)
     else:
         assert _checked(model, told, row)[2].shape == (1, 2)
-        assert PASSAGE_VERSION == 1  # vectors that were made otherwise are not interchangeable: see where it is said
+        assert (
+            PASSAGE_VERSION == 1
+        )  # vectors that were made otherwise are not interchangeable: see where it is said

@@ -59,7 +59,9 @@ FILES: dict[AgentName, dict[str, str]] = {
     "windsurf": {".codeium/windsurf/mcp_config.json": '{\n  "mcpServers": {\n  }\n}'},
     "vscode": {".config/Code/User/mcp.json": '{\n    "servers": {},\n    "inputs": []\n}\n'},
     "zed": {".config/zed/settings.json": ZED},
-    "opencode": {".config/opencode/opencode.jsonc": '{ "$schema": "https://opencode.ai/config.json" }'},
+    "opencode": {
+        ".config/opencode/opencode.jsonc": '{ "$schema": "https://opencode.ai/config.json" }'
+    },
 }
 
 
@@ -80,9 +82,13 @@ def value(name: str, text: str) -> Any:
 
 def contains(whole: Any, part: Any) -> bool:
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(contains(whole.get(key), inner) for key, inner in part.items())
+        return isinstance(whole, dict) and all(
+            contains(whole.get(key), inner) for key, inner in part.items()
+        )
     if isinstance(part, list):
-        return isinstance(whole, list) and all(any(contains(one, inner) for one in whole) for inner in part)
+        return isinstance(whole, list) and all(
+            any(contains(one, inner) for one in whole) for inner in part
+        )
     return bool(whole == part)
 
 
@@ -107,7 +113,9 @@ def test_installed_twice_and_taken_back_to_the_letter(
 
 
 @pytest.mark.parametrize("agent", get_args(AgentName))
-def test_taken_out_of_what_has_changed_since(trivet: CommandLine, home: Path, agent: AgentName) -> None:
+def test_taken_out_of_what_has_changed_since(
+    trivet: CommandLine, home: Path, agent: AgentName
+) -> None:
     write(home, FILES[agent])
     before = settings(home)
     trivet("install", agent, "--yes")
@@ -132,7 +140,10 @@ def test_hooks_of_claude_code_run_ours_beside_others(trivet: CommandLine, home: 
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     assert set(hooks) == {"SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"}
     assert hooks["Stop"][0]["hooks"][0]["command"] == "say done"
-    assert f"hook_client.py stop --path '{home}/my store.db'" in hooks["Stop"][1]["hooks"][0]["command"]
+    assert (
+        f"hook_client.py stop --path '{home}/my store.db'"
+        in hooks["Stop"][1]["hooks"][0]["command"]
+    )
     server = json.loads((home / ".claude.json").read_text())["mcpServers"]["trivet"]
     assert server["args"] == ["mcp", "--path", str(home / "my store.db")]
     trivet("install", "claude-code", "--yes")
@@ -160,7 +171,12 @@ def test_for_one_project(trivet: CommandLine, home: Path, tmp_path: Path) -> Non
     [
         ("claude-code", ".claude.json", '{"mcpServers": {', "line 1, column 17"),
         ("claude-code", ".claude/settings.json", '{"hooks": []}', "hooks is not an object"),
-        ("claude-code", ".claude/settings.json", '{"hooks": {"Stop": {}}}', "hooks.Stop is not a list"),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            '{"hooks": {"Stop": {}}}',
+            "hooks.Stop is not a list",
+        ),
         ("cursor", ".cursor/mcp.json", '["no"]', "the whole file is not an object"),
         ("codex", ".codex/config.toml", "[mcp_servers\n", "not valid TOML"),
         ("codex", ".codex/config.toml", "mcp_servers = 3\n", "mcp_servers is not a table"),
@@ -181,18 +197,26 @@ def test_a_broken_file_is_left_alone_and_so_are_the_others(
     assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before
 
 
-def test_nothing_is_written_without_being_shown_and_agreed_to(trivet: CommandLine, home: Path) -> None:
+def test_nothing_is_written_without_being_shown_and_agreed_to(
+    trivet: CommandLine, home: Path
+) -> None:
     write(home, FILES["codex"])
     before = settings(home)
     dry = trivet("install", "codex", "--dry-run")
     assert dry.status == 0
     assert "+[mcp_servers.trivet]" in dry.out
     asked = process("install", "codex", HOME=str(home))
-    assert (asked.status, "Say --yes" in asked.err, "+[mcp_servers.trivet]" in asked.out) == (2, True, True)
+    assert (asked.status, "Say --yes" in asked.err, "+[mcp_servers.trivet]" in asked.out) == (
+        2,
+        True,
+        True,
+    )
     assert settings(home) == before
 
 
-def test_a_linked_file_stays_a_link_and_keeps_its_rights(trivet: CommandLine, home: Path, tmp_path: Path) -> None:
+def test_a_linked_file_stays_a_link_and_keeps_its_rights(
+    trivet: CommandLine, home: Path, tmp_path: Path
+) -> None:
     real = tmp_path / "dotfiles.json"
     real.write_text(CLAUDE)
     real.chmod(0o640)
@@ -224,7 +248,9 @@ def test_the_plugin_folder_can_be_shared(trivet: CommandLine, home: Path, tmp_pa
     assert str(tmp_path) not in whole
     manifest, market = (json.loads((folder / name).read_text()) for name in (files[1], files[0]))
     assert (manifest["name"], bool(manifest["author"]["name"])) == ("trivet", True)
-    assert [(plugin["name"], plugin["source"]) for plugin in market["plugins"]] == [("trivet", "./")]
+    assert [(plugin["name"], plugin["source"]) for plugin in market["plugins"]] == [
+        ("trivet", "./")
+    ]
     hooks = json.loads((folder / "hooks/hooks.json").read_text())["hooks"]
     assert hooks["UserPromptSubmit"][0]["hooks"][0]["command"] == (
         '"${CLAUDE_PLUGIN_ROOT}/bin/trivet" hook prompt || exit 0'
@@ -258,7 +284,9 @@ def test_the_script_of_the_plugin_finds_trivet(trivet: CommandLine, tmp_path: Pa
     assert told("mcp") == (0, "uvx trivet mcp")
     program(tmp_path / "environment/bin/python", 'shift 2; echo "$*"')
     program(tmp_path / "bin/trivet", 'echo "trivet $*"', shell=f"{tmp_path}/environment/bin/python")
-    script = tmp_path / "environment/lib/python3.11/site-packages/trivet/serve/resident/hook_client.py"
+    script = (
+        tmp_path / "environment/lib/python3.11/site-packages/trivet/serve/resident/hook_client.py"
+    )
     script.parent.mkdir(parents=True)
     script.touch()
     status, message = told("hook", "prompt", "--path", "m.db")
@@ -271,12 +299,24 @@ def program(file: Path, text: str, shell: str = "/bin/sh") -> None:
     file.chmod(0o755)
 
 
-@pytest.mark.parametrize(("agent", "timeout"), [("claude-code", 30), ("codex", 30), ("gemini", 30_000)])
-def test_every_hook_says_how_long_it_may_take(trivet: CommandLine, home: Path, agent: AgentName, timeout: int) -> None:
+@pytest.mark.parametrize(
+    ("agent", "timeout"), [("claude-code", 30), ("codex", 30), ("gemini", 30_000)]
+)
+def test_every_hook_says_how_long_it_may_take(
+    trivet: CommandLine, home: Path, agent: AgentName, timeout: int
+) -> None:
     """Claude Code cancels a hook at a session's end after 1.5 s if it says nothing; Gemini CLI counts milliseconds."""
     trivet("install", agent, "--yes")
-    found = [json.loads(text)["hooks"] for name, text in settings(home).items() if '"hooks"' in text]
-    hooks = [hook for events in found for groups in events.values() for group in groups for hook in group["hooks"]]
+    found = [
+        json.loads(text)["hooks"] for name, text in settings(home).items() if '"hooks"' in text
+    ]
+    hooks = [
+        hook
+        for events in found
+        for groups in events.values()
+        for group in groups
+        for hook in group["hooks"]
+    ]
     assert {hook["timeout"] for hook in hooks} == {timeout}
 
 
@@ -293,16 +333,27 @@ def test_the_store_of_this_shell_is_the_agents_too(
     told = trivet("install", "claude-code", "--yes").out
     server = json.loads((home / ".claude.json").read_text())["mcpServers"]["trivet"]
     assert server["args"] == ["mcp", "--path", str(home / "work.db")]
-    assert f"hook_client.py prompt --path {home}/work.db" in (home / ".claude/settings.json").read_text()
+    assert (
+        f"hook_client.py prompt --path {home}/work.db"
+        in (home / ".claude/settings.json").read_text()
+    )
     assert f"Its memory is {home}/work.db." in told
     monkeypatch.setenv("TRIVET_PATH", "postgresql://ana:hunter2@db/memory")
     refused = trivet("install", "codex", "--yes")
-    assert (refused.status, "holds a password" in refused.err, "hunter2" in refused.err) == (2, True, False)
+    assert (refused.status, "holds a password" in refused.err, "hunter2" in refused.err) == (
+        2,
+        True,
+        False,
+    )
     monkeypatch.delenv("TRIVET_PATH")
-    assert trivet.json("install", "zed", "--dry-run")["store"] == str(home / ".local/share/trivet/memory.db")
+    assert trivet.json("install", "zed", "--dry-run")["store"] == str(
+        home / ".local/share/trivet/memory.db"
+    )
 
 
-def test_a_plugin_of_opencode_that_is_not_ours_is_left_alone(trivet: CommandLine, home: Path) -> None:
+def test_a_plugin_of_opencode_that_is_not_ours_is_left_alone(
+    trivet: CommandLine, home: Path
+) -> None:
     write(home, {".config/opencode/plugin/trivet.js": "export const Mine = 1\n"})
     before = settings(home)
     refused = trivet("install", "opencode", "--yes")
@@ -313,7 +364,9 @@ def test_a_plugin_of_opencode_that_is_not_ours_is_left_alone(trivet: CommandLine
     assert set(settings(home)) == {".config/opencode/opencode.json", *before}
 
 
-def test_uninstall_leaves_files_alone_that_hold_nothing_of_ours(trivet: CommandLine, home: Path) -> None:
+def test_uninstall_leaves_files_alone_that_hold_nothing_of_ours(
+    trivet: CommandLine, home: Path
+) -> None:
     file = home / ".claude" / "settings.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text('{"hooks": {"Stop": []}}')

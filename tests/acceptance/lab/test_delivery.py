@@ -12,7 +12,15 @@ import pytest
 from support.command_line import process
 from trivet.lab.datasets.plain_layout import lives
 from trivet.lab.measure.bench import open_bench
-from trivet.lab.measure.delivery import SURFACES, DeliveryReport, Outcome, Share, Surface, deliver, summarize_delivery
+from trivet.lab.measure.delivery import (
+    SURFACES,
+    DeliveryReport,
+    Outcome,
+    Share,
+    Surface,
+    deliver,
+    summarize_delivery,
+)
 from trivet.lab.measure.gate import LENGTH_RATIO
 
 # Small ones, of which every user's store is one at first, and one in another language.
@@ -25,7 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("lives")
 
 
-def measured(folder: Path, surfaces: Sequence[Surface] = SURFACES, **settings: Any) -> list[Outcome]:
+def measured(
+    folder: Path, surfaces: Sequence[Surface] = SURFACES, **settings: Any
+) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for dataset in lives("dev"):
         if dataset.name in STORES:
@@ -35,7 +45,9 @@ def measured(folder: Path, surfaces: Sequence[Surface] = SURFACES, **settings: A
 
 
 def values(delivered: DeliveryReport, surface: str, stratum: str = "(all)") -> Mapping[str, Share]:
-    return next(row.values for row in delivered.rows if (row.surface, row.stratum) == (surface, stratum))
+    return next(
+        row.values for row in delivered.rows if (row.surface, row.stratum) == (surface, stratum)
+    )
 
 
 def test_what_reaches_an_agent_has_not_got_worse(folder: Path) -> None:
@@ -67,11 +79,20 @@ def test_the_command_writes_every_outcome(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "corpus.jsonl").write_text('{"id": "a", "text": "My dog is called Rex."}\n')
-    (folder / "queries.jsonl").write_text('{"id": "q", "text": "name of my pet", "stratum": "paraphrase"}\n')
+    (folder / "queries.jsonl").write_text(
+        '{"id": "q", "text": "name of my pet", "stratum": "paraphrase"}\n'
+    )
     (folder / "qrels.tsv").write_text("q\ta\t3\n")
     out = str(tmp_path / "out.json")
     told = process(
-        "lab", "delivery", str(folder), "--out", out, "--measure", "delivered@7", XDG_CACHE_HOME=str(tmp_path)
+        "lab",
+        "delivery",
+        str(folder),
+        "--out",
+        out,
+        "--measure",
+        "delivered@7",
+        XDG_CACHE_HOME=str(tmp_path),
     )
     assert "paraphrase" in told.out
     assert "delivered@7" in told.out

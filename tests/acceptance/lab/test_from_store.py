@@ -21,7 +21,10 @@ from trivet.settings import Settings
 
 TOKEN, OPEN_TOKEN, PRIVATE = github("sealed"), github("left in the store"), "quokkasong"
 NOUNS = "whale lantern ferry granite orchard violin saddle compass kettle harbour meadow parrot"
-LONG = " ".join(f"The keeper of the {one} wrote a long letter on the {one} and on weather." for one in NOUNS.split())
+LONG = " ".join(
+    f"The keeper of the {one} wrote a long letter on the {one} and on weather."
+    for one in NOUNS.split()
+)
 
 
 @pytest.fixture
@@ -29,23 +32,41 @@ def with_secrets(tmp_path: Path) -> Path:
     """Without vectors, which no question is made of."""
     path = tmp_path / "memory.db"
     texts = {
-        "redact": (f"The deploy token {TOKEN} opens the northern mirror.", f"Bring <private>{PRIVATE}</private> soup."),
+        "redact": (
+            f"The deploy token {TOKEN} opens the northern mirror.",
+            f"Bring <private>{PRIVATE}</private> soup.",
+        ),
         "off": (f"The token {OPEN_TOKEN} was kept in clear by a careless gardener.", LONG),
     }
     for mode, contents in texts.items():
         settings: dict[str, Any] = {"secrets": mode, "secrets_keyring": False, "embedder": "none"}
-        with Trivet.open(settings=Settings(path=str(path), background=False, changes="off", **settings)) as memory:
+        with Trivet.open(
+            settings=Settings(path=str(path), background=False, changes="off", **settings)
+        ) as memory:
             for content in contents:
                 memory.remember(content)
-    with Trivet.open(settings=Settings(path=str(path), background=False, embedder="none")) as memory:
+    with Trivet.open(
+        settings=Settings(path=str(path), background=False, embedder="none")
+    ) as memory:
         assert not memory.import_(islice(lines(), 80)).errors
         memory.remember(f"The {CANARY} phrase opens the vault door.", sensitive=True)
     return path
 
 
-def test_a_dataset_of_ones_own_memories(trivet: CommandLine, with_secrets: Path, tmp_path: Path) -> None:
+def test_a_dataset_of_ones_own_memories(
+    trivet: CommandLine, with_secrets: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "mine"
-    command = ("--path", str(with_secrets), "lab", "from-store", "--questions", "6", "--out", str(out))
+    command = (
+        "--path",
+        str(with_secrets),
+        "lab",
+        "from-store",
+        "--questions",
+        "6",
+        "--out",
+        str(out),
+    )
     shown = trivet(*command)
     assert (shown.status, shown.err) == (0, "")
     assert "They cannot show how well questions in your own words are answered." in shown.out
@@ -68,7 +89,15 @@ def test_a_dataset_of_ones_own_memories(trivet: CommandLine, with_secrets: Path,
         == json.loads((out / "manifest.json").read_text())["dataset_sha256"]
     )
     ran = trivet.json(
-        "lab", "run", str(out), "--embedder", "none", "--measure", "any@1", "--out", str(tmp_path / "runs")
+        "lab",
+        "run",
+        str(out),
+        "--embedder",
+        "none",
+        "--measure",
+        "any@1",
+        "--out",
+        str(tmp_path / "runs"),
     )
     assert ran[0]["by_stratum"]["keyword"]["any@1"] > 0.5
     assert ran[0]["lengths"]["by_stratum"]["length-long"]["answers"] > 60
@@ -78,7 +107,10 @@ def test_a_language_model_of_the_settings_writes_questions(
     trivet: CommandLine, with_secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(notes: Any) -> str:
-        questions = [{"note": note["note"], "question": f"What was number {note['text'][:20]}?"} for note in notes]
+        questions = [
+            {"note": note["note"], "question": f"What was number {note['text'][:20]}?"}
+            for note in notes
+        ]
         return json.dumps({"questions": questions})
 
     command = ("--path", str(with_secrets), "lab", "from-store", "--questions", "90")
@@ -114,11 +146,17 @@ def test_a_word_in_its_other_number(word: str, other: str) -> None:
     assert inflected(word) == other
 
 
-def test_what_was_judged_on_the_page_is_a_dataset(trivet: CommandLine, with_secrets: Path, tmp_path: Path) -> None:
-    with Trivet.open(settings=Settings(path=str(with_secrets), background=False, embedder="none")) as memory:
+def test_what_was_judged_on_the_page_is_a_dataset(
+    trivet: CommandLine, with_secrets: Path, tmp_path: Path
+) -> None:
+    with Trivet.open(
+        settings=Settings(path=str(with_secrets), background=False, embedder="none")
+    ) as memory:
         listed = memory.list(limit=1000).memories
         hidden = next(one.id for one in listed if one.sensitive)
-        [first, second, *_] = [one.id for one in listed if not one.sensitive and one.state == "active"]
+        [first, second, *_] = [
+            one.id for one in listed if not one.sensitive and one.state == "active"
+        ]
     graded = [
         ("who keeps it", first, 3),
         ("who keeps it", second, 0),
@@ -126,8 +164,12 @@ def test_what_was_judged_on_the_page_is_a_dataset(trivet: CommandLine, with_secr
         ("nothing", first, 0),
     ]
     file, out = tmp_path / "judged.jsonl", tmp_path / "mine"
-    file.write_text("".join(json.dumps({"query": one, "id": id, "grade": n}) + "\n" for one, id, n in graded))
-    made = trivet.json("--path", str(with_secrets), "lab", "from-store", "--judged", str(file), "--out", str(out))
+    file.write_text(
+        "".join(json.dumps({"query": one, "id": id, "grade": n}) + "\n" for one, id, n in graded)
+    )
+    made = trivet.json(
+        "--path", str(with_secrets), "lab", "from-store", "--judged", str(file), "--out", str(out)
+    )
     assert made["skipped"] == {
         "judged: a memory that is not there, or not to be written": 1,
         "judged: nothing that answers": 1,
@@ -136,5 +178,14 @@ def test_what_was_judged_on_the_page_is_a_dataset(trivet: CommandLine, with_secr
     assert [query.text for query in dataset.queries] == ["who keeps it"]
     assert next(iter(dataset.grades.values())) == {first: 3, second: 0}
     file.write_text('{"query": "x", "id": "y", "grade": 4}')
-    refused = trivet("--path", str(with_secrets), "lab", "from-store", "--judged", str(file), "--out", str(out / "2"))
+    refused = trivet(
+        "--path",
+        str(with_secrets),
+        "lab",
+        "from-store",
+        "--judged",
+        str(file),
+        "--out",
+        str(out / "2"),
+    )
     assert "judged.jsonl:1" in refused.err

@@ -36,7 +36,9 @@ def test_the_defaults_have_not_got_worse(bench: Bench, baseline: Measured) -> No
     arm = run_arm(bench, "default")
     verdict = gate(baseline, arm.measured, gain_needed=False, lengths=(None, arm.lengths))
     assert verdict.passed, verdict.reasons
-    assert {name for name, found in arm.lengths.by_stratum.items() if found} == set(bench.dataset.strata)
+    assert {name for name, found in arm.lengths.by_stratum.items() if found} == set(
+        bench.dataset.strata
+    )
 
 
 def test_a_worse_recipe_does_not_pass(bench: Bench, baseline: Measured) -> None:

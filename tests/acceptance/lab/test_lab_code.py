@@ -33,9 +33,13 @@ HTTP = {
     "other/retry.py": "def parse_retry_after(header):\n    return header\n",
 }
 STORE = {
-    f"{name}.py": f"def {name}(value):\n    return value.{name}_kept\n" for name in ("load", "save", "drop", "list")
+    f"{name}.py": f"def {name}(value):\n    return value.{name}_kept\n"
+    for name in ("load", "save", "drop", "list")
 }
-SETS: Mapping[str, tuple[Mapping[str, str], str, Sequence[tuple[str, str, str]], Sequence[tuple[str, str, int]]]] = {
+SETS: Mapping[
+    str,
+    tuple[Mapping[str, str], str, Sequence[tuple[str, str, str]], Sequence[tuple[str, str, int]]],
+] = {
     "http": (
         HTTP,
         "lib",
@@ -45,7 +49,12 @@ SETS: Mapping[str, tuple[Mapping[str, str], str, Sequence[tuple[str, str, str]],
             ("q3", "xylophone", "nl"),  # nothing has such a word
             ("q4", "parse_retry_after", "symbol-auto"),  # made up: in no headline
         ],
-        [("q1", "lib/retry.py", 2), ("q2", "lib/client.py", 1), ("q3", "lib/zebra.py", 1), ("q4", "lib/retry.py", 2)],
+        [
+            ("q1", "lib/retry.py", 2),
+            ("q2", "lib/client.py", 1),
+            ("q3", "lib/zebra.py", 1),
+            ("q4", "lib/retry.py", 2),
+        ],
     ),
     "store": (
         {**STORE, "readme.md": "# Store\n\nKeeps values.\n"},
@@ -62,11 +71,18 @@ def write_sets(folder: Path, **grades: Sequence[tuple[str, str, int]]) -> Path:
             file = folder / name / "tree" / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        lines = [{"id": id, "text": text, "stratum": stratum, "src": "hand"} for id, text, stratum in queries]
-        (folder / name / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        lines = [
+            {"id": id, "text": text, "stratum": stratum, "src": "hand"}
+            for id, text, stratum in queries
+        ]
+        (folder / name / "queries.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
         rows = (f"{query}\t{path}\t{grade}\n" for query, path, grade in grades.get(name, judged))
         (folder / name / "qrels.tsv").write_text("".join(rows))
-        (folder / name / "meta.json").write_text(json.dumps({"name": name, "root": root, "commit": "0"}))
+        (folder / name / "meta.json").write_text(
+            json.dumps({"name": name, "root": root, "commit": "0"})
+        )
     return folder
 
 
@@ -86,7 +102,16 @@ def ran(sets: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIVET_CODE_CACHE", str(out / "indexes"))
         shown = CommandLine(patch)(
-            "lab", "code", str(sets), "--scope", "root", "--out", str(out), *recipes, "--semble", str(program)
+            "lab",
+            "code",
+            str(sets),
+            "--scope",
+            "root",
+            "--out",
+            str(out),
+            *recipes,
+            "--semble",
+            str(program),
         )
     assert (shown.status, shown.err) == (0, "")
     assert not (out / "indexes").exists()  # the user's own indexes are left alone
@@ -100,10 +125,19 @@ def measures(out: Path) -> Any:
 
 def test_a_run_has_files_from_the_top_of_the_tree_under_ids_that_are_unique(ran: Path) -> None:
     rows = [line.split(" ") for line in (ran / "run.trec").read_text().splitlines()]
-    assert {row[0] for row in rows} == {"http/q1", "q2", "q4", "store/q1", "s2"}  # nothing answers q3
+    assert {row[0] for row in rows} == {
+        "http/q1",
+        "q2",
+        "q4",
+        "store/q1",
+        "s2",
+    }  # nothing answers q3
     assert all((row[1], row[5]) == ("Q0", "trivet") for row in rows)
     found = [row for row in rows if row[0] == "http/q1"]
-    assert [row[2] for row in found][:2] == ["lib/retry.py", "lib/client.py"]  # other/ is outside the root
+    assert [row[2] for row in found][:2] == [
+        "lib/retry.py",
+        "lib/client.py",
+    ]  # other/ is outside the root
     assert [row[3] for row in found] == [str(rank) for rank in range(1, len(found) + 1)]
     scores = [float(row[4]) for row in found]
     assert scores == sorted(set(scores), reverse=True)
@@ -135,7 +169,9 @@ def test_recipes_and_the_program_beside_are_compared_query_by_query(ran: Path) -
         ("semble", "default"),
     ]
     other, beside = (one["groups"]["headline"]["nDCG@10"] for one in value["differences"])
-    worse, better = (arm["groups"]["headline"]["measures"]["nDCG@10"]["mean"] for arm in value["arms"][1:])
+    worse, better = (
+        arm["groups"]["headline"]["measures"]["nDCG@10"]["mean"] for arm in value["arms"][1:]
+    )
     ours = value["arms"][0]["groups"]["headline"]["measures"]["nDCG@10"]["mean"]
     assert other["difference"] == pytest.approx(worse - ours)
     assert beside["difference"] == pytest.approx(ours - better)
@@ -152,14 +188,27 @@ def test_recipes_and_the_program_beside_are_compared_query_by_query(ran: Path) -
 def test_the_gate(trivet: CommandLine, sets: Path, ran: Path, tmp_path: Path) -> None:
     def gated(baseline: Any, *more: str) -> tuple[int, Any]:
         (tmp_path / "baseline.json").write_text(json.dumps(baseline))
-        arguments = ("--out", str(tmp_path / "out"), "--gate", str(tmp_path / "baseline.json"), *more, "--json")
+        arguments = (
+            "--out",
+            str(tmp_path / "out"),
+            "--gate",
+            str(tmp_path / "baseline.json"),
+            *more,
+            "--json",
+        )
         shown = trivet("lab", "code", str(sets), *arguments)
         return shown.status, shown.json()["verdict"] if shown.out else shown.error()
 
     value = measures(ran)
     status, verdict = gated(value, "--scope", "root")
-    assert (status, verdict["reasons"]) == (4, ["1 forbidden files are among the first ten: s2: drop.py at rank 2"])
-    better = {name: {query: one + 0.5 for query, one in found.items()} for name, found in value["per_query"].items()}
+    assert (status, verdict["reasons"]) == (
+        4,
+        ["1 forbidden files are among the first ten: s2: drop.py at rank 2"],
+    )
+    better = {
+        name: {query: one + 0.5 for query, one in found.items()}
+        for name, found in value["per_query"].items()
+    }
     status, verdict = gated({**value, "per_query": better}, "--scope", "root")
     assert status == 1 | 4
     assert verdict["reasons"][0].startswith("nDCG@10 of headline fell from ")
@@ -191,7 +240,9 @@ def test_a_forbidden_file_that_is_found_fails(trivet: CommandLine, tmp_path: Pat
         ("http/meta.json", "{", "meta.json: "),
     ],
 )
-def test_a_wrong_layout_is_told(trivet: CommandLine, tmp_path: Path, path: str, text: str | None, told: str) -> None:
+def test_a_wrong_layout_is_told(
+    trivet: CommandLine, tmp_path: Path, path: str, text: str | None, told: str
+) -> None:
     place = write_sets(tmp_path / "sets") / path
     place.rename(tmp_path / "away")
     if text is not None:
@@ -202,7 +253,9 @@ def test_a_wrong_layout_is_told(trivet: CommandLine, tmp_path: Path, path: str, 
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_measured_is_refused_before_the_work(trivet: CommandLine, sets: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_refused_before_the_work(
+    trivet: CommandLine, sets: Path, tmp_path: Path
+) -> None:
     def told(folder: Path, *more: str) -> str:
         shown = trivet("lab", "code", str(folder), "--out", str(tmp_path / "out"), *more)
         assert (shown.status, shown.out) == (2, "")

@@ -36,7 +36,9 @@ def worse(arm: Path, queries: set[str], **measures: float) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
         if line["query"] in queries:
-            line["measures"].update({name.replace("_", "@"): value for name, value in measures.items()})
+            line["measures"].update(
+                {name.replace("_", "@"): value for name, value in measures.items()}
+            )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -48,7 +50,9 @@ def test_alone_it_shows_its_help(trivet: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", GROUPS["lab"])
-def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(trivet: CommandLine, name: str) -> None:
+def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(
+    trivet: CommandLine, name: str
+) -> None:
     shown = trivet("lab", name, "--help")
     assert shown.status == 0
     assert f"Example:\n  trivet lab {name}" in shown.out.replace("    trivet", "  trivet").replace(
@@ -58,10 +62,15 @@ def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(tr
 
 
 def test_help_loads_nothing_of_the_lab() -> None:
-    script = "import sys\nfrom trivet.cli import main\nmain({})\nprint(*sys.modules, file=sys.stderr)"
+    script = (
+        "import sys\nfrom trivet.cli import main\nmain({})\nprint(*sys.modules, file=sys.stderr)"
+    )
     for arguments in (["--help"], ["lab", "--help"], ["lab", "run", "--help"]):
         ended = subprocess.run(
-            [sys.executable, "-c", script.format(arguments)], capture_output=True, text=True, check=True
+            [sys.executable, "-c", script.format(arguments)],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         loaded = set(ended.stderr.split())
         assert not {"numpy", "matplotlib", "scipy", "trivet.lab"} & loaded
@@ -106,7 +115,9 @@ def test_run_refuses_before_it_works(trivet: CommandLine, tmp_path: Path, arms: 
     assert not Path(out).exists()
     blocked = trivet("lab", "run", data, "--out", str(tmp_path / "data" / "qrels.tsv" / "x"))
     assert blocked.status == 5
-    other = str(library.write(tmp_path / "other", qrels="".join(f"q{n}\td0\t1\n" for n in range(1, 7))))
+    other = str(
+        library.write(tmp_path / "other", qrels="".join(f"q{n}\td0\t1\n" for n in range(1, 7)))
+    )
     mixed = trivet("lab", "run", other, "--out", str(arms))
     assert mixed.status == 2
     assert "other data" in mixed.err
@@ -117,7 +128,10 @@ def test_run_refuses_before_it_works(trivet: CommandLine, tmp_path: Path, arms: 
     [
         ({"qrels": "q1\td99\t1\n"}, "qrels.tsv:1: "),
         ({"qrels": "q1\td0\t1\n"}, "queries.jsonl:2: "),
-        ({"corpus": '{"id": "d0", "text": "one"}\n{"id": "d0", "text": "two"}\n'}, "corpus.jsonl:2: "),
+        (
+            {"corpus": '{"id": "d0", "text": "one"}\n{"id": "d0", "text": "two"}\n'},
+            "corpus.jsonl:2: ",
+        ),
         ({"queries": None}, "queries.jsonl: "),
     ],
 )
@@ -139,14 +153,18 @@ def test_a_dataset_that_is_not_there(trivet: CommandLine, tmp_path: Path) -> Non
     assert "house" in unknown.err
 
 
-def test_import_puts_a_collection_on_the_shelf(trivet: CommandLine, tmp_path: Path, cache: Path) -> None:
+def test_import_puts_a_collection_on_the_shelf(
+    trivet: CommandLine, tmp_path: Path, cache: Path
+) -> None:
     originals = tmp_path / "originals" / "scifact"
     originals.mkdir(parents=True)
     refused = trivet("lab", "import", "scifact", "--data", str(tmp_path / "originals"))
     assert refused.status == 2
     assert "scifact" in refused.err
     library.write(cache / "trivet" / "lab" / "datasets" / "scifact")  # as if it had been imported
-    ran = trivet.json("lab", "run", "scifact", "--config", "rrf | legs(lexical)", "--out", str(tmp_path / "out"))
+    ran = trivet.json(
+        "lab", "run", "scifact", "--config", "rrf | legs(lexical)", "--out", str(tmp_path / "out")
+    )
     assert ran[0]["queries"] == {"all": 6, "paraphrase": 3, "plain": 3}
 
 
@@ -170,7 +188,9 @@ def test_compare_for_people(trivet: CommandLine, arms: Path) -> None:
 
 
 def test_compare_for_programs(trivet: CommandLine, arms: Path) -> None:
-    value = trivet.json("lab", "compare", str(arms / "1-default"), str(arms / "3-rrf-legs-lexical"), "--moved", "1")
+    value = trivet.json(
+        "lab", "compare", str(arms / "1-default"), str(arms / "3-rrf-legs-lexical"), "--moved", "1"
+    )
     one = value["overall"]["nDCG@10"]
     assert one["low"] <= one["difference"] <= one["high"]
     assert one["wins"] + one["losses"] + one["ties"] == 6
@@ -235,7 +255,9 @@ def test_sweep_ranks_every_combination(trivet: CommandLine, arms: Path, tmp_path
     (base,) = [point for point in written["points"] if point["against_base"] is None]
     assert base["values"] == {"k": "10", "w": "1"}
     data = str(library.write(tmp_path / "data"))
-    shown = trivet("lab", "sweep", data, "--recipe", "rrf(k={k}) | legs(lexical)", "--vary", "k=10,60")
+    shown = trivet(
+        "lab", "sweep", data, "--recipe", "rrf(k={k}) | legs(lexical)", "--vary", "k=10,60"
+    )
     assert shown.status == 0
     assert shown.out.split()[:2] == ["k", "nDCG@10"]
     assert "\nbest  rrf(k=" in shown.out
@@ -243,9 +265,17 @@ def test_sweep_ranks_every_combination(trivet: CommandLine, arms: Path, tmp_path
 
 @pytest.mark.parametrize(
     ("vary", "word"),
-    [(["k"], "--vary k=10,20"), (["k=1", "k=2"], "before"), (["k="], "values"), (["j=1"], "j"), (["k=x"], "k")],
+    [
+        (["k"], "--vary k=10,20"),
+        (["k=1", "k=2"], "before"),
+        (["k="], "values"),
+        (["j=1"], "j"),
+        (["k=x"], "k"),
+    ],
 )
-def test_sweep_refuses_a_grid_that_is_none(trivet: CommandLine, tmp_path: Path, vary: list[str], word: str) -> None:
+def test_sweep_refuses_a_grid_that_is_none(
+    trivet: CommandLine, tmp_path: Path, vary: list[str], word: str
+) -> None:
     data = str(library.write(tmp_path / "data"))
     options = [part for one in vary for part in ("--vary", one)]
     shown = trivet("lab", "sweep", data, "--recipe", "rrf(k={k})", *options)
@@ -267,20 +297,31 @@ def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None
         assert compared["candidate"] == pytest.approx(one["overall"]["nDCG@10"])
         assert compared["base"] == pytest.approx(whole["overall"]["nDCG@10"])
     assert [one["leg"] for one in told["overlaps"]] == ["lexical", "dense"]
-    shown = trivet("lab", "ablate", data, "--config", "rrf(k=60) | legs(lexical, dense)", "--embedder", "none")
+    shown = trivet(
+        "lab", "ablate", data, "--config", "rrf(k=60) | legs(lexical, dense)", "--embedder", "none"
+    )
     assert (shown.status, shown.err) == (0, "")
     assert "measured without dense" in shown.out
 
 
 @pytest.mark.parametrize(
-    ("package", "command"), [("scipy", "run"), ("scipy", "compare"), ("scipy", "gate"), ("matplotlib", "report")]
+    ("package", "command"),
+    [("scipy", "run"), ("scipy", "compare"), ("scipy", "gate"), ("matplotlib", "report")],
 )
 def test_a_missing_package_is_named(
-    trivet: CommandLine, arms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, command: str
+    trivet: CommandLine,
+    arms: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    package: str,
+    command: str,
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     two = [str(arms / "1-default"), str(arms / "2-rrf-k-60")]
-    arguments = {"run": ["house", "--out", str(tmp_path)], "report": [str(arms), "--out", str(tmp_path)]}
+    arguments = {
+        "run": ["house", "--out", str(tmp_path)],
+        "report": [str(arms), "--out", str(tmp_path)],
+    }
     shown = trivet("lab", command, *arguments.get(command, two))
     assert (shown.status, shown.out) == (1, "")
     assert package in shown.err

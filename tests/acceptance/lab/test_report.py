@@ -31,7 +31,9 @@ def written(arms: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page_of(folder: Path) -> ElementTree.Element:
-    return ElementTree.fromstring((folder / "report.html").read_text().removeprefix("<!DOCTYPE html>\n"))
+    return ElementTree.fromstring(
+        (folder / "report.html").read_text().removeprefix("<!DOCTYPE html>\n")
+    )
 
 
 def test_the_page_is_whole_in_itself(written: Path) -> None:
@@ -63,7 +65,9 @@ def test_every_arm_and_section_is_there(written: Path) -> None:
     ):
         assert f"{title}" in text
         assert f"## {title}" in markdown
-    manifest = json.loads(next(written.parent.glob("arms*/runs/1-default/manifest.json")).read_text())
+    manifest = json.loads(
+        next(written.parent.glob("arms*/runs/1-default/manifest.json")).read_text()
+    )
     assert manifest["dataset_sha256"] in text
     assert manifest["recipe"] in text
 
@@ -76,18 +80,24 @@ def test_plots_have_axes_with_units_and_words_for_who_cannot_see_them(written: P
     assert "share of the hits (%)" in drawings["leg-scores"]
     assert "stratum (number of queries)" in drawings["strata"]
     told = [
-        element.get("aria-label") for element in page_of(written).iter(f"{HTML}div") if element.get("role") == "img"
+        element.get("aria-label")
+        for element in page_of(written).iter(f"{HTML}div")
+        if element.get("role") == "img"
     ]
     assert len(told) == len(PLOTS)
     assert all(told)
 
 
-def test_the_same_arms_give_the_same_report(written: Path, arms: Path, trivet: CommandLine, tmp_path: Path) -> None:
+def test_the_same_arms_give_the_same_report(
+    written: Path, arms: Path, trivet: CommandLine, tmp_path: Path
+) -> None:
     trivet.json("lab", "report", str(arms), "--out", str(tmp_path))
     assert (tmp_path / "report.html").read_text() == (written / "report.html").read_text()
 
 
-def test_one_arm_alone_without_judgements_is_a_report(trivet: CommandLine, arms: Path, tmp_path: Path) -> None:
+def test_one_arm_alone_without_judgements_is_a_report(
+    trivet: CommandLine, arms: Path, tmp_path: Path
+) -> None:
     shutil.copytree(arms / "1-default", tmp_path / "1-default")
     assert trivet("lab", "report", str(tmp_path)).status == 0
     text = (tmp_path / "report.md").read_text()
@@ -95,7 +105,9 @@ def test_one_arm_alone_without_judgements_is_a_report(trivet: CommandLine, arms:
     assert "judgements of this dataset were not found" in text
 
 
-def test_what_cannot_be_reported_is_refused(trivet: CommandLine, arms: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_reported_is_refused(
+    trivet: CommandLine, arms: Path, tmp_path: Path
+) -> None:
     empty = trivet("lab", "report", str(tmp_path))
     assert empty.status == 2
     assert "trivet lab run" in empty.err
@@ -133,7 +145,11 @@ def test_a_bar_holds_its_mean() -> None:
 
 def test_text_is_never_markup() -> None:
     table = Table(("a|b", "<b>"), [("x|y", "1.0"), ("<script>", "–")], code=frozenset({0}))
-    page = Page("<i>", "a & b", [Section("S", [Paragraph("say `<x>`"), table, Plot("p", "<svg/>", '"told"', "c")])])
+    page = Page(
+        "<i>",
+        "a & b",
+        [Section("S", [Paragraph("say `<x>`"), table, Plot("p", "<svg/>", '"told"', "c")])],
+    )
     html = as_html(page)
     ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
     assert "<script>" not in html

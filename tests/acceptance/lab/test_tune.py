@@ -20,7 +20,15 @@ from trivet.cli import main
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError
 from trivet.lab.tune import adopt
 from trivet.lab.tune.adopt import tune_folder
-from trivet.lab.tune.probes import Probe, feedback_file, make_probes, paraphrase, relatives_of, sample, usable_memories
+from trivet.lab.tune.probes import (
+    Probe,
+    feedback_file,
+    make_probes,
+    paraphrase,
+    relatives_of,
+    sample,
+    usable_memories,
+)
 from trivet.lab.tune.query_rules import LITERAL, REWORDED, document_frequencies
 from trivet.lab.tune.search import SearchSpace
 from trivet.lab.tune.tuning import Tuning, Validation, assign_folds
@@ -55,7 +63,9 @@ def test_each_fold_is_judged_by_a_recipe_chosen_without_it(tuned: Run) -> None:
     assert sum(done) <= tuning.plan.candidates * len(tuning.plan.probes)
     assert len(found.by_fold) == 5
     assert {gain.kind for gain in found.by_kind} == {probe.kind for probe in tuning.plan.probes}
-    assert not found.passed  # the default is good: nothing here can gain three in a hundred and break no case
+    assert (
+        not found.passed
+    )  # the default is good: nothing here can gain three in a hundred and break no case
 
 
 def test_what_is_kept_is_private(tuned: Run) -> None:
@@ -67,7 +77,10 @@ def test_what_is_kept_is_private(tuned: Run) -> None:
     assert [file.name for file in files] == ["probes.jsonl", "result.json"]
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
     assert all(CANARY not in file.read_text(encoding="utf-8") for file in files)
-    kept = [msgspec.json.decode(row, type=Probe) for row in files[0].read_text(encoding="utf-8").splitlines()]
+    kept = [
+        msgspec.json.decode(row, type=Probe)
+        for row in files[0].read_text(encoding="utf-8").splitlines()
+    ]
     assert tuple(kept) == tuning.plan.probes
 
 
@@ -134,16 +147,22 @@ def _probes(memory: Trivet, seed: int = 0) -> tuple[list[Probe], dict[str, Memor
 def test_probes_are_the_same_for_the_same_seed_and_of_many_kinds(memory: Trivet) -> None:
     probes, usable = _probes(memory)
     assert probes == _probes(memory)[0]
-    assert [probe.query for probe in probes] != [probe.query for probe in _probes(memory, seed=1)[0]]
+    assert [probe.query for probe in probes] != [
+        probe.query for probe in _probes(memory, seed=1)[0]
+    ]
     kinds = {probe.kind for probe in probes}
     assert kinds == {REWORDED, *LITERAL}
-    assert all(probe.grades[probe.memory] == 3 and set(probe.grades) <= set(usable) for probe in probes)
+    assert all(
+        probe.grades[probe.memory] == 3 and set(probe.grades) <= set(usable) for probe in probes
+    )
     assert any(1 in probe.grades.values() for probe in probes)  # linked ones count a little
     assert not any('"' in probe.query for probe in probes)
 
 
 def test_near_duplicates_are_nearly_as_good_and_stay_in_one_fold(memory: Trivet) -> None:
-    text = "The lighthouse lamp in Bergen is serviced every second Tuesday by Ingrid and her brother."
+    text = (
+        "The lighthouse lamp in Bergen is serviced every second Tuesday by Ingrid and her brother."
+    )
     one = memory.remember(text).id
     other = memory.remember(text.replace("brother", "sister")).id
     usable = {each.id: each for each in usable_memories(memory.engine)}
@@ -158,12 +177,16 @@ def test_reworded_probes_share_no_word_with_their_memory(memory: Trivet) -> None
         if probe.kind == REWORDED:
             found = usable[probe.memory]
             texts = (found.content, found.title or "", *found.tags, *found.expanded_keywords)
-            assert not {term for text in texts for term in analyse(text)} & set(analyse(probe.query))
+            assert not {term for text in texts for term in analyse(text)} & set(
+                analyse(probe.query)
+            )
 
 
 def test_titles_are_not_asked_for_whole(memory: Trivet) -> None:
     probes, usable = _probes(memory)
-    titles = {(usable[probe.memory].title or "").lower() for probe in probes if probe.kind == "title"}
+    titles = {
+        (usable[probe.memory].title or "").lower() for probe in probes if probe.kind == "title"
+    }
     assert titles
     assert not titles & {probe.query.lower() for probe in probes}
 
@@ -191,19 +214,25 @@ def test_a_store_half_embedded_is_refused(memory: Trivet) -> None:
 
 def test_without_an_embedder_only_words_are_tuned(store: Path) -> None:
     with Trivet.open(store, embedder="none") as words_only:
-        tuning = Tuning(words_only.engine, space=SearchSpace(bs=(0.75,), depths=(20,), bonuses=(0.1,)))
+        tuning = Tuning(
+            words_only.engine, space=SearchSpace(bs=(0.75,), depths=(20,), bonuses=(0.1,))
+        )
         assert tuning.plan.candidates == 1 + 6 * 3
         assert parse_recipe(tuning.run().recipe).fusion == words_only.engine.recipe.fusion
 
 
 def test_feedback_becomes_probes_of_its_own_kind(memory: Trivet, store: Path) -> None:
     id = usable_memories(memory.engine)[0].id
-    feedback_file(store).write_text(json.dumps({"query": "my real question", "id": id, "useful": True}) + "\n")
+    feedback_file(store).write_text(
+        json.dumps({"query": "my real question", "id": id, "useful": True}) + "\n"
+    )
     assert Tuning(memory.engine, space=SMALL).plan.kinds["feedback"] == 1
 
 
 def _questions(notes: Any) -> str:
-    return json.dumps({"questions": [{"note": note["note"], "question": "What was it about?"} for note in notes]})
+    return json.dumps(
+        {"questions": [{"note": note["note"], "question": "What was it about?"} for note in notes]}
+    )
 
 
 def test_a_model_asks_better_questions_and_never_sees_what_is_sensitive(memory: Trivet) -> None:
@@ -233,12 +262,17 @@ HOSTILE = json.dumps(
     [
         ("no JSON at all", "the answer is not JSON"),
         ('{"questions": "all of them"}', "the answer has another shape than asked for"),
-        ('{"questions": [{"note": "1", "question": 7}]}', "the answer has another shape than asked for"),
+        (
+            '{"questions": [{"note": "1", "question": 7}]}',
+            "the answer has another shape than asked for",
+        ),
         ("[" * 100_000, "the answer is not JSON"),
         (None, "no answer"),
     ],
 )
-def test_bad_answers_cost_their_memories_and_are_counted(memory: Trivet, answer: str | None, reason: str) -> None:
+def test_bad_answers_cost_their_memories_and_are_counted(
+    memory: Trivet, answer: str | None, reason: str
+) -> None:
     _, usable = _probes(memory)
     few = list(usable.values())[:30]
     relatives = relatives_of(memory.engine, few, usable)
@@ -279,7 +313,9 @@ def test_apply_and_rollback_leave_every_other_byte(store: Path, config: Path) ->
 
 
 @pytest.mark.parametrize("before", [None, "", '# only a remark\nscope = "me"\n', 'scope = "me"'])
-def test_where_no_recipe_was_set_none_is_left(store: Path, config: Path, before: str | None) -> None:
+def test_where_no_recipe_was_set_none_is_left(
+    store: Path, config: Path, before: str | None
+) -> None:
     if before is not None:
         config.parent.mkdir(parents=True)
         config.write_text(before)
@@ -307,7 +343,9 @@ def test_a_recipe_changed_by_hand_is_not_rolled_back(store: Path, config: Path) 
     assert config.read_text() == 'recipe = "rrf(k=7)"\n'
 
 
-def test_apply_says_when_the_environment_would_win(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_says_when_the_environment_would_win(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_RECIPE", "default")
     with pytest.raises(InvalidInput, match="TRIVET_RECIPE"):
         adopt.apply(store, "rrf(k=20)")

@@ -25,7 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def coder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """Its server is started elsewhere, as some programs do."""
     home = tmp_path_factory.mktemp("home")
-    with agent(home / "m.db", None, None, [folder], TRIVET_CODE_CACHE=str(home / "code")) as connected:
+    with agent(
+        home / "m.db", None, None, [folder], TRIVET_CODE_CACHE=str(home / "code")
+    ) as connected:
         yield connected
 
 
@@ -42,7 +44,9 @@ def test_search_shows_place_symbol_reason_and_numbered_lines(coder: Agent) -> No
     assert "4 def parse_retry_after(header: str) -> float:" in code
     short = asked(coder, "code_search", query="parse retry after", path="shop", budget=50)
     assert len("\n".join(short)) < len("\n".join([place, *code]))
-    assert asked(coder, "code_search", query="zyzzyva")[0].startswith("Nothing was found in 6 files")
+    assert asked(coder, "code_search", query="zyzzyva")[0].startswith(
+        "Nothing was found in 6 files"
+    )
 
 
 def test_what_a_file_says_stands_behind_its_number(coder: Agent, folder: Path) -> None:
@@ -58,11 +62,16 @@ def test_symbol_and_related(coder: Agent) -> None:
     place, code = asked(coder, "code_symbol", name="Client.send")
     assert place.startswith("shop/client.py:7-10 method Client.send")
     assert "def send(self, order: str) -> str" in code
-    assert any(line.startswith("shop/client.py:") for line in asked(coder, "code_related", place="shop/retry.py:4"))
+    assert any(
+        line.startswith("shop/client.py:")
+        for line in asked(coder, "code_related", place="shop/retry.py:4")
+    )
 
 
 def test_without_roots_it_is_the_folder_of_the_server(folder: Path, tmp_path: Path) -> None:
-    with agent(tmp_path / "m.db", None, folder / "shop", TRIVET_CODE_CACHE=str(tmp_path / "code")) as plain:
+    with agent(
+        tmp_path / "m.db", None, folder / "shop", TRIVET_CODE_CACHE=str(tmp_path / "code")
+    ) as plain:
         assert asked(plain, "code_symbol", name="Client.send")[0].startswith("client.py:7")
 
 

@@ -45,7 +45,11 @@ def test_the_tools_are_these(memory: Agent) -> None:
 
 def test_recall_and_store_are_always_in_sight(memory: Agent) -> None:
     """Claude Code shows its model other tools only when it asks for them by name."""
-    shown = {name for name, tool in memory.tools().items() if (tool.meta or {}).get("anthropic/alwaysLoad")}
+    shown = {
+        name
+        for name, tool in memory.tools().items()
+        if (tool.meta or {}).get("anthropic/alwaysLoad")
+    }
     assert shown == {"memory_store", "memory_recall"}
 
 
@@ -60,7 +64,11 @@ def test_every_schema_is_valid(memory: Agent) -> None:
 
 
 def test_reveal_is_offered_only_where_it_is_allowed() -> None:
-    offered = {name for name, tool in agent_tools(reveal=True).items() if "reveal" in tool.input_schema()["properties"]}
+    offered = {
+        name
+        for name, tool in agent_tools(reveal=True).items()
+        if "reveal" in tool.input_schema()["properties"]
+    }
     assert offered == {"memory_recall", "memory_get", "memory_list", "memory_why"}
     assert not any("reveal" in tool.input_schema()["properties"] for tool in agent_tools().values())
 
@@ -69,7 +77,9 @@ def test_a_request_without_reveal_is_otherwise_the_same() -> None:
     smaller = agent_tools()["memory_recall"].request
     assert msgspec.structs.asdict(contract.check(smaller, {"query": "q"})) == {
         name: value
-        for name, value in msgspec.structs.asdict(contract.check(contract.RecallRequest, {"query": "q"})).items()
+        for name, value in msgspec.structs.asdict(
+            contract.check(contract.RecallRequest, {"query": "q"})
+        ).items()
         if name != "reveal"
     }
 
@@ -88,16 +98,28 @@ def test_every_parameter_of_a_verb_is_told_to_the_agent() -> None:
         fields = tool.input_schema()["properties"]
         more = fields.get("more", {}).get("description", "")
         for name in tool.request.__struct_fields__:
-            assert name in fields or f"{name}:" in more or f"{name} (" in more or name in more.rpartition(":")[2]
+            assert (
+                name in fields
+                or f"{name}:" in more
+                or f"{name} (" in more
+                or name in more.rpartition(":")[2]
+            )
 
 
 def test_what_is_inside_more_counts_like_the_rest(memory: Agent) -> None:
-    stored = memory.done("memory_store", content="Quinces ripen late.", more={"source": "fruit.md", "start_line": 3})
+    stored = memory.done(
+        "memory_store", content="Quinces ripen late.", more={"source": "fruit.md", "start_line": 3}
+    )
     assert memory.done("memory_get", id=stored["id"])["source"] == "fruit.md:3-3"
     found = memory.done("memory_recall", query="quinces", more={"source": "other.md"})
     assert found["hits"] == []
-    assert "known fields" in memory.refused("memory_recall", query="quinces", more={"nonsense": 1}).lower()
-    assert "given twice" in memory.refused("memory_recall", query="quinces", limit=1, more={"limit": 2})
+    assert (
+        "known fields"
+        in memory.refused("memory_recall", query="quinces", more={"nonsense": 1}).lower()
+    )
+    assert "given twice" in memory.refused(
+        "memory_recall", query="quinces", limit=1, more={"limit": 2}
+    )
     assert "an object" in memory.refused("memory_recall", query="quinces", more="recency")
     assert "stay masked" in memory.refused("memory_recall", query="quinces", more={"reveal": True})
 
@@ -119,8 +141,14 @@ def patterns(schema: Any) -> Iterator[str]:
 
 def test_every_pattern_compiles_where_there_is_no_look_ahead() -> None:
     """Clients written in Go or Rust compile them with RE2, and some refuse the whole list for one they cannot."""
-    requests = [contract.json_schema(verb.request) for verb in contract.VERBS.values() if verb.routes]
-    tools = [schema for tool in agent_tools().values() for schema in (tool.input_schema(), tool.output_schema())]
+    requests = [
+        contract.json_schema(verb.request) for verb in contract.VERBS.values() if verb.routes
+    ]
+    tools = [
+        schema
+        for tool in agent_tools().values()
+        for schema in (tool.input_schema(), tool.output_schema())
+    ]
     found = set(patterns([*requests, *tools]))
     assert found
     for pattern in found:

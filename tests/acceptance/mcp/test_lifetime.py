@@ -18,11 +18,18 @@ from support.mcp_agent import Agent, agent, command, environment, text
 from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
 
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 
 
 def line(id: int, method: str, **parameters: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}).encode() + b"\n"
+    return (
+        json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}).encode()
+        + b"\n"
+    )
 
 
 def storing(id: int, content: str) -> bytes:
@@ -76,7 +83,9 @@ def kept(path: Path) -> dict[str, str]:
 
 def test_at_the_end_of_input_every_request_is_answered_first(tmp_path: Path) -> None:
     wanted = [f"Note {number}." for number in range(20)]
-    sent = line(1, "initialize", **HELLO) + b"".join(storing(2 + n, text) for n, text in enumerate(wanted))
+    sent = line(1, "initialize", **HELLO) + b"".join(
+        storing(2 + n, text) for n, text in enumerate(wanted)
+    )
     with server(tmp_path / "memory.db") as process:
         out, err = process.communicate(sent)
     assert process.returncode == 0
@@ -88,14 +97,18 @@ def test_at_the_end_of_input_every_request_is_answered_first(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_after_the_request_under_way(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_it_after_the_request_under_way(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     path = tmp_path / "memory.db"
     with server(path, TRIVET_EMBEDDER="bundled") as process:
         tell(process, line(1, "initialize", **HELLO) + storing(2, "First."))
         assert [hear(process)["id"], hear(process)["id"]] == [1, 2]
         with writing_elsewhere(path):
             tell(process, storing(3, "Under way.") + line(4, "ping"))
-            assert hear(process)["id"] == 4  # so the third has been received, and waits for the store
+            assert (
+                hear(process)["id"] == 4
+            )  # so the third has been received, and waits for the store
             process.send_signal(number)
         stored = stored_id(hear(process))
         assert process.wait(LIMIT_SECONDS) == 0  # with its input still open
@@ -131,7 +144,11 @@ def test_a_client_that_vanishes_ends_it_without_a_trace(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_message_is_answered(tmp_path: Path) -> None:
     with server(tmp_path / "memory.db") as process:
-        for broken in (b"garbage\n", b'{"jsonrpc":"2.0","id":9,"method":"ping","params":{"x":"\\ud800"}}\n', b"\xff\n"):
+        for broken in (
+            b"garbage\n",
+            b'{"jsonrpc":"2.0","id":9,"method":"ping","params":{"x":"\\ud800"}}\n',
+            b"\xff\n",
+        ):
             tell(process, broken)
             answer = hear(process)
             assert (answer["id"], answer["error"]["code"]) == (None, -32700)
@@ -146,7 +163,9 @@ def test_two_servers_share_a_store(tmp_path: Path) -> None:
         assert [hit["id"] for hit in other.done("memory_recall", query="written")["hits"]] == [id]
         other.done("memory_update", id=id, content="Rewritten by the other.")
         assert one.done("memory_get", id=id)["content"] == "Rewritten by the other."
-        writes: list[tuple[str, dict[str, Any]]] = [("memory_store", {"content": f"Both {n}."}) for n in range(10)]
+        writes: list[tuple[str, dict[str, Any]]] = [
+            ("memory_store", {"content": f"Both {n}."}) for n in range(10)
+        ]
         for answer in (*one.at_once(writes[:5]), *other.at_once(writes[5:])):
             assert not answer.is_error
         assert len(contents(one)) == len(contents(other)) == 11
@@ -157,8 +176,12 @@ def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
         writes: list[tuple[str, dict[str, Any]]] = [
             ("memory_store", {"content": f"Fact {n} of many."}) for n in range(40)
         ]
-        reads: list[tuple[str, dict[str, Any]]] = [("memory_recall", {"query": "fact"}) for _ in range(20)]
-        mixed = [call for pair in zip(writes[:20], reads, strict=True) for call in pair] + writes[20:]
+        reads: list[tuple[str, dict[str, Any]]] = [
+            ("memory_recall", {"query": "fact"}) for _ in range(20)
+        ]
+        mixed = [call for pair in zip(writes[:20], reads, strict=True) for call in pair] + writes[
+            20:
+        ]
         answers = memory.at_once(mixed)
         assert [text(answer) for answer in answers if answer.is_error] == []
         assert len(contents(memory)) == 40
@@ -182,7 +205,9 @@ def test_it_introduces_itself_before_anything_heavy_is_loaded() -> None:
         build_server(LazyStore(None)).create_initialization_options()
         print([name for name in ("numpy", "onnxruntime", "tokenizers", "trivet.memory.engine") if name in sys.modules])
     """
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert shown.strip() == "[]"
 
 
@@ -191,8 +216,12 @@ def test_what_goes_wrong_unexpectedly_is_told_briefly_and_logged_in_full(tmp_pat
     broken = "import trivet.serve.mcp.results as lean; lean.stored = None; "
     code[2] = broken + code[2]
     sent = line(1, "initialize", **HELLO) + storing(2, "x") + line(3, "tools/list")
-    run = subprocess.run(code, input=sent, capture_output=True, env=environment(tmp_path / "memory.db"), check=True)
-    answers = {answer["id"]: answer["result"] for answer in map(json.loads, run.stdout.splitlines())}
+    run = subprocess.run(
+        code, input=sent, capture_output=True, env=environment(tmp_path / "memory.db"), check=True
+    )
+    answers = {
+        answer["id"]: answer["result"] for answer in map(json.loads, run.stdout.splitlines())
+    }
     assert answers[2]["isError"] is True
     assert "TypeError" in answers[2]["content"][0]["text"]
     assert "Traceback" not in answers[2]["content"][0]["text"]

@@ -30,31 +30,50 @@ WORKS = {"from": "Ana", "to": "Acme", "relationType": "works_at"}
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Agent]:
     file = tmp_path / "old.jsonl"
-    file.write_text(json.dumps({"type": "entity", "name": "Acme", "entityType": "company", "observations": []}))
+    file.write_text(
+        json.dumps({"type": "entity", "name": "Acme", "entityType": "company", "observations": []})
+    )
     path = tmp_path / "memory.db"
-    program = [sys.executable, "-m", "trivet.cli", "mcp", "--as", "reference-memory", "--path", str(path)]
+    program = [
+        sys.executable,
+        "-m",
+        "trivet.cli",
+        "mcp",
+        "--as",
+        "reference-memory",
+        "--path",
+        str(path),
+    ]
     with agent(path, program, MEMORY_FILE_PATH=str(file)) as connected:
         yield connected
 
 
-@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")  # in the protocol's next version
+@pytest.mark.filterwarnings(
+    "ignore:resources/subscribe is removed"
+)  # in the protocol's next version
 def test_a_conversation(server: Agent) -> None:
     heard: list[str] = []
     server.session._message_handler = lambda message: _note(heard, message)
-    assert {name: list(tool.input_schema["properties"]) for name, tool in server.tools().items()} == TOOLS
+    assert {
+        name: list(tool.input_schema["properties"]) for name, tool in server.tools().items()
+    } == TOOLS
     created = server.call("create_entities", entities=[ANA], unknown=1)
     assert json.loads(text(created)) == [ANA]
     assert text(created) == json.dumps([ANA], indent=2)
     assert server.done("create_relations", relations=[WORKS]) == {"relations": [WORKS]}
     assert server.done(
-        "add_observations", observations=[{"entityName": "Ana", "contents": ["Likes tea.", "Écrit"]}]
+        "add_observations",
+        observations=[{"entityName": "Ana", "contents": ["Likes tea.", "Écrit"]}],
     ) == {"results": [{"entityName": "Ana", "addedObservations": ["Écrit"]}]}
     acme = {"name": "Acme", "entityType": "company", "observations": []}
     ana = {**ANA, "observations": ["Likes tea.", "Écrit"]}
     graph = {"entities": [acme, ana], "relations": [WORKS]}
     assert server.done("read_graph") == graph
     assert server.done("search_nodes", query="éCRIT") == {"entities": [ana], "relations": [WORKS]}
-    assert server.done("open_nodes", names=["Acme", "Nobody"]) == {"entities": [acme], "relations": [WORKS]}
+    assert server.done("open_nodes", names=["Acme", "Nobody"]) == {
+        "entities": [acme],
+        "relations": [WORKS],
+    }
     assert [one.uri for one in server.ask(server.session.list_resources).resources] == [URI]
     [contents] = server.ask(server.session.read_resource, URI).contents
     assert json.loads(contents.text) == graph
@@ -65,9 +84,9 @@ def test_a_conversation(server: Agent) -> None:
     }
     assert server.done("read_graph") == {"entities": [acme], "relations": []}
     assert heard == [URI], "a subscriber hears of a change, before the answer to it"
-    assert server.refused("add_observations", observations=[{"entityName": "Ana", "contents": []}]) == (
-        "Entity with name Ana not found"
-    )
+    assert server.refused(
+        "add_observations", observations=[{"entityName": "Ana", "contents": []}]
+    ) == ("Entity with name Ana not found")
     assert "entityType" in server.refused("create_entities", entities=[{"name": "A"}])
     assert server.refused("memory_recall", query="x") == "Tool memory_recall not found"
 

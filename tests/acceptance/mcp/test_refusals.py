@@ -57,7 +57,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "taught"), REFUSED)
-def test_it_is_refused_and_taught(memory: Agent, name: str, arguments: dict[str, Any], taught: str) -> None:
+def test_it_is_refused_and_taught(
+    memory: Agent, name: str, arguments: dict[str, Any], taught: str
+) -> None:
     told = memory.refused(name, **arguments)
     assert taught in told
     assert "Traceback" not in told
@@ -74,10 +76,20 @@ def test_an_unknown_tool_is_named_with_the_known_ones(memory: Agent) -> None:
 
 
 def test_unknown_resources_and_prompts_are_refused(memory: Agent) -> None:
-    for uri in ("trivet://nothing", f"trivet://memory/{UNKNOWN_ID}", "trivet://memory/../x", "file:///etc/passwd"):
+    for uri in (
+        "trivet://nothing",
+        f"trivet://memory/{UNKNOWN_ID}",
+        "trivet://memory/../x",
+        "file:///etc/passwd",
+    ):
         with pytest.raises(MCPError):
             memory.ask(memory.session.read_resource, uri)
-    for name, arguments in (("forget", {}), ("recall", {}), ("recall", {"query": " "}), ("remember", {"x": "y"})):
+    for name, arguments in (
+        ("forget", {}),
+        ("recall", {}),
+        ("recall", {"query": " "}),
+        ("remember", {"x": "y"}),
+    ):
         with pytest.raises(MCPError):
             memory.ask(memory.session.get_prompt, name, arguments)
 

@@ -21,7 +21,9 @@ def store(path: Path) -> None:
         trivet.drain()
 
 
-def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_the_top(tmp_path: Path) -> None:
+def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_the_top(
+    tmp_path: Path,
+) -> None:
     store(tmp_path / "m.db")
     with agent(tmp_path / "m.db", TRIVET_EMBEDDER="bundled") as memory:
         weak = memory.call("memory_recall", query=FOREIGN)
@@ -41,5 +43,9 @@ def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_th
 
 def test_the_setting_shows_every_candidate(tmp_path: Path) -> None:
     store(tmp_path / "m.db")
-    with agent(tmp_path / "m.db", TRIVET_EMBEDDER="bundled", TRIVET_RELEVANCE_AT_LEAST="0") as memory:
-        assert len(memory.call("memory_recall", query=FOREIGN).structured_content["hits"]) == len(NOTES)
+    with agent(
+        tmp_path / "m.db", TRIVET_EMBEDDER="bundled", TRIVET_RELEVANCE_AT_LEAST="0"
+    ) as memory:
+        assert len(memory.call("memory_recall", query=FOREIGN).structured_content["hits"]) == len(
+            NOTES
+        )

@@ -8,7 +8,9 @@ from support.mcp_agent import Agent
 def test_a_memory_is_read_by_its_address(memory: Agent) -> None:
     id = memory.done("memory_store", content="Read me by address.")["id"]
     [template] = memory.ask(memory.session.list_resource_templates).resource_templates
-    [contents] = memory.ask(memory.session.read_resource, template.uri_template.replace("{id}", id)).contents
+    [contents] = memory.ask(
+        memory.session.read_resource, template.uri_template.replace("{id}", id)
+    ).contents
     assert "Read me by address." in contents.text
     assert f'id="{id}"' in contents.text
 
@@ -27,14 +29,24 @@ def test_the_prompts_are_listed_with_their_arguments(memory: Agent) -> None:
 
 
 def test_remember_guides_the_writer(memory: Agent) -> None:
-    told = memory.ask(memory.session.get_prompt, "remember", {"text": "we chose Rust"}).messages[0].content.text
+    told = (
+        memory.ask(memory.session.get_prompt, "remember", {"text": "we chose Rust"})
+        .messages[0]
+        .content.text
+    )
     assert "Store we chose Rust with memory_store" in told
-    assert "memory_store" in memory.ask(memory.session.get_prompt, "remember").messages[0].content.text
+    assert (
+        "memory_store" in memory.ask(memory.session.get_prompt, "remember").messages[0].content.text
+    )
 
 
 def test_recall_brings_the_memories_in(memory: Agent) -> None:
     memory.done("memory_store", content="The pelican is the logo.")
-    told = memory.ask(memory.session.get_prompt, "recall", {"query": "pelican"}).messages[0].content.text
+    told = (
+        memory.ask(memory.session.get_prompt, "recall", {"query": "pelican"})
+        .messages[0]
+        .content.text
+    )
     assert "The pelican is the logo." in told
     assert "never instructions" in told
 

@@ -10,7 +10,12 @@ from mcp.shared.exceptions import MCPError
 
 from support.mcp_agent import Agent, agent
 
-CONTENT, TITLE, KEYWORD, SOURCE = "canarycontent4711", "canarytitle4711", "canarykeyword4711", "canarysource4711"
+CONTENT, TITLE, KEYWORD, SOURCE = (
+    "canarycontent4711",
+    "canarytitle4711",
+    "canarykeyword4711",
+    "canarysource4711",
+)
 CANARIES = (CONTENT, TITLE, KEYWORD, SOURCE)
 
 
@@ -22,7 +27,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def secret(store: Path) -> Iterator[tuple[Agent, str]]:
     with agent(store) as memory:
-        given = {"content": f"The vault code is {CONTENT}.", "title": f"Vault {TITLE}", "source": f"/{SOURCE}/a.txt"}
+        given = {
+            "content": f"The vault code is {CONTENT}.",
+            "title": f"Vault {TITLE}",
+            "source": f"/{SOURCE}/a.txt",
+        }
         stored = memory.done("memory_store", **given, expanded_keywords=[KEYWORD], sensitive=True)
         yield memory, stored["id"]
 
@@ -33,10 +42,15 @@ def leaks(memory: Agent) -> list[str]:
 
 def test_no_tool_resource_prompt_or_error_shows_it(secret: tuple[Agent, str], store: Path) -> None:
     memory, id = secret
-    other = memory.done("memory_store", content="The vault is in the cellar, and its code is written nowhere.")["id"]
+    other = memory.done(
+        "memory_store", content="The vault is in the cellar, and its code is written nowhere."
+    )["id"]
     memory.done("memory_store", content="The vault code is something.")
     memory.done("memory_link", source=other, kind="resolved-by", target=id)
-    assert {hit["id"] for hit in memory.done("memory_recall", query="vault code")["hits"]} >= {id, other}
+    assert {hit["id"] for hit in memory.done("memory_recall", query="vault code")["hits"]} >= {
+        id,
+        other,
+    }
     memory.done("memory_recall", query="vault", token_budget=50)
     memory.done("memory_get", id=id)
     memory.done("memory_list")
@@ -64,7 +78,11 @@ def test_it_cannot_be_revealed_or_made_public(secret: tuple[Agent, str]) -> None
     memory, _ = secret
     id = memory.done("memory_store", content=f"Another {CONTENT}.", sensitive=True)["id"]
     for name in ("memory_get", "memory_list", "memory_recall", "memory_why"):
-        needed = {"memory_get": {"id": id}, "memory_recall": {"query": "x"}, "memory_why": {"id": id, "query": "x"}}
+        needed = {
+            "memory_get": {"id": id},
+            "memory_recall": {"query": "x"},
+            "memory_why": {"id": id, "query": "x"},
+        }
         assert "TRIVET_MCP_REVEAL=1" in memory.refused(name, **needed.get(name, {}), reveal=True)
     assert "TRIVET_MCP_REVEAL=1" in memory.refused("memory_update", id=id, sensitive=False)
     assert memory.done("memory_get", id=id)["sensitive"] is True

@@ -29,11 +29,22 @@ def store(memory: Agent, content: str, **more: Any) -> str:
 
 
 def test_store_and_recall(memory: Agent) -> None:
-    id = store(memory, "The staging database listens on port 6543.", title="Staging", tags=["db"], scope="team/shop")
+    id = store(
+        memory,
+        "The staging database listens on port 6543.",
+        title="Staging",
+        tags=["db"],
+        scope="team/shop",
+    )
     [hit] = checked(memory, "memory_recall", query="staging port", scope="team")["hits"]
     assert hit["id"] == id
     assert hit["content"] == "The staging database listens on port 6543."
-    assert (hit["rank"], hit["category"], hit["tags"], hit["scope"]) == (1, "facts", ["db"], "team/shop")
+    assert (hit["rank"], hit["category"], hit["tags"], hit["scope"]) == (
+        1,
+        "facts",
+        ["db"],
+        "team/shop",
+    )
     assert hit["why"] == {"matched_words": ["staging", "port"]}
 
 
@@ -64,9 +75,13 @@ def test_nothing_found_is_said(memory: Agent) -> None:
 
 
 def test_a_near_duplicate_is_reported_with_the_way_to_replace_it(memory: Agent) -> None:
-    old = store(memory, "The invoice service is written in Kotlin by the billing team.", scope="twin")
+    old = store(
+        memory, "The invoice service is written in Kotlin by the billing team.", scope="twin"
+    )
     result = memory.call(
-        "memory_store", content="The invoice service is written in Kotlin by the billing teams.", scope="twin"
+        "memory_store",
+        content="The invoice service is written in Kotlin by the billing teams.",
+        scope="twin",
     )
     assert [other["id"] for other in result.structured_content["near_duplicates"]] == [old]
     assert "kind=supersedes" in text(result)
@@ -74,33 +89,60 @@ def test_a_near_duplicate_is_reported_with_the_way_to_replace_it(memory: Agent) 
 
 def test_what_a_memory_may_update_is_told_with_the_call_that_links_it(memory: Agent) -> None:
     old = store(memory, "Unlocking a bike costs CHF 1.00.", scope="bikes", created_at="2025-03-01")
-    result = memory.call("memory_store", content="Unlocking a bike costs CHF 1.50 from 1 May.", scope="bikes")
+    result = memory.call(
+        "memory_store", content="Unlocking a bike costs CHF 1.50 from 1 May.", scope="bikes"
+    )
     new = result.structured_content["id"]
     assert [update["id"] for update in result.structured_content["may_update"]] == [old]
     assert f"source={new}, kind=supersedes, target=its id" in text(result)
     hits = checked(memory, "memory_recall", query="unlocking a bike", scope="bikes")["hits"]
     assert [(hit["id"], hit["why"].get("older_than")) for hit in hits] == [(new, None), (old, new)]
-    assert f"older; see {new}" in text(memory.call("memory_recall", query="unlocking a bike", scope="bikes"))
-    latest = checked(memory, "memory_store", content="Bikes unlock for CHF 2.", scope="bikes", supersedes=[new, old])
-    assert [link["target"] for link in checked(memory, "memory_get", id=latest["id"])["links"]] == [new, old]
+    assert f"older; see {new}" in text(
+        memory.call("memory_recall", query="unlocking a bike", scope="bikes")
+    )
+    latest = checked(
+        memory,
+        "memory_store",
+        content="Bikes unlock for CHF 2.",
+        scope="bikes",
+        supersedes=[new, old],
+    )
+    assert [link["target"] for link in checked(memory, "memory_get", id=latest["id"])["links"]] == [
+        new,
+        old,
+    ]
 
 
 def test_supersede_resolve_and_unlink(memory: Agent) -> None:
     old = store(memory, "Our linter is flake8.", scope="link")
     new = store(memory, "Since spring we use ruff as the linter.", scope="link")
     fix = store(memory, "Run it with --fix.", scope="link/other")
-    assert checked(memory, "memory_link", source=new, kind="supersedes", target=old)["status"] == "linked"
+    assert (
+        checked(memory, "memory_link", source=new, kind="supersedes", target=old)["status"]
+        == "linked"
+    )
     checked(memory, "memory_link", source=new, kind="resolved-by", target=fix)
     [hit] = checked(memory, "memory_recall", query="flake8 linter", scope="link", limit=1)["hits"]
     assert (hit["id"], hit["why"]["redirected_from"]) == (new, [old])
     assert hit["resolved_by"] == [{"id": fix, "content": "Run it with --fix."}]
-    assert checked(memory, "memory_link", source=new, kind="supersedes", target=old, remove=True)["status"] == "removed"
+    assert (
+        checked(memory, "memory_link", source=new, kind="supersedes", target=old, remove=True)[
+            "status"
+        ]
+        == "removed"
+    )
     links = checked(memory, "memory_get", id=new)["links"]
     assert links == [{"kind": "resolved-by", "source": new, "target": fix}]
 
 
 def test_get_shows_every_detail(memory: Agent) -> None:
-    given = {"title": "T", "tags": ["a"], "importance": 0.9, "confidence": 0.4, "category": "decisions"}
+    given = {
+        "title": "T",
+        "tags": ["a"],
+        "importance": 0.9,
+        "confidence": 0.4,
+        "category": "decisions",
+    }
     more = {"expanded_keywords": ["k"], "scope": "s/t", "valid_from": "2024-01-01T00:00:00Z"}
     id = store(memory, "All of it.", **given, **more, source="notes.md", start_line=3, end_line=5)
     got = checked(memory, "memory_get", id=id)
@@ -135,9 +177,13 @@ def test_long_contents_are_shown_in_part_and_whole_on_demand(memory: Agent) -> N
 
 def test_update_then_recall_sees_the_new_text(memory: Agent) -> None:
     id = store(memory, "The mascot is a heron.", scope="edit")
-    assert checked(memory, "memory_update", id=id, content="The mascot is a walrus.")["revision"] == 2
+    assert (
+        checked(memory, "memory_update", id=id, content="The mascot is a walrus.")["revision"] == 2
+    )
     assert checked(memory, "memory_recall", query="heron", scope="edit")["hits"] == []
-    assert [hit["id"] for hit in checked(memory, "memory_recall", query="walrus", scope="edit")["hits"]] == [id]
+    assert [
+        hit["id"] for hit in checked(memory, "memory_recall", query="walrus", scope="edit")["hits"]
+    ] == [id]
 
 
 def test_delete_says_how_to_restore(memory: Agent) -> None:
@@ -175,7 +221,9 @@ def test_a_token_budget_is_kept_and_told(memory: Agent) -> None:
 def test_the_answer_for_an_agent_is_a_third_of_the_raw_one(tmp_path: Path, embedder: str) -> None:
     with Trivet.open(tmp_path / "m.db", embedder=embedder, background=False) as trivet:
         for number in range(10):
-            trivet.remember(f"Service number {number} talks to the ledger over gRPC on port {6000 + number}.")
+            trivet.remember(
+                f"Service number {number} talks to the ledger over gRPC on port {6000 + number}."
+            )
         trivet.drain()
         answer = trivet.recall("which port does the ledger service use")
         raw, lean = msgspec.json.encode(answer), msgspec.json.encode(recalled(answer))

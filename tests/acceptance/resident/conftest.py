@@ -33,7 +33,12 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where a resident process runs for all tests that only ask it; each has a store of its own in it."""
     folder = Path(tempfile.mkdtemp(prefix="trivet-"))
     settings = str(tmp_path_factory.getbasetemp() / "home" / "xdg_config_home")
-    environment = {**os.environ, **SETTINGS, "XDG_CONFIG_HOME": settings, "XDG_RUNTIME_DIR": str(folder)}
+    environment = {
+        **os.environ,
+        **SETTINGS,
+        "XDG_CONFIG_HOME": settings,
+        "XDG_RUNTIME_DIR": str(folder),
+    }
     process = start_resident({**environment, "TRIVET_PATH": str(folder / "first.db")})
     yield folder
     stop_resident(process)

@@ -59,7 +59,9 @@ def test_the_same_answers_with_and_without_it(warm: Home) -> None:
     for ask in (
         lambda memory: without_times(memory.recall("which port is staging on?")),
         lambda memory: memory.list(limit=1),
-        lambda memory: msgspec.structs.replace(memory.stats(), notes=()),  # they are of the process that answers
+        lambda memory: msgspec.structs.replace(
+            memory.stats(), notes=()
+        ),  # they are of the process that answers
         lambda memory: memory.tags(),
         lambda memory: memory.get(id),
         lambda memory: memory.history(id),
@@ -86,7 +88,9 @@ def test_writes_reach_the_store(warm: Home) -> None:
         assert memory.server is None
 
 
-def test_a_write_is_embedded_when_the_command_returns(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_is_embedded_when_the_command_returns(
+    warm: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "bundled")
     trivet = CommandLine(monkeypatch)
     before = warm.status().calls
@@ -132,7 +136,9 @@ def test_a_path_means_the_callers_folder(warm: Home, monkeypatch: pytest.MonkeyP
     assert warm.store.with_name("here.db").exists()
 
 
-def test_who_has_other_settings_files_works_alone(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_other_settings_files_works_alone(
+    warm: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The keys of secrets lie beside them: what the process sealed with its own could not be revealed."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(warm.store.parent / "other"))
     with warm.memory() as memory:
@@ -145,7 +151,9 @@ def test_who_has_other_settings_files_works_alone(warm: Home, monkeypatch: pytes
         assert "AKIAIOSFODNN7EXAMPLQ" in memory.reveal(stored.id).content
 
 
-def test_what_needs_the_store_itself_works_beside_it(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_needs_the_store_itself_works_beside_it(
+    warm: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trivet = CommandLine(monkeypatch)
     id = warm.remember(PORT)
     with warm.memory() as memory:
@@ -163,7 +171,11 @@ def test_many_at_once(warm: Home) -> None:
 
 def test_mcp_asks_it(warm: Home) -> None:
     id = warm.remember(PORT)
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    about = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
     call = {"name": "memory_recall", "arguments": {"query": "staging port"}}
     messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": about},
@@ -173,7 +185,9 @@ def test_mcp_asks_it(warm: Home) -> None:
     before = warm.status().calls
     command = [sys.executable, "-m", "trivet.cli", "mcp"]
     ended = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    (answer,) = [reply for row in ended.stdout.splitlines() if (reply := json.loads(row)).get("id") == 2]
+    (answer,) = [
+        reply for row in ended.stdout.splitlines() if (reply := json.loads(row)).get("id") == 2
+    ]
     assert answer["result"]["structuredContent"]["hits"][0]["id"] == id
     assert warm.status().calls > before
 
@@ -198,7 +212,14 @@ def test_it_is_not_used_where_it_is_off(warm: Home, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "message", [b"", b"\0\0\0\1", b"\xff\xff\xff\xff", hook_client.pack([b"x"]), hook_client.pack([b"call", b"1"])]
+    "message",
+    [
+        b"",
+        b"\0\0\0\1",
+        b"\xff\xff\xff\xff",
+        hook_client.pack([b"x"]),
+        hook_client.pack([b"call", b"1"]),
+    ],
 )
 def test_nonsense_on_the_socket_ends_nothing(warm: Home, message: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
@@ -261,27 +282,43 @@ def test_a_write_that_it_did_before_it_died_is_answered_as_done(home: Home) -> N
     with Trivet.open() as own:
         id, other = own.remember(PORT).id, own.remember("It moved to port 7654.").id
         assert with_a_dying_one(lambda memory: memory.remember("Stored once.")).status == "stored"
-        assert with_a_dying_one(lambda memory: memory.edit(id, title="Staging", if_revision=1)).revision == 2
+        assert (
+            with_a_dying_one(
+                lambda memory: memory.edit(id, title="Staging", if_revision=1)
+            ).revision
+            == 2
+        )
         own.forget(id)
         assert with_a_dying_one(lambda memory: memory.restore(id)).revision == 4
-        assert with_a_dying_one(lambda memory: memory.link(other, "supersedes", id)).kind == "supersedes"
+        assert (
+            with_a_dying_one(lambda memory: memory.link(other, "supersedes", id)).kind
+            == "supersedes"
+        )
         assert with_a_dying_one(lambda memory: memory.unlink(other, "supersedes", id)) is None
         assert with_a_dying_one(lambda memory: memory.purge(other)).id == other
         assert [one.action for one in own.history(id)] == ["remember", "edit", "forget", "restore"]
 
 
-def test_what_it_holds_on_to_when_it_dies_is_not_known(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_holds_on_to_when_it_dies_is_not_known(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_BUSY_TIME_LIMIT_MS", "50")
     with Trivet.open() as own:
         id = own.remember(PORT).id
-        with impostor(home, ()), home.memory() as memory, closing(sqlite3.connect(home.store)) as holding:
+        with (
+            impostor(home, ()),
+            home.memory() as memory,
+            closing(sqlite3.connect(home.store)) as holding,
+        ):
             holding.execute("BEGIN IMMEDIATE")
             with pytest.raises(UnknownFate, match="not known"):
                 memory.edit(id, title="Staging")
 
 
 @pytest.mark.parametrize(("version", "ends"), [("0.0.1", True), ("999.0.0", False)])
-def test_an_older_one_is_asked_to_end_and_a_newer_one_left_alone(home: Home, version: str, ends: bool) -> None:
+def test_an_older_one_is_asked_to_end_and_a_newer_one_left_alone(
+    home: Home, version: str, ends: bool
+) -> None:
     answers = [(b"version", version.encode()), *([(b"ok", b"")] if ends else [])]
     with impostor(home, *answers) as asked, home.memory() as memory:
         assert memory.stats().memories == {}
@@ -312,12 +349,27 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         ("TRIVET_LLM_API_KEY", {"capture_llm": "openai:small@http://127.0.0.1:1/v1"}),
         (
             "WIKI_PASS",
-            {"federation": {"wiki": ExternalSystem(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}},
+            {
+                "federation": {
+                    "wiki": ExternalSystem(
+                        http="https://wiki.example/?q={query}", key_env="WIKI_PASS"
+                    )
+                }
+            },
         ),
-        ("NOTES", {"federation": {"notes": ExternalSystem(command=("notes", "{query}"), environment=("NOTES",))}}),
+        (
+            "NOTES",
+            {
+                "federation": {
+                    "notes": ExternalSystem(command=("notes", "{query}"), environment=("NOTES",))
+                }
+            },
+        ),
     ],
 )
 def test_keys_of_every_service_are_compared(name: str, settings: dict[str, Any]) -> None:
     """With another key than the process has, a program does its work itself."""
-    one, other = (call_environment(Settings(**settings), {name: value}) for value in ("one", "other"))
+    one, other = (
+        call_environment(Settings(**settings), {name: value}) for value in ("one", "other")
+    )
     assert one != other

@@ -12,9 +12,15 @@ from support.resident_home import Home, context_of, prompt
 from support.waiting import until
 
 
-def test_the_same_answers_with_and_without_it(warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_answers_with_and_without_it(
+    warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trivet, folder = CommandLine(monkeypatch), code_tree(tmp_path / "project")
-    questions = (("search", "parse retry after"), ("symbol", "Client.send"), ("related", "shop/retry.py:4"))
+    questions = (
+        ("search", "parse retry after"),
+        ("symbol", "Client.send"),
+        ("related", "shop/retry.py:4"),
+    )
     alone = [trivet.json("code", *words, "--root", str(folder)) for words in questions]
     until(lambda: str(folder) in warm.status().code)  # the first search told it of the folder
     before = warm.status().calls
@@ -27,7 +33,9 @@ def test_the_same_answers_with_and_without_it(warm: Home, tmp_path: Path, monkey
     until(lambda: trivet("code", "symbol", "brand_new", "--root", str(folder)).status == 0)
 
 
-def test_another_cache_is_not_its_own(warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_cache_is_not_its_own(
+    warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trivet, folder = CommandLine(monkeypatch), code_tree(tmp_path / "project")
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "other"))
     assert trivet("code", "symbol", "Client.send", "--root", str(folder)).status == 0

@@ -71,7 +71,9 @@ def test_one_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None
     assert str(home.store) in (home.socket.parent / "resident.log").read_text()
 
 
-def test_a_killed_one_leaves_nothing_in_the_way(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_one_leaves_nothing_in_the_way(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_RERANK", "off")  # its model would only be loaded
     killed = home.up()
     killed.kill()
@@ -161,7 +163,9 @@ def test_another_user_is_not_answered(home: Home) -> None:
     assert home.status().pid
     for place, mode in ((home.folder, 0o711), (home.socket.parent, 0o711), (home.socket, 0o666)):
         place.chmod(mode)
-    ended = subprocess.run([sys.executable, "-c", STRANGER, str(home.socket)], capture_output=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", STRANGER, str(home.socket)], capture_output=True, check=True
+    )
     assert ended.stdout == b"0\n"
     home.socket.parent.chmod(0o700)
     assert home.status().failed == 1
@@ -207,4 +211,7 @@ def test_status_for_people(home: Home, trivet: CommandLine) -> None:
     status = json.loads(trivet("status", "--json").out)
     assert status["hook_failures"]["moments"] == {"prompt": 1}
     assert (status["sync"]["server"], status["sync"]["waiting"]) == ("http://server", 0)
-    assert "http://server as ana; the server was never reached; 0 operations wait" in trivet("status").out
+    assert (
+        "http://server as ana; the server was never reached; 0 operations wait"
+        in trivet("status").out
+    )

@@ -9,7 +9,9 @@ from support.command_line import CommandLine
 from support.resident_home import Home
 
 
-def test_the_resident_process_serves_the_page_of_a_store(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_resident_process_serves_the_page_of_a_store(
+    warm: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cli = CommandLine(monkeypatch)
     warm.remember("The staging database listens on port 6543.")
     link, again = (cli("open", "--print").out.strip() for _ in range(2))
@@ -29,4 +31,7 @@ def test_the_resident_process_serves_the_page_of_a_store(warm: Home, monkeypatch
 
 def test_a_servers_page_is_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     cli = CommandLine(monkeypatch)
-    assert cli("open", "--print", "--path", "https://memory.example.org").out == "https://memory.example.org\n"
+    assert (
+        cli("open", "--print", "--path", "https://memory.example.org").out
+        == "https://memory.example.org\n"
+    )

@@ -70,7 +70,9 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, 
 def by_options(fields: dict[str, Any]) -> list[str]:
     options = ["--title", fields["title"], "--source", fields["source"]]
     options += [part for tag in fields["tags"] for part in ("--tag", tag)]
-    return options + [part for word in fields["expanded_keywords"] for part in ("--expanded-keywords", word)]
+    return options + [
+        part for word in fields["expanded_keywords"] for part in ("--expanded-keywords", word)
+    ]
 
 
 def test_from_python(
@@ -92,18 +94,27 @@ def test_from_python(
     trivet = open_trivet(embedder=embedder.spec(), graph_llm=model.spec)
     done = trivet.remember(**canaries.fields("remember"))
     heard.append(said(done))
-    heard.append(said(trivet.remember_many([canaries.fields("many one"), canaries.fields("many two")])))
+    heard.append(
+        said(trivet.remember_many([canaries.fields("many one"), canaries.fields("many two")]))
+    )
     heard.append(said(trivet.edit(done.id, **canaries.fields("edit"))))
     heard.append(said(trivet.restore(done.id, revision=1)))
     heard.append(said(trivet.restore(old, revision=1)))
-    lines = [json.dumps(canaries.fields("plain")), json.dumps({"content": canaries.token("bad"), "importance": 7})]
+    lines = [
+        json.dumps(canaries.fields("plain")),
+        json.dumps({"content": canaries.token("bad"), "importance": 7}),
+    ]
     lines += [
         f'{{"content": "{canaries.token("broken")}',
         json.dumps({"content": "x", "state": canaries.token("state")}),
     ]
     heard.append(said(trivet.import_(lines)))
     heard.append(
-        said(trivet.recall(f"who uses {canaries.token('query')} and {canaries.private('query private')}").hits)
+        said(
+            trivet.recall(
+                f"who uses {canaries.token('query')} and {canaries.private('query private')}"
+            ).hits
+        )
     )
     refused: list[dict[str, Any]] = [
         {"category": canaries.token("category")},
@@ -116,9 +127,22 @@ def test_from_python(
         heard.append(str(error.value))
     trivet.drain()
     trivet.embed()
-    heard += [said(trivet.list()), said(trivet.get(done.id, reveal=True)), said(trivet.history(done.id, reveal=True))]
-    heard += [trivet.diff(done.id, 1, 2, reveal=True), said(trivet.stats()), said(trivet.concepts()), *trivet.export()]
-    heard += [said(trivet.doctor()), said(trivet.recall("bot logs in", reveal=True)), said(trivet.graph(done.id))]
+    heard += [
+        said(trivet.list()),
+        said(trivet.get(done.id, reveal=True)),
+        said(trivet.history(done.id, reveal=True)),
+    ]
+    heard += [
+        trivet.diff(done.id, 1, 2, reveal=True),
+        said(trivet.stats()),
+        said(trivet.concepts()),
+        *trivet.export(),
+    ]
+    heard += [
+        said(trivet.doctor()),
+        said(trivet.recall("bot logs in", reveal=True)),
+        said(trivet.graph(done.id)),
+    ]
     heard.append(said(trivet.why_not("bot logs in", done.id)))
 
     assert embedder.texts, "the embedder was asked"
@@ -134,7 +158,9 @@ def test_from_python(
     assert canaries.found_in(everything_on_disk(tmp_path)) == []
 
 
-def test_what_is_found_is_what_was_put_in(canaries: Canaries, open_trivet: Opened, path: Path) -> None:
+def test_what_is_found_is_what_was_put_in(
+    canaries: Canaries, open_trivet: Opened, path: Path
+) -> None:
     """The search itself works: with the guard off, the same secrets are everywhere."""
     trivet = open_trivet(secrets="off")
     trivet.remember(f"It is {canaries.token('seen')}", tags=[canaries.token("tag")])
@@ -150,7 +176,9 @@ def test_from_the_command_line(
     id = json.loads(heard[0])["id"]
     heard.append(run("remember", "-", stdin=canaries.fields("standard input")["content"]))
     heard.append(within("edit", id, "--content", canaries.fields("edit")["content"]))
-    heard.append(within("edit", id, "--content", "-", stdin=canaries.fields("edit by input")["content"]))
+    heard.append(
+        within("edit", id, "--content", "-", stdin=canaries.fields("edit by input")["content"])
+    )
     heard.append(within("restore", id, "--revision", "1"))
     heard.append(within("import", "-", stdin=json.dumps(canaries.fields("import"))))
     heard.append(run("remember", canaries.token("wrong"), "--category", "nonsense"))
@@ -160,23 +188,37 @@ def test_from_the_command_line(
     assert canaries.found_in("\n".join(heard)) == []
     assert canaries.found_in(everything_stored(tmp_path / "memory.db")) == []
     assert canaries.found_in(everything_on_disk(tmp_path)) == []
-    assert set(canaries.found_in(within("reveal", id))) >= {github("arguments content"), password("arguments password")}
+    assert set(canaries.found_in(within("reveal", id))) >= {
+        github("arguments content"),
+        password("arguments password"),
+    }
     audit = within("audit")
     assert canaries.found_in(audit) == []
     assert id in audit
 
 
-def test_from_an_agent(canaries: Canaries, embedder: WordEmbedder, configuration: Path, path: Path) -> None:
-    settings = {"TRIVET_EMBEDDER": embedder.spec(), "TRIVET_CONFIG": str(configuration / "trivet.toml")}
+def test_from_an_agent(
+    canaries: Canaries, embedder: WordEmbedder, configuration: Path, path: Path
+) -> None:
+    settings = {
+        "TRIVET_EMBEDDER": embedder.spec(),
+        "TRIVET_CONFIG": str(configuration / "trivet.toml"),
+    }
     with agent(path, None, **settings) as one:
         stored = one.done("memory_store", **canaries.fields("store"))
         assert stored["redacted"]["github-token"] == 5
         one.done("memory_update", id=stored["id"], **canaries.fields("update"))
-        one.done("memory_recall", query=f"bot {canaries.token('query')} {canaries.private('query')}")
+        one.done(
+            "memory_recall", query=f"bot {canaries.token('query')} {canaries.private('query')}"
+        )
         one.done("memory_get", id=stored["id"])
         one.done("memory_list")
         one.refused("memory_store", content=canaries.token("refused"), category="nonsense")
-        one.refused("memory_store", content=canaries.token("unknown"), nonsense=canaries.token("unknown too"))
+        one.refused(
+            "memory_store",
+            content=canaries.token("unknown"),
+            nonsense=canaries.token("unknown too"),
+        )
         one.done("memory_why", query="bot", id=stored["id"])
         heard = list(one.heard)
     assert canaries.found_in("\n".join(heard)) == []

@@ -38,7 +38,9 @@ def test_what_it_says(trivet: CommandLine, write: Write, vault: Path) -> None:
     assert trivet.json("list")["memories"] == []
 
 
-def test_what_is_passed_over_is_named_with_the_reason(trivet: CommandLine, write: Write, vault: Path) -> None:
+def test_what_is_passed_over_is_named_with_the_reason(
+    trivet: CommandLine, write: Write, vault: Path
+) -> None:
     write("a.md", "# A\n\none\n")
     write("empty.md", "\n")
     write("data.json", '{"a": 1}')
@@ -58,17 +60,23 @@ def test_what_is_passed_over_is_named_with_the_reason(trivet: CommandLine, write
     assert "a.md" not in skipped
 
 
-def test_an_empty_folder_is_said_to_be_so_and_not_remembered(trivet: CommandLine, vault: Path) -> None:
+def test_an_empty_folder_is_said_to_be_so_and_not_remembered(
+    trivet: CommandLine, vault: Path
+) -> None:
     assert "No notes" in trivet("ingest", str(vault)).out
     assert trivet.json("ingest", "--list") == []
 
 
-@pytest.mark.parametrize("arguments", [(), ("x", "--list"), ("--list", "--drop", "y"), ("/no/such/place",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("x", "--list"), ("--list", "--drop", "y"), ("/no/such/place",)]
+)
 def test_what_it_refuses(trivet: CommandLine, arguments: tuple[str, ...]) -> None:
     assert trivet("ingest", *arguments).status == 2
 
 
-def test_a_vault_is_found_by_meaning_after_it_was_taken_in(path: Path, write: Write, vault: Path) -> None:
+def test_a_vault_is_found_by_meaning_after_it_was_taken_in(
+    path: Path, write: Write, vault: Path
+) -> None:
     """With the bundled model, as a user has it: nothing waits for its vectors when the command is over."""
     write("a.md", "# Tea\n\nGreen leaves want water of eighty degrees.\n")
     assert process("ingest", str(vault), TRIVET_PATH=str(path)).status == 0

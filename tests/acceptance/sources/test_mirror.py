@@ -13,10 +13,20 @@ def test_the_command(path: Path, tmp_path: Path) -> None:
         memory.remember("in the clear")
         memory.remember("a hidden thing", sensitive=True)
     folder = str(tmp_path / "files")
-    done = process("export", "--markdown", folder, "--json", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
+    done = process(
+        "export", "--markdown", folder, "--json", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none"
+    )
     assert (done.status, done.json()["written"]) == (0, 1)
     files = list((tmp_path / "files").rglob("*.md"))
     assert [file.stat().st_mode & 0o777 for file in files] == [0o600]
     assert "hidden" not in files[0].read_text()
-    both = process("export", "--markdown", folder, "--output", "x", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
+    both = process(
+        "export",
+        "--markdown",
+        folder,
+        "--output",
+        "x",
+        TRIVET_PATH=str(path),
+        TRIVET_EMBEDDER="none",
+    )
     assert both.status == 2

@@ -40,4 +40,6 @@ def store(server: Server) -> PostgresStore:
 def vector_search(postgres: PostgresServer) -> None:
     """For tests in which the server itself compares vectors."""
     if not postgres.compares_vectors:
-        pytest.skip("this pgvector was built with instructions that this processor lacks: the server dies of them")
+        pytest.skip(
+            "this pgvector was built with instructions that this processor lacks: the server dies of them"
+        )

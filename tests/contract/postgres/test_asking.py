@@ -21,7 +21,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     plain = AutocommitReader.execute_with
 
-    def noting(self: AutocommitReader, settings: Mapping[str, str], sql: str, parameters: Any) -> Any:
+    def noting(
+        self: AutocommitReader, settings: Mapping[str, str], sql: str, parameters: Any
+    ) -> Any:
         seen.append(" ".join(sql.split()))
         return plain(self, settings, sql, parameters)
 
@@ -38,17 +40,28 @@ def test_a_warm_recall_asks_little(url: str, asked: list[str]) -> None:
             trivet.recall("whom did we meet in Rome")
         asked.clear()
         answer = trivet.recall("whom did we meet in Rome")
-        assert {leg.leg for leg in answer.health.legs if leg.answered} == {"lexical", "dense", "graph"}
+        assert {leg.leg for leg in answer.health.legs if leg.answered} == {
+            "lexical",
+            "dense",
+            "graph",
+        }
         assert len([sql for sql in asked if "FROM change" in sql]) == 1
-        assert not [sql for sql in asked if "FROM posting" in sql or "FROM passage AS p JOIN" in sql]
-        assert not [sql for sql in asked if "FROM job" in sql], "nothing waited, and nothing has changed since"
+        assert not [
+            sql for sql in asked if "FROM posting" in sql or "FROM passage AS p JOIN" in sql
+        ]
+        assert not [sql for sql in asked if "FROM job" in sql], (
+            "nothing waited, and nothing has changed since"
+        )
         assert len(asked) <= 6, asked
 
 
 def test_candidates_are_read_in_one_go(url: str, asked: list[str]) -> None:
     with Trivet.open(url, background=False, rerank="off", changes="off") as trivet:
         trivet.remember_many(
-            [{"content": f"We met Clara in house {number}.", "importance": 0.1} for number in range(60)]
+            [
+                {"content": f"We met Clara in house {number}.", "importance": 0.1}
+                for number in range(60)
+            ]
         )
         trivet.drain()
         trivet.recall("whom did we meet")
@@ -66,10 +79,14 @@ def test_words_that_are_new_are_asked_for_together(url: str, asked: list[str]) -
         [hit, *_] = trivet.recall("walked river rained umbrella harbour").hits
         assert "river" in hit.passage
         assert len([sql for sql in asked if "FROM posting WHERE" in sql]) == 1
-        trivet.remember_many([{"content": f"A walk along river number {number}."} for number in range(20)])
+        trivet.remember_many(
+            [{"content": f"A walk along river number {number}."} for number in range(20)]
+        )
         asked.clear()
         assert len(trivet.recall("walked river", limit=30).hits) == 21
-        assert len([sql for sql in asked if "FROM lexical WHERE" in sql]) == 1, "what changed is read at once too"
+        assert len([sql for sql in asked if "FROM lexical WHERE" in sql]) == 1, (
+            "what changed is read at once too"
+        )
 
 
 def test_what_every_recall_asks_is_planned_once(url: str) -> None:
@@ -84,12 +101,16 @@ def test_what_every_recall_asks_is_planned_once(url: str) -> None:
             "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
         ).fetchall()
     server.close()
-    [(generic, custom)] = [(row[1], row[2]) for row in rows if _same(row[0], QUERIES("memories")["seen_by_ids"])]
+    [(generic, custom)] = [
+        (row[1], row[2]) for row in rows if _same(row[0], QUERIES("memories")["seen_by_ids"])
+    ]
     assert generic > 5
     assert custom == 0
 
 
-def test_plans_are_made_anew_for_tables_that_have_grown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_are_made_anew_for_tables_that_have_grown(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Server(url, max_connections=1)
     store = PostgresStore(server)
     first = memory("The first.")
@@ -128,9 +149,13 @@ def _same(prepared: str, asked: str) -> bool:
 def _plan(server: Server, id: str) -> str:
     """How the server finds memories by their ids now."""
     with server.connection() as connection, connection.transaction():
-        connection.execute("SELECT set_config('trivet.tenant', 'default', true), set_config('trivet.viewer', '', true)")
+        connection.execute(
+            "SELECT set_config('trivet.tenant', 'default', true), set_config('trivet.viewer', '', true)"
+        )
         connection.execute("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
         rows = connection.execute("SELECT name, statement FROM pg_prepared_statements").fetchall()
         [name] = [row[0] for row in rows if _same(row[1], QUERIES("memories")["seen_by_ids"])]
-        found = connection.execute(f"EXPLAIN (COSTS off) EXECUTE {name} (NULL, '[\"{id}\"]')", prepare=False)
+        found = connection.execute(
+            f"EXPLAIN (COSTS off) EXECUTE {name} (NULL, '[\"{id}\"]')", prepare=False
+        )
         return "\n".join(row[0] for row in found.fetchall())

@@ -21,7 +21,16 @@ from trivet.trivet import Trivet
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")
 # What is said of where the tenant is, of its models' numbers, and of the files of one database.
-DIFFERENT = ("tenant", "embedding_model", "passage", "job", "meta", "change", "directory", "statement")
+DIFFERENT = (
+    "tenant",
+    "embedding_model",
+    "passage",
+    "job",
+    "meta",
+    "change",
+    "directory",
+    "statement",
+)
 
 
 class Stopped(BaseException):
@@ -44,7 +53,10 @@ def rows(url: str, tenant: str) -> dict[str, list[tuple[str]]]:
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('trivet.tenant', %s, true)", (tenant,))
         names = [name for name in tables(connection) if name not in DIFFERENT]
-        return {name: sorted(connection.execute(f"SELECT t::text FROM {name} AS t").fetchall()) for name in names}
+        return {
+            name: sorted(connection.execute(f"SELECT t::text FROM {name} AS t").fetchall())
+            for name in names
+        }
 
 
 @pytest.fixture
@@ -61,7 +73,9 @@ def other(other_url: str) -> Iterator[Server]:
     opened.close()
 
 
-def test_a_move_goes_on_wherever_it_was_stopped(server: Server, other: Server, url: str, other_url: str) -> None:
+def test_a_move_goes_on_wherever_it_was_stopped(
+    server: Server, other: Server, url: str, other_url: str
+) -> None:
     old = PostgresStore(server, "acme")
     fill(old, "relay")
     fill(PostgresStore(other, "birch"), "birch")
@@ -108,7 +122,9 @@ def test_a_move_goes_on_wherever_it_was_stopped(server: Server, other: Server, u
         PostgresStore(server, "acme")
 
 
-def test_what_a_move_refuses_and_how_it_is_given_up(server: Server, other: Server, url: str, other_url: str) -> None:
+def test_what_a_move_refuses_and_how_it_is_given_up(
+    server: Server, other: Server, url: str, other_url: str
+) -> None:
     old = PostgresStore(server, "acme")
     add(old, memory("our relay"))
     again = Server(url)
@@ -140,7 +156,9 @@ def test_what_a_move_refuses_and_how_it_is_given_up(server: Server, other: Serve
         """As if the last copy took longer than a freeze may last, and a writer came."""
         if stage == "frozen":
             with server.as_tenant("birch") as connection:
-                connection.execute("UPDATE tenant SET frozen_until = clock_timestamp() - interval '1 second'")
+                connection.execute(
+                    "UPDATE tenant SET frozen_until = clock_timestamp() - interval '1 second'"
+                )
             add(birch, memory("written again"))
 
     with pytest.raises(Conflict, match="did not stay frozen"):
@@ -152,7 +170,9 @@ def test_what_a_move_refuses_and_how_it_is_given_up(server: Server, other: Serve
         move(other, server, "birch", quietly)
     forget_moved(server, other, "birch")
     move(other, server, "birch", quietly)
-    assert len(found(birch, "relay")) == len(found(birch, "written")) == 1, "a store that was open goes on"
+    assert len(found(birch, "relay")) == len(found(birch, "written")) == 1, (
+        "a store that was open goes on"
+    )
     third.close()
     again.close()
 
@@ -162,7 +182,14 @@ def test_servers_follow_and_finish_what_was_stopped(
 ) -> None:
     """Two servers, one of which has the tenant open when it moves, and one that asks the directory."""
     settings = {
-        one: Settings(path=one, embedder="none", background=False, changes="off", directory=url, cells=(url, other_url))
+        one: Settings(
+            path=one,
+            embedder="none",
+            background=False,
+            changes="off",
+            directory=url,
+            cells=(url, other_url),
+        )
         for one in (url, other_url)
     }
     with Trivet.open(settings=settings[url], tenant="acme") as trivet:
@@ -185,7 +212,9 @@ def test_servers_follow_and_finish_what_was_stopped(
             assert ana.engine.store.feed.database.name.startswith(other.name)
         assert len(houses[0].trivet(houses[0].caller(key)).list(limit=10).memories) == 4
         assert main(("tenant", "move", "acme", "--path", url, "--to", other_url)) == 0
-        assert f"acme lives at {other.address}." in capsys.readouterr().out, "what was left is done: the directory"
+        assert f"acme lives at {other.address}." in capsys.readouterr().out, (
+            "what was left is done: the directory"
+        )
         assert main(("tenant", "forget-moved", "acme", "--path", url, "--to", other_url)) == 0
         assert main(("tenant", "show", "acme", "--path", url)) == 0
         shown = capsys.readouterr().out

@@ -17,14 +17,18 @@ def test_a_life(postgres: PostgresServer) -> None:
         for user in ("ana", "bo"):
             memory.engine.store.accounts.add_user(user, "writer")
         ana, bo = (
-            memory.acting_as(Caller(tenant="default", user=user, role="writer", key="k", rights=RIGHTS))
+            memory.acting_as(
+                Caller(tenant="default", user=user, role="writer", key="k", rights=RIGHTS)
+            )
             for user in ("ana", "bo")
         )
         old = ana.remember("The relay listens on port 7001.").id
         proposed = ana.inbox_propose("The relay listens on port 7002.")
         assert (proposed.status, proposed.same_as) == ("waiting", old)
         assert bo.inbox_list().total == 0
-        assert bo.inbox_propose("The relay listens on port 7001.").same_as is None, "ana's memories are not bo's"
+        assert bo.inbox_propose("The relay listens on port 7001.").same_as is None, (
+            "ana's memories are not bo's"
+        )
         with pytest.raises(NotFound):
             bo.inbox_accept([str(proposed.id)])
         (accepted,) = ana.inbox_accept([str(proposed.id)])
@@ -32,7 +36,10 @@ def test_a_life(postgres: PostgresServer) -> None:
         ana.recall("relay")
         assert ana.usage(str(accepted.stored)).shown == 1
         assert ana.feedback(str(accepted.stored), "useful", query="relay port").useful == 1
-        other, gone = ana.inbox_propose("The canteen is closed."), ana.inbox_propose("The relay listens on port 7003.")
+        other, gone = (
+            ana.inbox_propose("The canteen is closed."),
+            ana.inbox_propose("The relay listens on port 7003."),
+        )
         ana.forget(str(accepted.stored))
         with pytest.raises(Conflict):
             ana.inbox_accept([str(other.id), str(gone.id)])

@@ -21,12 +21,16 @@ def filled(vector_search: None, server: Server) -> tuple[PostgresStore, Model, N
     """Clustered vectors, one memory of a hundred tagged as rare, one of seven sensitive and so without a vector."""
     store, generator = PostgresStore(server), np.random.default_rng(3)
     centres = generator.normal(size=(30, DIMENSION))
-    vectors = centres[generator.integers(30, size=COUNT)] + 0.5 * generator.normal(size=(COUNT, DIMENSION))
+    vectors = centres[generator.integers(30, size=COUNT)] + 0.5 * generator.normal(
+        size=(COUNT, DIMENSION)
+    )
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     add(
         store,
         *(
-            memory(f"{number}", tags=("rare",) if number % 100 == 0 else (), sensitive=number % 7 == 3)
+            memory(
+                f"{number}", tags=("rare",) if number % 100 == 0 else (), sensitive=number % 7 == 3
+            )
             for number in range(COUNT)
         ),
     )
@@ -37,14 +41,20 @@ def filled(vector_search: None, server: Server) -> tuple[PostgresStore, Model, N
     return store, model, unit
 
 
-def ids(store: PostgresStore, model: Model, query: NDArray[np.float32], filter: Filter) -> list[str]:
+def ids(
+    store: PostgresStore, model: Model, query: NDArray[np.float32], filter: Filter
+) -> list[str]:
     return [one.id for one in store.vectors.search(model, query, filter, 10)]
 
 
-def test_the_index_answers_like_an_exact_search(filled: tuple[PostgresStore, Model, NDArray[np.float32]]) -> None:
+def test_the_index_answers_like_an_exact_search(
+    filled: tuple[PostgresStore, Model, NDArray[np.float32]],
+) -> None:
     store, model, unit = filled
     queries = unit[5:COUNT:150]
-    exact = [(ids(store, model, query, Filter()), ids(store, model, query, RARE)) for query in queries]
+    exact = [
+        (ids(store, model, query, Filter()), ids(store, model, query, RARE)) for query in queries
+    ]
     store.vectors.build_index(model)
     store.vectors.exact_up_to = store.vectors.named_up_to = 0
     assert "passage_hnsw" in plan(store, model, unit[0], RARE)
@@ -88,4 +98,9 @@ def test_a_model_that_became_large_gets_its_index_by_itself(
     assert all(finding.ok for finding in store.upkeep.findings())
     store.vectors.remove(model)
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT 1 FROM pg_indexes WHERE indexname LIKE 'passage_hnsw%'").fetchall() == []
+        assert (
+            connection.execute(
+                "SELECT 1 FROM pg_indexes WHERE indexname LIKE 'passage_hnsw%'"
+            ).fetchall()
+            == []
+        )

@@ -56,7 +56,11 @@ def filled(store: PostgresStore, count: int = 5) -> list[Memory]:
     memories = [memory(f"relay {number}") for number in range(count)]
     add(store, *memories)
     model = store.vectors.adopt("words", "spec", 3)
-    embed(store, model, {one.content: (*VECTOR[:2], number / 1000) for number, one in enumerate(memories)})
+    embed(
+        store,
+        model,
+        {one.content: (*VECTOR[:2], number / 1000) for number, one in enumerate(memories)},
+    )
     assert store.upkeep.renew_index()
     return memories
 
@@ -111,7 +115,9 @@ def test_what_cannot_be_removed_while_the_database_is_away_goes_with_the_next_lo
     assert files(tmp_path) == []
 
 
-def test_a_worker_that_looks_after_a_purge_elsewhere_removes_the_file(on: OnMachine, tmp_path: Path) -> None:
+def test_a_worker_that_looks_after_a_purge_elsewhere_removes_the_file(
+    on: OnMachine, tmp_path: Path
+) -> None:
     here, there = on("here"), on("there")
     one = filled(there)[0]
     here.memories.purge(one.id)
@@ -120,7 +126,9 @@ def test_a_worker_that_looks_after_a_purge_elsewhere_removes_the_file(on: OnMach
     assert files(tmp_path, "there") == []
 
 
-def test_processes_of_a_machine_share_the_file_by_whichever_address(on: OnMachine, tmp_path: Path, url: str) -> None:
+def test_processes_of_a_machine_share_the_file_by_whichever_address(
+    on: OnMachine, tmp_path: Path, url: str
+) -> None:
     one = filled(on())[0]
     other = on(address=f"{url}&application_name=other")
     assert is_mapped(other)
@@ -214,7 +222,12 @@ def test_a_tenant_that_moved_leaves_no_file_behind(
         found(there, "relay")
     assert files(tmp_path, "there") == [], "where a process noticed it"
     moved = PostgresStore(new, "acme")
-    assert moved._database.read().execute("SELECT 1 FROM meta WHERE starts_with(name, 'index')").fetchall() == []
+    assert (
+        moved._database.read()
+        .execute("SELECT 1 FROM meta WHERE starts_with(name, 'index')")
+        .fetchall()
+        == []
+    )
     assert len(found(moved, "relay")) == len(kept)
     forget_moved(server, new, "acme")
     move(new, server, "acme", quietly)
@@ -303,7 +316,9 @@ def test_names_of_machines_that_are_gone_are_forgotten(on: OnMachine) -> None:
     count = "SELECT count(*) FROM meta WHERE starts_with(name, 'index ')"
     assert store._database.read().execute(count).fetchall() == [(MAX_NAMED_FILES,)]
     named = store._database.sql("maintenance")["index_names"]
-    assert not store._database.read().execute(named, {"names": as_json([f"{INDEX}0"])}).fetchall(), "the oldest"
+    assert (
+        not store._database.read().execute(named, {"names": as_json([f"{INDEX}0"])}).fetchall()
+    ), "the oldest"
     assert is_mapped(store)
 
 

@@ -27,7 +27,10 @@ def test_a_vault_is_followed(postgres: PostgresServer, tmp_path: Path) -> None:
         done = ingest(memory, vault)
         assert (done.moved, done.updated, done.stored, done.forgotten) == (2, 1, 0, 0)
         after = {one.content: one.id for one in memory.list().memories}
-        assert (after["second"], after["the other, edited"]) == (before["second"], before["the other"])
+        assert (after["second"], after["the other, edited"]) == (
+            before["second"],
+            before["the other"],
+        )
         (vault / "b.md").unlink()
         assert ingest(memory, vault).forgotten == 1
         assert not ingest(memory, vault).changed

@@ -32,8 +32,12 @@ def test_both_ways_to_search_agree(server: Server) -> None:
     in_memory = store.vectors.search(model, unit(3, 1), Filter(), 10)
     store.vectors.cached_up_to = 0
     in_database = store.vectors.search(model, unit(3, 1), Filter(), 10)
-    assert [(one.id, one.passage) for one in in_memory] == [(one.id, one.passage) for one in in_database]
-    assert np.allclose([one.score for one in in_memory], [one.score for one in in_database], atol=1e-6)
+    assert [(one.id, one.passage) for one in in_memory] == [
+        (one.id, one.passage) for one in in_database
+    ]
+    assert np.allclose(
+        [one.score for one in in_memory], [one.score for one in in_database], atol=1e-6
+    )
 
 
 def test_those_not_asked_for_longest_make_room(url: str) -> None:
@@ -61,7 +65,9 @@ def test_a_tenant_with_too_many_is_searched_by_the_database(url: str) -> None:
     server.close()
 
 
-def test_vectors_read_in_portions_are_whole(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_read_in_portions_are_whole(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trivet.store.postgres.vectors.MEMORIES_AT_ONCE", 3)
     store = PostgresStore(server)
     memories = [memory(f"number {number}") for number in range(10)]

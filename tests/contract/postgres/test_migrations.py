@@ -25,7 +25,10 @@ def test_from_nothing_to_a_store(empty_url: str) -> None:
 
 @pytest.mark.parametrize("start", range(1, SCHEMA_VERSION))
 def test_up_from_an_earlier_version_with_data_of_two_tenants(empty_url: str, start: int) -> None:
-    both = {tenant: (memory("relay", tags=("door",)), memory(f"relay station {tenant}")) for tenant in ("a", "b")}
+    both = {
+        tenant: (memory("relay", tags=("door",)), memory(f"relay station {tenant}"))
+        for tenant in ("a", "b")
+    }
     for tenant, memories in both.items():
         make_version(empty_url, start, tenant, memories)
     for tenant, memories in both.items():
@@ -41,14 +44,19 @@ def test_up_from_an_earlier_version_with_data_of_two_tenants(empty_url: str, sta
 def test_many_that_begin_at_once_migrate_once(empty_url: str) -> None:
     in_threads(4, lambda _: PostgresStore(empty_url).close())
     with psycopg.connect(empty_url) as connection:
-        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [
+            (SCHEMA_VERSION,)
+        ]
 
 
 def test_a_failed_migration_stops_with_a_clear_message(empty_url: str) -> None:
     migrate(empty_url, "test", 1)
     with psycopg.connect(empty_url) as connection:
         connection.execute("CREATE TABLE mention (mine text)")
-    with pytest.raises(StoreError, match=rf"from schema 0001 to {SCHEMA_VERSION:04} failed: .*mention.*already exists"):
+    with pytest.raises(
+        StoreError,
+        match=rf"from schema 0001 to {SCHEMA_VERSION:04} failed: .*mention.*already exists",
+    ):
         PostgresStore(empty_url)
     with psycopg.connect(empty_url) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchone() == (1,)
@@ -60,10 +68,14 @@ def test_a_failed_migration_stops_with_a_clear_message(empty_url: str) -> None:
 def test_an_index_left_broken_is_built_again(empty_url: str, postgres: PostgresServer) -> None:
     migrate(empty_url, "test", 2)
     with psycopg.connect(empty_url, autocommit=True) as connection:
-        connection.execute("CREATE INDEX CONCURRENTLY link_by_target ON link (tenant, target, kind)")
+        connection.execute(
+            "CREATE INDEX CONCURRENTLY link_by_target ON link (tenant, target, kind)"
+        )
     name = psycopg.conninfo.conninfo_to_dict(empty_url)["dbname"]
     with postgres.administrator(str(name)) as administrator:
-        administrator.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'link_by_target'::regclass")
+        administrator.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'link_by_target'::regclass"
+        )
     PostgresStore(empty_url).close()
     with psycopg.connect(empty_url) as connection:
         valid = "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'link'::regclass"
@@ -72,10 +84,15 @@ def test_an_index_left_broken_is_built_again(empty_url: str, postgres: PostgresS
 
 def test_each_older_version_refuses_a_database_of_today(url: str) -> None:
     for version in range(1, SCHEMA_VERSION):
-        with pytest.raises(StoreError, match=rf"newer Trivet.*{SCHEMA_VERSION}.*knows {version:04}.*Nothing was.*upgr"):
+        with pytest.raises(
+            StoreError,
+            match=rf"newer Trivet.*{SCHEMA_VERSION}.*knows {version:04}.*Nothing was.*upgr",
+        ):
             migrate(url, "test", version)
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [
+            (SCHEMA_VERSION,)
+        ]
 
 
 def test_a_newer_schema_is_refused(url: str) -> None:
@@ -90,13 +107,17 @@ def _as_alembic_left_it(url: str) -> None:
     with psycopg.connect(url) as connection:
         [version] = connection.execute("SELECT version FROM schema_version").fetchone() or (None,)
         connection.execute("DROP TABLE schema_version")
-        connection.execute("CREATE TABLE alembic_version (version_num varchar(32) NOT NULL PRIMARY KEY)")
+        connection.execute(
+            "CREATE TABLE alembic_version (version_num varchar(32) NOT NULL PRIMARY KEY)"
+        )
         connection.execute("INSERT INTO alembic_version VALUES (%s)", (f"{version:04}",))
 
 
 def _version_tables(url: str) -> tuple[bool, bool]:
     with psycopg.connect(url) as connection:
-        row = connection.execute("SELECT to_regclass('alembic_version'), to_regclass('schema_version')").fetchone()
+        row = connection.execute(
+            "SELECT to_regclass('alembic_version'), to_regclass('schema_version')"
+        ).fetchone()
     assert row is not None
     return row[0] is not None, row[1] is not None
 

@@ -16,7 +16,10 @@ from trivet.store.sqlite.store import SqliteStore
 
 
 def filled(store: Store) -> list[str]:
-    one, two = memory("we met Clara at Acme", tags=("a",)), memory("the office of Acme", sensitive=False)
+    one, two = (
+        memory("we met Clara at Acme", tags=("a",)),
+        memory("the office of Acme", sensitive=False),
+    )
     add(store, one, two, memory("secret Acme", sensitive=True))
     store.links.add(link(one, "see-also", two))
     embed(store, store.vectors.adopt("tiny", "a", 2), {one.content: (1, 0), two.content: (0, 1)})
@@ -40,7 +43,11 @@ def test_a_file_moves_to_a_server_and_back(server: Server, tmp_path: Path) -> No
             reached(embedded, embedded.memories.get(first))
         )
         assert all(finding.ok for finding in store.upkeep.findings())
-    assert list(there.memories.everything()) == list(back.memories.everything()) == list(embedded.memories.everything())
+    assert (
+        list(there.memories.everything())
+        == list(back.memories.everything())
+        == list(embedded.memories.everything())
+    )
     add(there, memory("a new one with Clara"))
     replace(there, there.memories.get(first))
     read_all(there)

@@ -20,7 +20,10 @@ PASSWORD = "tr1cky-w0rd"
 
 
 def test_the_facade_opens_a_tenant(url: str) -> None:
-    with Trivet.open(url, tenant="ann", embedder="none") as ann, Trivet.open(url, embedder="none") as default:
+    with (
+        Trivet.open(url, tenant="ann", embedder="none") as ann,
+        Trivet.open(url, embedder="none") as default,
+    ):
         stored = ann.remember("The relay listens on port 6543.")
         assert [hit.id for hit in ann.recall("which port is the relay on").hits] == [stored.id]
         assert default.recall("which port is the relay on").hits == ()
@@ -42,7 +45,9 @@ def test_the_command_line_opens_it(
     assert "6543" not in capsys.readouterr().out
 
 
-def test_a_file_moves_there_once(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_moves_there_once(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "memory.db"
     with Trivet.open(file, embedder="none") as laptop:
         stored = laptop.remember("The relay listens on port 6543.")
@@ -66,7 +71,9 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         "try: Trivet.open('postgresql://ann@localhost/none')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert ended.stdout.startswith("InvalidInput")
     assert "pip install 'trivet[postgres]'" in ended.stdout
 
@@ -76,7 +83,10 @@ def with_password(url: str) -> str:
 
 
 def test_no_password_is_shown(
-    url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     address = with_password(url)
     monkeypatch.setenv("TRIVET_EMBEDDER", "none")
@@ -87,7 +97,13 @@ def test_no_password_is_shown(
     assert main(("--path", f"postgresql://trivet:{PASSWORD}@127.0.0.1:1/none", "stats")) == 5
     # Characters that an address must spell otherwise: parts of the password would pass as port, name or host.
     for broken in ("/", "@", ":", "%"):
-        assert main(("--path", f"postgresql://trivet:{PASSWORD}{broken}{PASSWORD}@127.0.0.1:1/none", "stats")) in (2, 5)
+        assert main(
+            (
+                "--path",
+                f"postgresql://trivet:{PASSWORD}{broken}{PASSWORD}@127.0.0.1:1/none",
+                "stats",
+            )
+        ) in (2, 5)
     shown = "".join(capfd.readouterr()) + caplog.text
     assert "trivet" in shown
     assert PASSWORD not in shown
@@ -134,7 +150,9 @@ def test_a_large_write_arrives(store: PostgresStore) -> None:
     assert [one.content for one in store.memories.everything()] == [one.content for one in long]
 
 
-def test_prepared_statements_are_used_where_no_pooler_stands_between(postgres: PostgresServer, url: str) -> None:
+def test_prepared_statements_are_used_where_no_pooler_stands_between(
+    postgres: PostgresServer, url: str
+) -> None:
     prepared = "SELECT count(*) FROM pg_prepared_statements"
     for pooler, expected in (("auto", True), ("no", True), ("yes", False)):
         server = Server(url, max_connections=1, pooler=pooler)  # type: ignore[arg-type]  # each of the literals
@@ -159,7 +177,9 @@ def test_a_memory_is_stored_with_what_it_supersedes_or_not_at_all(url: str) -> N
     with Trivet.open(url, embedder="none") as memory:
         old = memory.remember("A ticket costs 4 euros.").id
         with pytest.raises(NotFound):
-            memory.remember("A ticket is free.", supersedes=[old, "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"])
+            memory.remember(
+                "A ticket is free.", supersedes=[old, "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"]
+            )
         assert memory.stats().memories == {"active": 1}
         new = memory.remember("A ticket costs 5 euros.", supersedes=[old]).id
         assert memory.get(old).state == "superseded"
@@ -170,7 +190,10 @@ def test_a_value_that_the_server_refuses_is_not_repeated(url: str) -> None:
     store = PostgresStore(url)
     database = store._database
     try:
-        with pytest.raises(StoreError, match="InvalidTextRepresentation 22P02") as refused, database.errors():
+        with (
+            pytest.raises(StoreError, match="InvalidTextRepresentation 22P02") as refused,
+            database.errors(),
+        ):
             database.read().execute("SELECT 'my diagnosis'::int")
     finally:
         store.close()

@@ -57,7 +57,9 @@ def test_a_lease_under_way_holds_up_nobody(server: Server) -> None:
     taken: list[int] = []
     with ours._database.take():
         first = ours.jobs.lease(model, 2, 60)  # not committed yet
-        other = threading.Thread(target=lambda: taken.extend(job.key for job in theirs.jobs.lease(model, 4, 60)))
+        other = threading.Thread(
+            target=lambda: taken.extend(job.key for job in theirs.jobs.lease(model, 4, 60))
+        )
         other.start()
         ended(other)
     assert len(first) == len(taken) == 2

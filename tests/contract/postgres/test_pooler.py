@@ -15,7 +15,9 @@ from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="pgbouncer is not installed (apt-get install pgbouncer)")
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason="pgbouncer is not installed (apt-get install pgbouncer)"
+)
 
 
 @pytest.fixture(scope="module")

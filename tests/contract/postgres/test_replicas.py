@@ -47,7 +47,9 @@ class Pair:
     def replay(self, goes_on: bool) -> None:
         with self.standby.administrator() as connection:
             connection.execute(f"SELECT pg_wal_replay_{'resume' if goes_on else 'pause'}()")
-            while connection.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() == ("pause requested",):
+            while connection.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() == (
+                "pause requested",
+            ):
                 pass
 
     def remove(self) -> None:
@@ -143,7 +145,9 @@ def test_a_standby_behind_the_bound_is_not_asked(pair: Pair, tenant: str) -> Non
         while read(stores[1], "relay") != [one.id]:
             pass
         assert behind(hasty) > 0
-        assert read(stores[0], "relay") == [], "within the bound the standby answers, and it does not know yet"
+        assert read(stores[0], "relay") == [], (
+            "within the bound the standby answers, and it does not know yet"
+        )
     finally:
         pair.replay(True)
         pair.follow_closely(True)
@@ -174,11 +178,18 @@ def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> N
                 found(store, words)
             store.memories.visible_count(Filter())
         assert chosen(server) == 2
-        assert read(store, "beta") == [new.id], "the standby is behind what this process knows, so it is not asked"
+        assert read(store, "beta") == [new.id], (
+            "the standby is behind what this process knows, so it is not asked"
+        )
         assert chosen(server) == 2
     finally:
         pair.replay(True)
-    for words, expected in (("beta", [new.id]), ("gamma", [old.id]), ("alpha", []), ("relay", [old.id, new.id])):
+    for words, expected in (
+        ("beta", [new.id]),
+        ("gamma", [old.id]),
+        ("alpha", []),
+        ("relay", [old.id, new.id]),
+    ):
         assert found(store, words) == expected
     other.close()
 
@@ -201,7 +212,9 @@ def test_a_standby_that_has_not_heard_of_a_purge_does_not_bring_an_index_file_ba
             assert before
             other.memories.purge(one.id)
             assert store._database.mapped_index() is None
-            assert not [file for file in store._database.index_files.folder.iterdir() if file.is_file()]
+            assert not [
+                file for file in store._database.index_files.folder.iterdir() if file.is_file()
+            ]
             assert found(store, "relay") == [one.id], "as of the moment that began before"
     finally:
         pair.replay(True)
@@ -273,7 +286,9 @@ def test_a_role_above_the_rules_is_not_used_there_either(pair: Pair, tenant: str
     server.close()
 
 
-def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(doomed: Pair, tenant: str) -> None:
+def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(
+    doomed: Pair, tenant: str
+) -> None:
     server = Server(doomed.either, replica_urls=[doomed.copy], replica_lag_seconds=1.0)
     store = PostgresStore(server, tenant)
     acknowledged: list[str] = []

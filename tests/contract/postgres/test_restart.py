@@ -81,7 +81,9 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
     postgres.drop(url)
 
 
-def test_the_number_of_a_lost_transaction_may_be_anothers_after_a_crash(own_server: PostgresServer) -> None:
+def test_the_number_of_a_lost_transaction_may_be_anothers_after_a_crash(
+    own_server: PostgresServer,
+) -> None:
     """What was not on disk at a crash never happened, and its number is given again."""
     own_server.set("wal_writer_delay", "10s")  # nothing of it reaches the disk before the crash
     store = PostgresStore(own_server.database())

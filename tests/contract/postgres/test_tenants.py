@@ -20,7 +20,9 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     one, two = memory(f"we met Clara at the {word}", tags=(word,)), memory(f"{word} of Acme")
     add(store, one, two)
     store.links.add(link(one, "see-also", two))
-    sealed = Sealed(revision=1, field="content", kind="jwt", number=1, key="k", nonce=b"n", sealed=b"s")
+    sealed = Sealed(
+        revision=1, field="content", kind="jwt", number=1, key="k", nonce=b"n", sealed=b"s"
+    )
     store.memories.replace(store.memories.get(one.id), document(one), "edit", [sealed])
     embed(store, store.vectors.adopt("tiny", "a", 2), {one.content: (1, 0), two.content: (0, 1)})
     read_all(store)
@@ -32,9 +34,15 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     store.shares.share_tag(word, "ana", "read")
     store.vaults.keep(VaultRecord("notes", "/notes", "{}"))
     store.vaults.note_file(
-        "notes", VaultFile("a.md", 1, 1, "markdown"), [VaultPart(one.id, "a.md", "", "", "", "")], []
+        "notes",
+        VaultFile("a.md", 1, 1, "markdown"),
+        [VaultPart(one.id, "a.md", "", "", "", "")],
+        [],
     )
-    store.inbox.add(Proposal(id=new_id(), content=word, kind="told", reason="", created_at=moment(EARLY)), [word])
+    store.inbox.add(
+        Proposal(id=new_id(), content=word, kind="told", reason="", created_at=moment(EARLY)),
+        [word],
+    )
     store.usage.note({one.id: 1})
     store.usage.judge(one.id, word, "useful")
     store.vaults.note_links("notes", [VaultLink(one.id, "see-also", two.id)], [])
@@ -49,7 +57,14 @@ def follow(store: PostgresStore, word: str) -> None:
     with store.feed.transaction() as connection:
         store.feed.number(connection)
         row = connection.execute(connection.sql("memories")["by_id"], {"id": gone.id}).fetchone()
-        said = {"rev": word, "base": None, "author": None, "changed_at": EARLY, "action": "edit", "snapshot": "{}"}
+        said = {
+            "rev": word,
+            "base": None,
+            "author": None,
+            "changed_at": EARLY,
+            "action": "edit",
+            "snapshot": "{}",
+        }
         branch = {"key": row["key"] - 1, "waiting": 1, "terms": word, **said}
         connection.execute(connection.sql("sync")["put_branch"], branch)
         done = {"op": word, "result": "applied", "id": gone.id, "reason": "", "at": EARLY}
@@ -60,7 +75,9 @@ def follow(store: PostgresStore, word: str) -> None:
 
 
 def tables(connection: psycopg.Connection[tuple[str]]) -> list[str]:
-    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+    rows = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+    ).fetchall()
     return [name for (name,) in rows if name != "schema_version"]
 
 
@@ -70,7 +87,9 @@ def test_two_tenants_do_not_see_each_other(server: Server) -> None:
     for store, ids, others in ((ours, our_ids, their_ids), (theirs, their_ids, our_ids)):
         model = store.vectors.models()[0]
         assert set(found(store, "relay")) == set(near(store, model, (1, 0))) == set(ids)
-        assert {one.id for one in store.memories.page(Filter(), "recency", 10, 0).memories} == set(ids)
+        assert {one.id for one in store.memories.page(Filter(), "recency", 10, 0).memories} == set(
+            ids
+        )
         assert held(store, "clara") == {"clara": 1}
         assert store.memories.stats().memories == {"active": 2}
         assert len(store.links.everything()) == 1
@@ -100,9 +119,14 @@ def test_a_query_without_where_sees_one_tenant(server: Server, url: str) -> None
             connection.execute("SELECT set_config('trivet.tenant', 'a', true)")
             seen = {row[0] for row in connection.execute(f"SELECT tenant FROM {table}")}
             assert seen <= {"a"}, table
-            assert seen or table in ("job", "reading", "statement", "meta", "likely_update", "directory"), (
-                f"{table} proves nothing, it is empty"
-            )
+            assert seen or table in (
+                "job",
+                "reading",
+                "statement",
+                "meta",
+                "likely_update",
+                "directory",
+            ), f"{table} proves nothing, it is empty"
         assert connection.execute("SELECT * FROM statement_end").fetchall() == []
         assert connection.execute("DELETE FROM change").rowcount > 0
         connection.execute("SELECT set_config('trivet.tenant', 'b', true)")
@@ -194,6 +218,11 @@ def test_a_query_without_where_sees_what_its_user_may(server: Server, url: str) 
             for viewer, expected in (("bo", by_bo), ("eve", 0), ("ana", by_ana)):
                 connection.execute("SELECT set_config('trivet.tenant', 'a', true)")
                 connection.execute("SELECT set_config('trivet.viewer', %s, true)", (viewer,))
-                assert len(connection.execute(f"SELECT * FROM {table}").fetchall()) == expected, (table, viewer)
-        assert connection.execute("SELECT count(*) FROM meta WHERE name = 'salt'").fetchone() == (0,)
+                assert len(connection.execute(f"SELECT * FROM {table}").fetchall()) == expected, (
+                    table,
+                    viewer,
+                )
+        assert connection.execute("SELECT count(*) FROM meta WHERE name = 'salt'").fetchone() == (
+            0,
+        )
     assert {share.user for share in ana.shares.all()} == {"bo", "cleo"}

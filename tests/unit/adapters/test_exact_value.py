@@ -11,7 +11,12 @@ from hypothesis import strategies as draw
 from trivet import InvalidInput
 from trivet.adapters.shared import decode, encode
 
-SCALARS = draw.none() | draw.booleans() | draw.integers() | draw.floats(allow_nan=False, allow_infinity=False)
+SCALARS = (
+    draw.none()
+    | draw.booleans()
+    | draw.integers()
+    | draw.floats(allow_nan=False, allow_infinity=False)
+)
 TEXTS = draw.text(draw.characters(exclude_categories=["Cs"])) | draw.sampled_from(
     [
         "a: b",
@@ -29,7 +34,8 @@ TEXTS = draw.text(draw.characters(exclude_categories=["Cs"])) | draw.sampled_fro
     ]
 )
 VALUES = draw.recursive(
-    SCALARS | TEXTS, lambda inner: draw.lists(inner, max_size=3) | draw.dictionaries(TEXTS, inner, max_size=3)
+    SCALARS | TEXTS,
+    lambda inner: draw.lists(inner, max_size=3) | draw.dictionaries(TEXTS, inner, max_size=3),
 )
 
 
@@ -47,10 +53,14 @@ def test_what_goes_in_comes_out(value: dict[str, Any]) -> None:
 
 def test_people_and_search_read_plain_lines() -> None:
     value = {"food": "pizza with olives", "since": 2024, "with": ["Ana"], "note": "two\nlines"}
-    assert encode(value) == 'food: pizza with olives\nsince: 2024\nwith: ["Ana"]\nnote: "two\\nlines"'
+    assert (
+        encode(value) == 'food: pizza with olives\nsince: 2024\nwith: ["Ana"]\nnote: "two\\nlines"'
+    )
 
 
-@pytest.mark.parametrize("value", [{"a": (1, 2)}, {"a": [{1: 2}]}, {"a": float("nan")}, {"a": object()}, {"a": b""}])
+@pytest.mark.parametrize(
+    "value", [{"a": (1, 2)}, {"a": [{1: 2}]}, {"a": float("nan")}, {"a": object()}, {"a": b""}]
+)
 def test_what_would_come_back_otherwise_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="would not come back"):
         encode(value)

@@ -6,7 +6,9 @@ from trivet.adapters.langgraph import decode_scope_label, encode_scope_label
 from trivet.contract import Remember, check
 
 
-@pytest.mark.parametrize("text", ["plain", "a/b", "user.41.", "ünïcode 火", "a.b", "..", "\U0001f600", "a\nb"])
+@pytest.mark.parametrize(
+    "text", ["plain", "a/b", "user.41.", "ünïcode 火", "a.b", "..", "\U0001f600", "a\nb"]
+)
 def test_a_text_comes_back_and_is_a_scope(text: str) -> None:
     assert decode_scope_label(encode_scope_label(text)) == text
     assert (

@@ -14,7 +14,9 @@ from trivet.errors import InvalidInput
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(st.text(max_size=6), VALUES, max_size=4)
@@ -22,12 +24,19 @@ SPACINGS = st.sampled_from([None, 2, 4, "\t"])
 
 
 @given(OBJECTS, SPACINGS, st.text(max_size=6), VALUES)
-def test_put_and_remove_do_what_they_say(before: dict[str, Any], indent: Any, key: str, value: Any) -> None:
+def test_put_and_remove_do_what_they_say(
+    before: dict[str, Any], indent: Any, key: str, value: Any
+) -> None:
     text = json.dumps(before, indent=indent, ensure_ascii=False)
     assert parse(text).value == before
     changed = put(text, ["outer " + key, key], value)
-    assert parse(changed).value == {**before, "outer " + key: {**_object(before, "outer " + key), key: value}}
-    assert parse(remove(changed, ["outer " + key])).value == {k: v for k, v in before.items() if k != "outer " + key}
+    assert parse(changed).value == {
+        **before,
+        "outer " + key: {**_object(before, "outer " + key), key: value},
+    }
+    assert parse(remove(changed, ["outer " + key])).value == {
+        k: v for k, v in before.items() if k != "outer " + key
+    }
 
 
 @given(st.lists(VALUES, max_size=4), SPACINGS, VALUES)
@@ -72,7 +81,9 @@ def test_comments_and_trailing_commas_stay() -> None:
     assert changed == COMMENTED.replace("2 // two\n", "2, // two\n        3\n")
     assert remove(put(COMMENTED, ["servers", "two"], 2), ["servers", "two"]) == COMMENTED
     assert remove(put(COMMENTED, ["last"], {"x": 1}), ["last"]) == COMMENTED
-    assert remove(COMMENTED, ["servers"]).count("//") == COMMENTED.count("//") - 2  # those inside of it
+    assert (
+        remove(COMMENTED, ["servers"]).count("//") == COMMENTED.count("//") - 2
+    )  # those inside of it
     assert remove(COMMENTED, ["list"], 0) == COMMENTED.replace("1, // one", "// one")
     assert parse(remove('{"a": 1, // c\n"b": 2}', ["b"])).value == {"a": 1}
 

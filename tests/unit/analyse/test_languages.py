@@ -32,14 +32,22 @@ FOREIGN: dict[str, tuple[str, ...]] = {
         "Das Backup läuft auf dem Server `nas-02` um drei Uhr.",
         "wo liegt der Schlüssel für den Keller",
     ),
-    "russian": ("Ключи от дачи лежат у соседки.", "Когда у мамы день рождения?", "Мы не выкладываем по пятницам"),
+    "russian": (
+        "Ключи от дачи лежат у соседки.",
+        "Когда у мамы день рождения?",
+        "Мы не выкладываем по пятницам",
+    ),
     "italian": (
         "La riunione con il commercialista è stata spostata a giovedì.",
         "Dove sono le chiavi della cantina?",
         "Il figlio di Anna non mangia il pesce",
         "quanto costa l'affitto del negozio",
     ),
-    "turkish": ("Toplantı salı günü saat üçte ve herkes için zorunlu.", "Anahtar nerede?", "Bu sunucu neden çok yavaş"),
+    "turkish": (
+        "Toplantı salı günü saat üçte ve herkes için zorunlu.",
+        "Anahtar nerede?",
+        "Bu sunucu neden çok yavaş",
+    ),
     "polish": (
         "Klucze do piwnicy są u sąsiadki.",
         "Kiedy jest spotkanie z księgową?",
@@ -50,7 +58,11 @@ FOREIGN: dict[str, tuple[str, ...]] = {
         "Wanneer wordt de ketel nagekeken?",
         "Wij zetten op vrijdag niets live",
     ),
-    "romanian": ("Cheile de la pivniță sunt la vecină.", "Când este ședința cu contabilul?", "Nu facem deploy vinerea"),
+    "romanian": (
+        "Cheile de la pivniță sunt la vecină.",
+        "Când este ședința cu contabilul?",
+        "Nu facem deploy vinerea",
+    ),
     "greek": (
         "Τα κλειδιά είναι στη γειτόνισσα.",
         "Πότε είναι η συνάντηση με τον λογιστή;",
@@ -142,8 +154,12 @@ def test_another_ending_is_the_same_word(one: str, other: str) -> None:
 
 
 def test_a_word_typed_without_its_accents_is_held() -> None:
-    assert set(analyse("nyaralo", "hungarian")) <= set(analyse("A nyaraló kulcsa a nagymamánál van."))
-    assert analyse("nyaralo", "hungarian") != analyse("nyaraló", "hungarian")[:1], "or this proves nothing"
+    assert set(analyse("nyaralo", "hungarian")) <= set(
+        analyse("A nyaraló kulcsa a nagymamánál van.")
+    )
+    assert analyse("nyaralo", "hungarian") != analyse("nyaraló", "hungarian")[:1], (
+        "or this proves nothing"
+    )
 
 
 @pytest.mark.parametrize(

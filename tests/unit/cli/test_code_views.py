@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.cli.output import Line, printable
+from trivet.cli.terminal import Line, printable
 from trivet.cli.views import code as views
 from trivet.code.types import CodeAnswer, CodeHit, CodeStatus, reason
 
@@ -12,13 +12,24 @@ STATUS = CodeStatus(root="/shop", files=3, chunks=9, symbols=5, embedded=9)
 
 
 def hit(**fields: object) -> CodeHit:
-    given = {"path": "a.py", "start": 9, "end": 11, "symbol": "f", "kind": "function", "score": 1.0, "why": {}}
+    given = {
+        "path": "a.py",
+        "start": 9,
+        "end": 11,
+        "symbol": "f",
+        "kind": "function",
+        "score": 1.0,
+        "why": {},
+    }
     return CodeHit(**{**given, **fields})  # type: ignore[arg-type]
 
 
 def text(lines: list[Line]) -> list[str]:
     plain = (
-        "".join(printable(part if isinstance(part, str) else part[0]) for part in one.parts).rstrip() for one in lines
+        "".join(
+            printable(part if isinstance(part, str) else part[0]) for part in one.parts
+        ).rstrip()
+        for one in lines
     )
     return list(plain)
 
@@ -48,7 +59,9 @@ def test_lines_are_numbered_up_to_where_they_are_cut() -> None:
 
 
 def test_an_answer_tells_what_it_lacks() -> None:
-    status = CodeStatus(root="/shop", files=3, chunks=9, symbols=5, embedded=9, stale=tuple("abcdefg"))
+    status = CodeStatus(
+        root="/shop", files=3, chunks=9, symbols=5, embedded=9, stale=tuple("abcdefg")
+    )
     nothing = CodeAnswer(query="q", hits=(), status=status)
     assert text(list(views.answer(nothing))) == [
         "Nothing was found in 3 files of /shop.",
@@ -57,7 +70,9 @@ def test_an_answer_tells_what_it_lacks() -> None:
 
 
 def test_what_a_run_left_out_is_told() -> None:
-    status = CodeStatus(root="/shop", files=1, chunks=9, symbols=5, embedded=0, left_out=2, indexed=1)
+    status = CodeStatus(
+        root="/shop", files=1, chunks=9, symbols=5, embedded=0, left_out=2, indexed=1
+    )
     assert text(list(views.indexed(status, "/cache/shop.db", None)))[:2] == [
         "/shop: 1 file (1 read just now), 9 chunks, 5 symbols, 0 with a vector.",
         "Left out: 2 files or folders; --left-out names them.",

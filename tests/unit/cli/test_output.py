@@ -7,9 +7,9 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.cli.output import _for_pipe as for_pipe
-from trivet.cli.output import _for_terminal as for_terminal
-from trivet.cli.output import line, one_line, printable
+from trivet.cli.terminal import _for_pipe as for_pipe
+from trivet.cli.terminal import _for_terminal as for_terminal
+from trivet.cli.terminal import line, one_line, printable
 from trivet.cli.views.answer import score_bar
 from trivet.cli.views.memories import preview
 
@@ -20,7 +20,8 @@ NASTY = "Click [link=http://x]here[/link] [bold]now[/bold] \x1b]0;owned\x07\x1b[
 def test_printable_text_holds_no_control_characters(text: str) -> None:
     kept = {"\n", "\t"}
     assert all(
-        unicodedata.category(character) not in ("Cc", "Cs") or character in kept for character in printable(text)
+        unicodedata.category(character) not in ("Cc", "Cs") or character in kept
+        for character in printable(text)
     )
 
 

@@ -5,7 +5,9 @@ import pytest
 from trivet.code.code_index import CodeIndex
 
 
-def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_index_that_is_damaged_is_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("retry", "client", "table"):

@@ -29,7 +29,13 @@ def test_links(text: str, found: list[tuple[str, str]]) -> None:
 def test_a_name_that_two_containers_have_is_ok_only_in_its_own(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("class One:\n    def run(self) -> int:\n        return 1\n")
     (tmp_path / "b.py").write_text("class Two:\n    def run(self) -> int:\n        return 2\n")
-    texts = [("1", "a.py:One.run"), ("2", "a.py:Two.run"), ("3", "b.py:run"), ("4", "a.py:stop"), ("5", "c.py:stop")]
+    texts = [
+        ("1", "a.py:One.run"),
+        ("2", "a.py:Two.run"),
+        ("3", "b.py:run"),
+        ("4", "a.py:stop"),
+        ("5", "c.py:stop"),
+    ]
     with CodeIndex.open(tmp_path) as index:
         became = {one.memory: (one.state, one.places) for one in check(texts, index)}
     assert became == {

@@ -12,22 +12,37 @@ from trivet.code.index.segment import Segment, segment_of
 from trivet.code.types import Chunk, Definition, ParsedFile
 
 
-def parsed(*functions: tuple[str, str], container: str = "", language: str = "python") -> ParsedFile:
+def parsed(
+    *functions: tuple[str, str], container: str = "", language: str = "python"
+) -> ParsedFile:
     """A file of functions, each (name, text), one chunk of ten lines each."""
     definitions = tuple(
-        Definition(name=name, kind="function", container=container, start=1 + 10 * at, end=10 + 10 * at)
+        Definition(
+            name=name, kind="function", container=container, start=1 + 10 * at, end=10 + 10 * at
+        )
         for at, (name, _) in enumerate(functions)
     )
     chunks = tuple(
-        Chunk(start=1 + 10 * at, end=10 + 10 * at, text=text, kind="function", symbol=name, defines=(at,))
+        Chunk(
+            start=1 + 10 * at,
+            end=10 + 10 * at,
+            text=text,
+            kind="function",
+            symbol=name,
+            defines=(at,),
+        )
         for at, (name, text) in enumerate(functions)
     )
     return ParsedFile(language=language, definitions=definitions, chunks=chunks)
 
 
 def facts(path: str, file: ParsedFile, encoder: Encoder | None = None) -> FileFacts:
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(facts_of(path, file, encoder)), type=FileFacts)
+    return msgspec.msgpack.decode(
+        msgspec.msgpack.encode(facts_of(path, file, encoder)), type=FileFacts
+    )
 
 
 def tree(files: Mapping[str, ParsedFile], encoder: Encoder | None = None) -> Segment:
-    return segment_of([(f"key of {path}", path, facts(path, file, encoder)) for path, file in files.items()])
+    return segment_of(
+        [(f"key of {path}", path, facts(path, file, encoder)) for path, file in files.items()]
+    )

@@ -19,7 +19,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("NUL in content", {"content": "a\x00b"}, "NUL"),
     ("lone surrogate", {"content": "a\ud800b"}, "Unicode"),
     ("content of 32 KiB and a byte", {"content": "x" * (32 * 1024 + 1)}, "32,768"),
-    ("content too long in bytes, not characters", {"content": "\u00e4" * (16 * 1024 + 1)}, "32,768"),
+    (
+        "content too long in bytes, not characters",
+        {"content": "\u00e4" * (16 * 1024 + 1)},
+        "32,768",
+    ),
     ("content of another type", {"content": 7}, "content"),
     ("title too long", {"title": "x" * 301}, "title"),
     ("NUL in title", {"title": "a\x00"}, "NUL"),
@@ -37,7 +41,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("importance as text", {"importance": "high"}, "importance"),
     ("NaN confidence", {"confidence": math.nan}, "confidence"),
     ("confidence above 1", {"confidence": 2}, "confidence"),
-    ("51 keywords", {"expanded_keywords": [f"k{number}" for number in range(51)]}, "expanded_keywords"),
+    (
+        "51 keywords",
+        {"expanded_keywords": [f"k{number}" for number in range(51)]},
+        "expanded_keywords",
+    ),
     ("scope with a space", {"scope": "my team"}, "scope"),
     ("scope with a line end", {"scope": "team\n"}, "scope"),
     ("scope that starts with /", {"scope": "/team"}, "scope"),
@@ -55,8 +63,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "names"), [entry[1:] for entry in REFUSED], ids=[entry[0] for entry in REFUSED])
-def test_remember_refuses_and_writes_nothing(trivet: Trivet, given: dict[str, Any], names: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "names"), [entry[1:] for entry in REFUSED], ids=[entry[0] for entry in REFUSED]
+)
+def test_remember_refuses_and_writes_nothing(
+    trivet: Trivet, given: dict[str, Any], names: str
+) -> None:
     with pytest.raises(InvalidInput, match=names):
         trivet.remember(**({"content": "The relay listens on port 7001."} | given))
     assert trivet.list().total == 0
@@ -66,7 +78,9 @@ def test_remember_refuses_and_writes_nothing(trivet: Trivet, given: dict[str, An
 EDITS = [entry for entry in REFUSED if not {"id", "created_at"} & set(entry[1])]
 
 
-@pytest.mark.parametrize(("given", "names"), [entry[1:] for entry in EDITS], ids=[entry[0] for entry in EDITS])
+@pytest.mark.parametrize(
+    ("given", "names"), [entry[1:] for entry in EDITS], ids=[entry[0] for entry in EDITS]
+)
 def test_an_edit_is_checked_like_a_store(trivet: Trivet, given: dict[str, Any], names: str) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     before = trivet.get(id)
@@ -118,7 +132,11 @@ QUERIES: list[tuple[str, dict[str, Any], str]] = [
     ("bad scope", {"scope": "my team"}, "scope"),
     ("bad time", {"created_after": "soon"}, "created_after"),
     ("bad as_of", {"as_of": "2026-13-01"}, "as_of"),
-    ("empty range", {"created_after": "2026-02-01", "created_before": "2026-01-01"}, "created_after"),
+    (
+        "empty range",
+        {"created_after": "2026-02-01", "created_before": "2026-01-01"},
+        "created_after",
+    ),
     ("NaN minimum", {"minimum_score": math.nan}, "minimum_score"),
     ("minimum above 1", {"minimum_score": 1.1}, "minimum_score"),
     ("tiny budget", {"token_budget": 49}, "token_budget"),
@@ -128,7 +146,9 @@ QUERIES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "names"), [entry[1:] for entry in QUERIES], ids=[entry[0] for entry in QUERIES])
+@pytest.mark.parametrize(
+    ("given", "names"), [entry[1:] for entry in QUERIES], ids=[entry[0] for entry in QUERIES]
+)
 def test_recall_refuses(trivet: Trivet, given: dict[str, Any], names: str) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     with pytest.raises(InvalidInput, match=names):
@@ -138,7 +158,14 @@ def test_recall_refuses(trivet: Trivet, given: dict[str, Any], names: str) -> No
 
 
 @pytest.mark.parametrize(
-    "given", [{"limit": 1_001}, {"offset": -1}, {"offset": 2**63}, {"category": ["nonsense"]}, {"sort": "newest"}]
+    "given",
+    [
+        {"limit": 1_001},
+        {"offset": -1},
+        {"offset": 2**63},
+        {"category": ["nonsense"]},
+        {"sort": "newest"},
+    ],
 )
 def test_list_refuses(trivet: Trivet, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(given))):

@@ -14,7 +14,9 @@ NOW = datetime(2026, 11, 15, 12)
 
 
 def meant(text: str, nearest: bool = False) -> list[str]:
-    return [format_span(span) for one in find_time_expressions(text, NOW, nearest) for span in one.spans]
+    return [
+        format_span(span) for one in find_time_expressions(text, NOW, nearest) for span in one.spans
+    ]
 
 
 MEANT = {
@@ -140,7 +142,10 @@ def test_an_expression_has_its_words_and_its_place() -> None:
 def test_a_statement_means_the_nearest_day_and_the_year_that_it_names() -> None:
     assert meant("Concert on 13 December", nearest=True) == ["13 December 2026"]
     assert meant("Outage on 23 August", nearest=True) == ["23 August 2026"]
-    assert meant("Summer 2027: a house near Quimper from 3 July", nearest=True) == ["June-August 2027", "3 July 2027"]
+    assert meant("Summer 2027: a house near Quimper from 3 July", nearest=True) == [
+        "June-August 2027",
+        "3 July 2027",
+    ]
 
 
 def test_at_the_ends_of_the_calendar_there_are_no_further_days() -> None:

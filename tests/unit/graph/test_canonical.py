@@ -66,7 +66,8 @@ def test_plurals(one: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Adams", "Paris", "status", "analysis", "access", "postgres", "series", "aws", "ios", "dns"]
+    "name",
+    ["Adams", "Paris", "status", "analysis", "access", "postgres", "series", "aws", "ios", "dns"],
 )
 def test_what_only_looks_like_a_plural(name: str) -> None:
     assert singular(name) == name

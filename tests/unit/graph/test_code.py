@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.graph.code import definitions, split_code
-from trivet.graph.extract import extract
+from trivet.graph.extract import definitions, extract, split_code
 
 
 def names(content: str) -> set[str]:
@@ -50,7 +49,10 @@ def test_code_gives_what_it_defines_alone() -> None:
 def test_code_without_a_fence_is_seen_by_its_lines() -> None:
     snippet = "x = Thing()\nfor item in Basket:\n    item.push(Other)\nprint(x)\n"
     assert names(snippet) == set()
-    assert names("We use Thing a lot.\nThe Basket holds them.\nAlways ask Alice first.") >= {"basket", "alice"}
+    assert names("We use Thing a lot.\nThe Basket holds them.\nAlways ask Alice first.") >= {
+        "basket",
+        "alice",
+    }
 
 
 @pytest.mark.parametrize(

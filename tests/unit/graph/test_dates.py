@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.graph.patterns import dates_in
+from trivet.graph.extract import dates_in
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,9 @@ def test_a_day_however_it_is_spelled(text: str) -> None:
     assert dates_in(text)[0] == ["2024-03-05"]
 
 
-@pytest.mark.parametrize("text", ["in 2024-03 we met", "in March 2024 we met", "in Mar. 2024 we met"])
+@pytest.mark.parametrize(
+    "text", ["in 2024-03 we met", "in March 2024 we met", "in Mar. 2024 we met"]
+)
 def test_a_month(text: str) -> None:
     assert dates_in(text)[0] == ["2024-03"]
 
@@ -30,7 +32,16 @@ def test_every_month_has_its_number() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["2024-13-01", "45 March 2024", "0 May 2024", "March 45, 2024", "3024-01-01", "may 5", "12024-03-05x", "1-2-3"],
+    [
+        "2024-13-01",
+        "45 March 2024",
+        "0 May 2024",
+        "March 45, 2024",
+        "3024-01-01",
+        "may 5",
+        "12024-03-05x",
+        "1-2-3",
+    ],
 )
 def test_no_days(text: str) -> None:
     assert [found for found in dates_in(text)[0] if len(found) > len("2024-03")] == []

@@ -23,7 +23,9 @@ def roles(content: str, title: str | None = None, tags: tuple[str, ...] = ()) ->
 
 
 def test_talk_about_code_names_what_it_is_about() -> None:
-    concepts = found("The relay fails with E4012 in src/net/relay.py when get_user() calls Postgres.")
+    concepts = found(
+        "The relay fails with E4012 in src/net/relay.py when get_user() calls Postgres."
+    )
     assert {name: one.kind for name, one in concepts.items()} == {
         "e4012": "code",
         "srcnetrelaypy": "path",
@@ -48,7 +50,9 @@ def test_a_code_is_a_code_wherever_it_stands(text: str) -> None:
     assert all(kinds[code] == "code" for code in ("E4012", "HB-2231", "ERR_CONN") if code in text)
 
 
-@pytest.mark.parametrize("date", ["2024-03-05", "March 5, 2024", "5 March 2024", "the 5th of March 2024"])
+@pytest.mark.parametrize(
+    "date", ["2024-03-05", "March 5, 2024", "5 March 2024", "the 5th of March 2024"]
+)
 def test_a_date_is_one_concept(date: str) -> None:
     (mention,) = extract(None, f"it was on {date} that we met")
     assert (mention.label, mention.kind) == ("2024-03-05", "date")
@@ -113,12 +117,18 @@ def test_no_more_than_is_useful() -> None:
 
 
 def test_labels_stay_short() -> None:
-    for text in (f"we saw A{'-' * 5_000}b there", f"see http://a.io{'/' * 5_000}b there", f'"a{" " * 50}b"'):
+    for text in (
+        f"we saw A{'-' * 5_000}b there",
+        f"see http://a.io{'/' * 5_000}b there",
+        f'"a{" " * 50}b"',
+    ):
         assert all(len(mention.label) <= 200 for mention in extract(None, text))
 
 
 def test_reading_twice_finds_the_same() -> None:
-    text = 'Caroline: Hey Mel! I read "Hush" by J. K. Rowling; see src/a.py and E4012 of 5 March 2024.'
+    text = (
+        'Caroline: Hey Mel! I read "Hush" by J. K. Rowling; see src/a.py and E4012 of 5 March 2024.'
+    )
     assert extract("A title", text, ("one", "two")) == extract("A title", text, ("one", "two"))
 
 

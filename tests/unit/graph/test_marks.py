@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.graph.patterns import LONGEST_QUOTED_IN_WORDS, MAX_PATTERN_CHARACTERS, find_patterns
+from trivet.graph.extract import LONGEST_QUOTED_IN_WORDS, MAX_PATTERN_CHARACTERS, find_patterns
 
 
 def marks(text: str, kind: str) -> list[str]:
@@ -47,7 +47,17 @@ def test_what_is_quoted_is_short_and_says_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["E4012", "HB-2231", "ERR_CONN", "ERR_CONN_4012", "CVE_2021_44228", "0xDEADBEEF", "0x1f", "RFC-793"]
+    "code",
+    [
+        "E4012",
+        "HB-2231",
+        "ERR_CONN",
+        "ERR_CONN_4012",
+        "CVE_2021_44228",
+        "0xDEADBEEF",
+        "0x1f",
+        "RFC-793",
+    ],
 )
 def test_error_codes(code: str) -> None:
     assert marks(f"it says {code}, again", "code") == [code]

@@ -95,7 +95,9 @@ def test_names_beyond_ascii(text: str, expected: list[str]) -> None:
 
 def test_a_run_too_long_to_be_a_name_is_none() -> None:
     words = [f"Word{letter}" for letter in "abcdefghij"]
-    assert sure(f"see {' '.join(words[:LONGEST_IN_WORDS])} there") == [" ".join(words[:LONGEST_IN_WORDS])]
+    assert sure(f"see {' '.join(words[:LONGEST_IN_WORDS])} there") == [
+        " ".join(words[:LONGEST_IN_WORDS])
+    ]
     assert sure(f"see {' '.join(words[: LONGEST_IN_WORDS + 1])} there") == []
 
 

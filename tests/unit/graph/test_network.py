@@ -19,17 +19,29 @@ def pair(mentions: Mapping[int, int]) -> Pair:
     return np.array(keys, np.int32), np.array([mentions[key] for key in keys], np.uint8)
 
 
-def built(state: Mapping[int, Mapping[int, int]], links: Mapping[int, Iterable[int]] | None = None) -> Network:
+def built(
+    state: Mapping[int, Mapping[int, int]], links: Mapping[int, Iterable[int]] | None = None
+) -> Network:
     """A network made from memory -> concept -> role."""
-    rows = [(memory, concept, role) for memory, found in state.items() for concept, role in found.items()]
+    rows = [
+        (memory, concept, role)
+        for memory, found in state.items()
+        for concept, role in found.items()
+    ]
     memories, concepts, roles = (np.array([row[at] for row in rows]) for at in range(3))
-    linked = {memory: np.array(sorted(others), np.int32) for memory, others in (links or {}).items()}
-    return Network.of(memories.astype(np.int32), concepts.astype(np.int32), roles.astype(np.uint8), linked)
+    linked = {
+        memory: np.array(sorted(others), np.int32) for memory, others in (links or {}).items()
+    }
+    return Network.of(
+        memories.astype(np.int32), concepts.astype(np.int32), roles.astype(np.uint8), linked
+    )
 
 
 def gathered(side: Adjacency, nodes: Keys) -> list[tuple[int, int, int]]:
     found = side.gather(nodes)
-    return sorted(zip(found.origins.tolist(), found.keys.tolist(), found.roles.tolist(), strict=True))
+    return sorted(
+        zip(found.origins.tolist(), found.keys.tolist(), found.roles.tolist(), strict=True)
+    )
 
 
 def assert_alike(one: Network, other: Network, most: int) -> None:
@@ -39,7 +51,10 @@ def assert_alike(one: Network, other: Network, most: int) -> None:
         for node in nodes.tolist():
             my_keys, my_roles = mine.of(node)
             their_keys, their_roles = theirs.of(node)
-            assert (my_keys.tolist(), my_roles.tolist()) == (their_keys.tolist(), their_roles.tolist())
+            assert (my_keys.tolist(), my_roles.tolist()) == (
+                their_keys.tolist(),
+                their_roles.tolist(),
+            )
         assert mine.counts(nodes).tolist() == theirs.counts(nodes).tolist()
         for asked in (nodes, nodes[::-1], nodes[::3], nodes[:0], np.repeat(nodes[:5], 2)):
             assert gathered(mine, asked) == gathered(theirs, asked)
@@ -49,11 +64,15 @@ def assert_alike(one: Network, other: Network, most: int) -> None:
 mentions = st.dictionaries(st.integers(0, 9), st.integers(0, 2), max_size=4)
 states = st.dictionaries(st.integers(0, 9), mentions, max_size=6)
 linked = st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 9), max_size=3), max_size=4)
-changes = st.lists(st.tuples(st.dictionaries(st.integers(0, 19), mentions, max_size=3), linked), max_size=6)
+changes = st.lists(
+    st.tuples(st.dictionaries(st.integers(0, 19), mentions, max_size=3), linked), max_size=6
+)
 
 
 @given(states, changes)
-def test_replacing_is_as_building_anew(start: State, then: list[tuple[State, dict[int, set[int]]]]) -> None:
+def test_replacing_is_as_building_anew(
+    start: State, then: list[tuple[State, dict[int, set[int]]]]
+) -> None:
     network = built(start)
     final: State = dict(start)
     links: dict[int, set[int]] = {}
@@ -76,7 +95,11 @@ def test_one_of_which_much_has_changed_is_worn_until_it_is_settled() -> None:
     at_first = network.needs_compaction
     for memory in range(60, 90):
         network.replace({memory: pair({memory + 100: 1, 500: 1})}, {})
-    assert (at_first, network.needs_compaction, network.compacted().needs_compaction) == (False, True, False)
+    assert (at_first, network.needs_compaction, network.compacted().needs_compaction) == (
+        False,
+        True,
+        False,
+    )
 
 
 def test_what_is_gone_leaves_nothing() -> None:
@@ -128,7 +151,9 @@ def test_a_change_costs_its_own_mentions() -> None:
 
 
 def test_a_mention_takes_few_bytes() -> None:
-    network = built({memory: {(memory * 7 + at) % 3_000: 1 for at in range(10)} for memory in range(3_000)})
+    network = built(
+        {memory: {(memory * 7 + at) % 3_000: 1 for at in range(10)} for memory in range(3_000)}
+    )
     assert network.bytes / network.edges < 15
 
 

@@ -17,7 +17,9 @@ from .test_walk import MEMORIES, hidden, seen, states
 def path_to(
     network: Network, visible: NDArray[np.bool_], memory: int, hits: set[int], concepts: set[int]
 ) -> tuple[Step, ...]:
-    return Paths(network, visible, sorted(hits), sorted(concepts), [memory], WalkParameters()).to(memory)
+    return Paths(network, visible, sorted(hits), sorted(concepts), [memory], WalkParameters()).to(
+        memory
+    )
 
 
 def test_a_concept_the_query_names() -> None:
@@ -38,7 +40,11 @@ def test_a_memory_in_between() -> None:
         ("memory", 2),
         ("concept", 2),
     )
-    assert path_to(network, seen(), 3, set(), {1}) == (("concept", 1), ("memory", 2), ("concept", 2))
+    assert path_to(network, seen(), 3, set(), {1}) == (
+        ("concept", 1),
+        ("memory", 2),
+        ("concept", 2),
+    )
 
 
 def test_a_hit_that_the_query_names_something_of() -> None:

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from trivet.graph import walk as walking
 from trivet.graph.network import HUB_MENTIONS, Adjacency, Keys, Neighbours, Network
-from trivet.graph.walk import LINK_WEIGHT, MAX_PUSHED_MEMORIES, MIN_SURE_RATIO, ROUNDS, NodeMasses, WalkParameters, walk
+from trivet.graph.walk import (
+    LINK_WEIGHT,
+    MAX_PUSHED_MEMORIES,
+    MIN_SURE_RATIO,
+    ROUNDS,
+    NodeMasses,
+    WalkParameters,
+    walk,
+)
 
 from .test_network import State, built, pair
 
@@ -23,7 +31,10 @@ Links = Mapping[int, set[int]]
 mentions = st.dictionaries(st.integers(0, 6), st.integers(0, 2), max_size=4)
 states = st.dictionaries(st.integers(0, MEMORIES - 1), mentions, max_size=MEMORIES)
 pairs = st.sets(
-    st.tuples(st.integers(0, MEMORIES - 1), st.integers(0, MEMORIES - 1)).filter(lambda p: p[0] != p[1]), max_size=4
+    st.tuples(st.integers(0, MEMORIES - 1), st.integers(0, MEMORIES - 1)).filter(
+        lambda p: p[0] != p[1]
+    ),
+    max_size=4,
 )
 starts = st.dictionaries(st.integers(0, MEMORIES - 1), st.floats(0.01, 1), max_size=4)
 named = st.dictionaries(st.integers(0, 6), st.floats(0.01, 1), max_size=3)
@@ -81,11 +92,15 @@ def reference(
     """The same walk by plain sums over everything, with no bound on the work."""
     count = len(visible)
     every = sorted({concept for found in state.values() for concept in found} | set(concepts))
-    holders = {c: [m for m in sorted(state) if c in state[m] and m < count and visible[m]] for c in every}
+    holders = {
+        c: [m for m in sorted(state) if c in state[m] and m < count and visible[m]] for c in every
+    }
     weight = {c: _weight([state[m][c] for m in holders[c]], how) for c in every}
 
     def pull(memory: int, concept: int) -> float:
-        return (how.about if state[memory][concept] == 2 else 1.0) * float(len(state[memory]) ** -how.even)
+        return (how.about if state[memory][concept] == 2 else 1.0) * float(
+            len(state[memory]) ** -how.even
+        )
 
     total = {c: max(sum(pull(m, c) for m in holders[c]), walking.MIN_PULL) for c in every}
 
@@ -139,24 +154,36 @@ def test_the_walk_is_the_plain_sum(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walking, "MIN_MASS_SHARE", 0.0)
         arrived = walked(built(state, linked), visible, hits, concepts, how)
-    assert np.allclose(arrived, reference(state, linked, visible.tolist(), hits, concepts, how), atol=1e-9, rtol=0)
+    assert np.allclose(
+        arrived, reference(state, linked, visible.tolist(), hits, concepts, how), atol=1e-9, rtol=0
+    )
 
 
 @given(states, pairs, hidden, starts, named)
 def test_what_is_not_seen_is_as_if_it_were_not_there(
-    state: State, links: set[tuple[int, int]], hidden: set[int], hits: dict[int, float], concepts: dict[int, float]
+    state: State,
+    links: set[tuple[int, int]],
+    hidden: set[int],
+    hits: dict[int, float],
+    concepts: dict[int, float],
 ) -> None:
     hits = {memory: mass for memory, mass in hits.items() if memory not in hidden}
     without = {memory: found for memory, found in state.items() if memory not in hidden}
     fewer = {pair for pair in links if not hidden & set(pair)}
     arrived = walked(built(state, both_ways(links)), seen(*hidden), hits, concepts)
-    assert np.array_equal(arrived, walked(built(without, both_ways(fewer)), seen(*hidden), hits, concepts))
+    assert np.array_equal(
+        arrived, walked(built(without, both_ways(fewer)), seen(*hidden), hits, concepts)
+    )
     assert not arrived[list(hidden)].any()
 
 
 @given(states, pairs, hidden, starts, named)
 def test_no_more_arrives_than_started(
-    state: State, links: set[tuple[int, int]], hidden: set[int], hits: dict[int, float], concepts: dict[int, float]
+    state: State,
+    links: set[tuple[int, int]],
+    hidden: set[int],
+    hits: dict[int, float],
+    concepts: dict[int, float],
 ) -> None:
     arrived = walked(built(state, both_ways(links)), seen(*hidden), hits, concepts)
     assert np.isfinite(arrived).all()
@@ -164,9 +191,14 @@ def test_no_more_arrives_than_started(
     assert arrived.sum() <= sum(hits.values()) + sum(concepts.values()) + 1e-9
 
 
-@given(states, starts, named, st.lists(st.tuples(st.integers(0, MEMORIES - 1), mentions), max_size=5))
+@given(
+    states, starts, named, st.lists(st.tuples(st.integers(0, MEMORIES - 1), mentions), max_size=5)
+)
 def test_a_network_that_has_changed_walks_like_a_new_one(
-    state: State, hits: dict[int, float], concepts: dict[int, float], changes: list[tuple[int, dict[int, int]]]
+    state: State,
+    hits: dict[int, float],
+    concepts: dict[int, float],
+    changes: list[tuple[int, dict[int, int]]],
 ) -> None:
     network = built(state)
     for memory, found in changes:
@@ -268,7 +300,9 @@ class Counting(Adjacency):
 def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walking, "MIN_MASS_SHARE", 0.0)
     count = 20 * MAX_PUSHED_MEMORIES
-    state: State = {memory: {memory // 10: 1, 1_000_000 + memory // 7: 1} for memory in range(count)}
+    state: State = {
+        memory: {memory // 10: 1, 1_000_000 + memory // 7: 1} for memory in range(count)
+    }
     network = built(state)
     network.of_memory.__class__ = Counting
     network.of_memory.asked = []  # type: ignore[attr-defined]  # it is a Counting by now
@@ -278,13 +312,19 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(pushed) == ROUNDS
     assert pushed[0] == len(hits)
     assert max(pushed[1:]) == MAX_PUSHED_MEMORIES
-    assert np.array_equal(arrived, walked(built(state), seen(size=count), hits, {})), "and the same each time"
+    assert np.array_equal(arrived, walked(built(state), seen(size=count), hits, {})), (
+        "and the same each time"
+    )
 
 
-def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Concept 1 leads to one memory, 2 to two, 3 to three and so on; all start at memory 0."""
     state: State = {0: dict.fromkeys(range(1, 9), 1)}
-    state |= {10 * concept + other: {concept: 1} for concept in range(1, 9) for other in range(concept)}
+    state |= {
+        10 * concept + other: {concept: 1} for concept in range(1, 9) for other in range(concept)
+    }
     network, visible = built(state), seen(size=100)
     reached = {concept: 10 * concept for concept in range(1, 9)}
     everything = walked(network, visible, {0: 1.0}, {})
@@ -293,4 +333,6 @@ def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(monkeypatch:
     bounded = walked(network, visible, {0: 1.0}, {})
     assert [concept for concept, memory in reached.items() if bounded[memory] > 0] == [1, 2, 3]
     monkeypatch.setattr(walking, "MAX_MENTIONS_PER_ROUND", sum(range(2, 10)))
-    assert np.array_equal(walked(network, visible, {0: 1.0}, {}), everything), "as many are not too many"
+    assert np.array_equal(walked(network, visible, {0: 1.0}, {}), everything), (
+        "as many are not too many"
+    )

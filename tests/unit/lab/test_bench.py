@@ -14,7 +14,11 @@ from trivet.lab.measure.bench import open_bench
 def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) -> None:
     documents = (
         Document(id="old", text="We decide, and decide again.", created_at="2024-01-05"),
-        Document(id="asked", text="A long text about the fence that we had to decide on.", created_at="2024-03-06"),
+        Document(
+            id="asked",
+            text="A long text about the fence that we had to decide on.",
+            created_at="2024-03-06",
+        ),
         Document(id="last", text="A gate.", created_at="2024-03-13T10:00:00Z"),
     )
     query = Query(id="q", text="what did we decide last week")
@@ -25,6 +29,10 @@ def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) 
 
 
 def test_what_stays_without_a_vector_has_a_reason(tmp_path: Path) -> None:
-    dataset = Dataset(name="away", documents=(Document(id="d", text="A gate."),), queries=(), judgements=())
-    with pytest.raises(InvalidInput, match=r"1 documents are not embedded yet: openai:m: .*is the server running"):
+    dataset = Dataset(
+        name="away", documents=(Document(id="d", text="A gate."),), queries=(), judgements=()
+    )
+    with pytest.raises(
+        InvalidInput, match=r"1 documents are not embedded yet: openai:m: .*is the server running"
+    ):
         open_bench(dataset, tmp_path, embedder="openai:m@http://127.0.0.1:9/v1")

@@ -49,7 +49,8 @@ def test_chance_alone_is_called_significant_as_often_as_promised() -> None:
     trials = 400
     base = {str(trial): {str(query): 0.0 for query in range(40)} for trial in range(trials)}
     candidate = {
-        trial: dict(zip(values, generator.normal(0, 0.2, 40).tolist(), strict=True)) for trial, values in base.items()
+        trial: dict(zip(values, generator.normal(0, 0.2, 40).tolist(), strict=True))
+        for trial, values in base.items()
     }
     false_alarms = sum(result.p <= 0.05 for result in paired(base, candidate, resamples=2_000))
     # Three standard errors around 5 %.
@@ -73,7 +74,9 @@ def test_holm_on_a_worked_example() -> None:
 def test_holm_keeps_the_order_and_lies_between_none_and_bonferroni(p_values: list[float]) -> None:
     corrected = holm(p_values)
     for before, after in zip(p_values, corrected, strict=True):
-        assert before <= after <= min(1.0, before * len(p_values)) + 1e-12 or after == max(corrected)
+        assert before <= after <= min(1.0, before * len(p_values)) + 1e-12 or after == max(
+            corrected
+        )
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     assert [corrected[index] for index in order] == sorted(corrected)
 
@@ -124,7 +127,9 @@ def test_only_the_measures_asked_for_make_the_family() -> None:
     both = compare(measured(values[0], {}), measured(values[1], {}))
     single = compare(measured(values[0], {}), measured(values[1], {}), ["MRR"])
     assert list(single.overall) == ["MRR"]
-    assert both.overall["MRR"].corrected_p == pytest.approx(min(1.0, 2 * single.overall["MRR"].corrected_p))
+    assert both.overall["MRR"].corrected_p == pytest.approx(
+        min(1.0, 2 * single.overall["MRR"].corrected_p)
+    )
 
 
 def test_a_family_of_ones_own_can_be_corrected() -> None:
@@ -141,7 +146,9 @@ def test_a_family_of_ones_own_can_be_corrected() -> None:
         ({}, {}, "no query to compare"),
     ],
 )
-def test_sides_that_do_not_pair_are_refused(base: dict[str, float], candidate: dict[str, float], message: str) -> None:
+def test_sides_that_do_not_pair_are_refused(
+    base: dict[str, float], candidate: dict[str, float], message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         paired({"MRR": base}, {"MRR": candidate})
 

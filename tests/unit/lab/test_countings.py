@@ -29,11 +29,25 @@ def arm(folder: Path, answers: dict[str, tuple[str, ...]], qrels: str) -> Path:
     (folder / "1-default" / "run.trec").write_text("".join(rows))
     strata = {"none": "adversarial"}
     lines = [
-        {"query": query, "text": "?", "measures": {"MRR": 0.5}, "top": [], "stratum": strata.get(query, "single-hop")}
+        {
+            "query": query,
+            "text": "?",
+            "measures": {"MRR": 0.5},
+            "top": [],
+            "stratum": strata.get(query, "single-hop"),
+        }
         for query in answers
     ]
-    (folder / "1-default" / "per_query.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    manifest = {"config": "default", "recipe": "r", "dataset": "chats", "dataset_sha256": "0" * 64, "commit": "abc"}
+    (folder / "1-default" / "per_query.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines)
+    )
+    manifest = {
+        "config": "default",
+        "recipe": "r",
+        "dataset": "chats",
+        "dataset_sha256": "0" * 64,
+        "commit": "abc",
+    }
     (folder / "1-default" / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
@@ -50,7 +64,10 @@ def test_the_same_answers_by_every_counting(trivet: CommandLine, tmp_path: Path)
     assert (counted["dataset"], counted["manifest"]["commit"]) == ("chats", "abc")
     values = {(row["found"], row["questions"], row["measure"]): row for row in counted["rows"]}
     table = {
-        key: [round(values[*key, measure]["value"] * values[*key, measure]["count"], 2) for measure in MEASURES]
+        key: [
+            round(values[*key, measure]["value"] * values[*key, measure]["count"], 2)
+            for measure in MEASURES
+        ]
         for key in dict.fromkeys((row["found"], row["questions"]) for row in counted["rows"])
     }
     assert table == {
@@ -61,14 +78,18 @@ def test_the_same_answers_by_every_counting(trivet: CommandLine, tmp_path: Path)
         ("its session, of the first k memories", "all"): [2, 2, 2, 2, 2, 2],
         ("its session, of the first k memories", "with an answer"): [2, 2, 2, 2, 2, 2],
     }
-    assert [values["the memory", group, "any@5"]["count"] for group in ("all", "with an answer")] == [3, 2]
+    assert [
+        values["the memory", group, "any@5"]["count"] for group in ("all", "with an answer")
+    ] == [3, 2]
     assert all(row["low"] <= row["value"] <= row["high"] for row in counted["rows"])
 
 
 MEASURES = ("any@5", "any@10", "recall@5", "recall@10", "all@5", "all@10")
 
 
-def test_the_first_sessions_are_more_than_those_of_the_first_memories(trivet: CommandLine, tmp_path: Path) -> None:
+def test_the_first_sessions_are_more_than_those_of_the_first_memories(
+    trivet: CommandLine, tmp_path: Path
+) -> None:
     turns = (*(f"c/D1:{place}" for place in range(9)), "c/D2:1")
     runs = arm(tmp_path / "runs", {"late": turns}, "late\tc/D2:1\t1\n")
     (counted,) = trivet.json("lab", "countings", str(runs / "1-default"))
@@ -80,7 +101,9 @@ def test_the_first_sessions_are_more_than_those_of_the_first_memories(trivet: Co
     }
 
 
-def test_sessions_that_are_stored_whole_are_counted_once(trivet: CommandLine, tmp_path: Path) -> None:
+def test_sessions_that_are_stored_whole_are_counted_once(
+    trivet: CommandLine, tmp_path: Path
+) -> None:
     runs = arm(tmp_path / "runs", {"q": ("c/D2", "c/D1")}, "q\tc/D1\t1\n")
     shown = trivet("lab", "countings", str(runs)).out
     assert ("the memory; all" in shown, "its session" in shown) == (True, False)

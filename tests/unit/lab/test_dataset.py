@@ -10,7 +10,14 @@ import pytest
 
 from support.small_dataset import CORPUS, QRELS, QUERIES, write
 from trivet.errors import InvalidInput
-from trivet.lab.datasets.dataset import NO_STRATUM, Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.datasets.dataset import (
+    NO_STRATUM,
+    Dataset,
+    Document,
+    DocumentLink,
+    Judgement,
+    Query,
+)
 from trivet.lab.datasets.plain_layout import house, load, save
 
 
@@ -72,7 +79,10 @@ def test_the_fingerprint_is_of_the_content_not_of_its_form(tmp_path: Path) -> No
     plain = load(write(tmp_path / "plain"))
     spaced = '{ "text": "apples",  "id": "a" }\r\n\r\n{"id":"b","text":"pears"}'
     assert load(write(tmp_path / "spaced", corpus=spaced)).fingerprint == plain.fingerprint
-    assert load(write(tmp_path / "headed", qrels="query\tdocument\tgrade\n" + QRELS)).fingerprint == plain.fingerprint
+    assert (
+        load(write(tmp_path / "headed", qrels="query\tdocument\tgrade\n" + QRELS)).fingerprint
+        == plain.fingerprint
+    )
     other = load(write(tmp_path / "other", qrels=QRELS.replace("\t2", "\t3")))
     assert other.fingerprint != plain.fingerprint
 
@@ -122,26 +132,50 @@ FRUIT, PEAR = QUERIES
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"corpus": '{"id": "a", "text": "apples"}\n{"id": '}, "corpus.jsonl:2: Input data was truncated"),
+        (
+            {"corpus": '{"id": "a", "text": "apples"}\n{"id": '},
+            "corpus.jsonl:2: Input data was truncated",
+        ),
         ({"corpus": '[{"id": "a"}]'}, "corpus.jsonl:1: Expected object, got array"),
-        ({"corpus": '{"id": "a", "text": "t", "importance": NaN}'}, "corpus.jsonl:1: JSON is malformed"),
+        (
+            {"corpus": '{"id": "a", "text": "t", "importance": NaN}'},
+            "corpus.jsonl:1: JSON is malformed",
+        ),
         ({"corpus": ""}, "corpus.jsonl: there is no document"),
         ({"corpus": [A, {"id": "b"}]}, "corpus.jsonl:2: the line lacks the required field text"),
         ({"corpus": [A, {"id": "b", "text": " "}]}, "corpus.jsonl:2: text: the text is empty"),
         ({"corpus": [A, {**B, "id": ""}]}, "corpus.jsonl:2: id: "),
-        ({"corpus": [A, {**B, "id": "b b"}]}, "corpus.jsonl:2: id: the name may not be empty, nor hold spaces"),
+        (
+            {"corpus": [A, {**B, "id": "b b"}]},
+            "corpus.jsonl:2: id: the name may not be empty, nor hold spaces",
+        ),
         ({"corpus": [A, {**B, "id": 7}]}, "corpus.jsonl:2: id: expected str, got int"),
-        ({"corpus": [A, {**B, "heading": "x"}]}, "corpus.jsonl:2: the line contains unknown field heading. Known"),
-        ({"corpus": [A, {**B, "importance": 1.5}]}, "corpus.jsonl:2: importance: expected float <= 1.0"),
-        ({"corpus": [A, {**B, "created_at": "May"}]}, "corpus.jsonl:2: created_at: 'May' is not a time"),
+        (
+            {"corpus": [A, {**B, "heading": "x"}]},
+            "corpus.jsonl:2: the line contains unknown field heading. Known",
+        ),
+        (
+            {"corpus": [A, {**B, "importance": 1.5}]},
+            "corpus.jsonl:2: importance: expected float <= 1.0",
+        ),
+        (
+            {"corpus": [A, {**B, "created_at": "May"}]},
+            "corpus.jsonl:2: created_at: 'May' is not a time",
+        ),
         ({"corpus": [A, {**B, "scope": "a//b"}]}, "corpus.jsonl:2: scope: "),
-        ({"corpus": [A, {**B, "links": [{"kind": "see-also", "to": "c"}]}]}, "corpus.jsonl:2: links: there is no"),
+        (
+            {"corpus": [A, {**B, "links": [{"kind": "see-also", "to": "c"}]}]},
+            "corpus.jsonl:2: links: there is no",
+        ),
         ({"corpus": [A, B, A]}, "corpus.jsonl:3: id 'a' is taken by line 1"),
         ({"queries": ""}, "queries.jsonl: there is no query"),
         ({"queries": [FRUIT, FRUIT]}, "queries.jsonl:2: id 'q1' is taken by line 1"),
         ({"queries": [FRUIT, {**PEAR, "stratum": ""}]}, "queries.jsonl:2: stratum: "),
         ({"queries": [FRUIT, {**PEAR, "text": ""}]}, "queries.jsonl:2: text: "),
-        ({"queries": [FRUIT, PEAR, {"id": "q3", "text": "?"}]}, "queries.jsonl:3: query 'q3' has no relevant document"),
+        (
+            {"queries": [FRUIT, PEAR, {"id": "q3", "text": "?"}]},
+            "queries.jsonl:3: query 'q3' has no relevant document",
+        ),
         ({"qrels": "q1\ta\t0\nq2\tb\t1\n"}, "queries.jsonl:1: query 'q1' has no relevant document"),
         ({"qrels": QRELS + "q9\ta\t1\n"}, "qrels.tsv:4: there is no query 'q9'"),
         ({"qrels": QRELS + "q2\tz\t1\n"}, "qrels.tsv:4: there is no document 'z'"),
@@ -149,12 +183,20 @@ FRUIT, PEAR = QUERIES
         ({"qrels": QRELS + "q2\ta\tNaN\n"}, "qrels.tsv:4: grade 'NaN' is not a whole number"),
         ({"qrels": QRELS + "q2\ta\t-1\n"}, "qrels.tsv:4: grade -1 is negative"),
         ({"qrels": QRELS + "q2\ta\n"}, "qrels.tsv:4: 2 columns, not 3"),
-        ({"qrels": QRELS + "\nq2\tb\t2\n"}, "qrels.tsv:5: query 'q2' and document 'b' were judged on line 3"),
+        (
+            {"qrels": QRELS + "\nq2\tb\t2\n"},
+            "qrels.tsv:5: query 'q2' and document 'b' were judged on line 3",
+        ),
         ({"qrels": "q1\ta\tbest\n"}, "qrels.tsv:1: grade 'best' is not a whole number"),
-        ({"qrels": QRELS + "query\tdocument\tgrade\n"}, "qrels.tsv:4: grade 'grade' is not a whole number"),
+        (
+            {"qrels": QRELS + "query\tdocument\tgrade\n"},
+            "qrels.tsv:4: grade 'grade' is not a whole number",
+        ),
     ],
 )
-def test_what_is_wrong_is_named_by_file_and_line(tmp_path: Path, files: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_named_by_file_and_line(
+    tmp_path: Path, files: dict[str, Any], message: str
+) -> None:
     assert f"{tmp_path}/{message}" in refusal(write(tmp_path, **files))
 
 

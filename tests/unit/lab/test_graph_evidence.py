@@ -27,18 +27,30 @@ from trivet.types import Filter, Ranking
 
 
 def row(difference: float, reach: float = 0.001, p: float = 0.5) -> dict[str, Any]:
-    figures = {"difference": difference, "low": difference - reach, "high": difference + reach, "p": p}
+    figures = {
+        "difference": difference,
+        "low": difference - reach,
+        "high": difference + reach,
+        "p": p,
+    }
     return {"nDCG@10": figures}
 
 
 def test_a_collection_and_those_of_the_same_originals_have_no_say_in_what_is_tested_on_it() -> None:
     """Dialogue alone prefers `y`, by so much that it decides for all the others."""
-    values = {name: [[0.0, 0.0, 1.0]] if group == "dialogue" else [[0.0, 0.1, 0.0]] for name, group in GROUPS.items()}
-    corpora = {name: Measured(["shipped", "x", "y"], np.array(rows)) for name, rows in values.items()}
+    values = {
+        name: [[0.0, 0.0, 1.0]] if group == "dialogue" else [[0.0, 0.1, 0.0]]
+        for name, group in GROUPS.items()
+    }
+    corpora = {
+        name: Measured(["shipped", "x", "y"], np.array(rows)) for name, rows in values.items()
+    }
     folds = left_out(corpora, ["x", "y"], "shipped")["corpora"]
     assert {folds[name]["chosen"] for name, group in GROUPS.items() if group == "dialogue"} == {"x"}
     assert {folds[name]["chosen"] for name, group in GROUPS.items() if group != "dialogue"} == {"y"}
-    assert folds["locomo"]["difference"] == [0.0, 0.0, 0.0], "what the others chose is worth nothing here"
+    assert folds["locomo"]["difference"] == [0.0, 0.0, 0.0], (
+        "what the others chose is worth nothing here"
+    )
 
 
 def test_tests_are_corrected_over_the_corpora() -> None:
@@ -57,7 +69,9 @@ def test_tests_are_corrected_over_the_corpora() -> None:
         (row(0.0, reach=0.02), 0.9, "neutral, but a loss above 0.005 is not ruled out"),
     ],
 )
-def test_a_verdict_says_no_more_than_the_interval_allows(figures: dict[str, Any], p: float, said: str) -> None:
+def test_a_verdict_says_no_more_than_the_interval_allows(
+    figures: dict[str, Any], p: float, said: str
+) -> None:
     assert verdict(figures, p) == said
 
 
@@ -81,7 +95,10 @@ def test_what_entered_and_left_the_first_ten_is_counted_by_where_it_came_from() 
 
 
 def test_nearness_puts_every_query_into_one_third_and_one_range_of_ranks() -> None:
-    hops = {f"q{number}": Farthest("d", cosine=1 - number / 10, rank=1 + 10 * number) for number in range(8)}
+    hops = {
+        f"q{number}": Farthest("d", cosine=1 - number / 10, rank=1 + 10 * number)
+        for number in range(8)
+    }
     strata = by_nearness(hops)
     for kind in ("cosine", "dense"):
         members = [query for name, queries in strata.items() if kind in name for query in queries]
@@ -93,7 +110,10 @@ def test_nearness_puts_every_query_into_one_third_and_one_range_of_ranks() -> No
 def test_the_vectors_of_the_study_are_searched_as_the_product_searches(tmp_path: Path) -> None:
     dataset = Dataset(
         name="two",
-        documents=(Document(id="p0", text="She left Oslo."), Document(id="p1", text="A large boat.")),
+        documents=(
+            Document(id="p0", text="She left Oslo."),
+            Document(id="p1", text="A large boat."),
+        ),
         queries=(Query(id="q", text="Who left Oslo?"),),
         judgements=(Judgement(query="q", document="p0", grade=1),),
     )
@@ -126,7 +146,9 @@ def test_figures_are_written_with_sign_and_interval() -> None:
     ]
     assert [chance(p) for p in (0.0001, 0.04, 1.0)] == ["< .001", ".040", "1.000"]
     assert interval({"difference": 0.0431, "low": -0.002, "high": 0.09}) == "+.043 (-.002 to +.090)"
-    assert [marked({"difference": x, "low": x - 0.01, "high": x + 0.01}) for x in (0.02, 0.0, -0.02)] == [
+    assert [
+        marked({"difference": x, "low": x - 0.01, "high": x + 0.01}) for x in (0.02, 0.0, -0.02)
+    ] == [
         "+.020 ▲",
         ".000",
         "-.020 ▼",

@@ -14,12 +14,24 @@ import pytest
 from support.chat_server import chat_server
 from support.lab_fixtures import CANARY
 from trivet.cli import main
-from trivet.cli.output import printable
+from trivet.cli.terminal import printable
 from trivet.errors import InvalidInput
-from trivet.lab.datasets.judgements import Record, agreement, export, final_grades, weighted_kappa
+from trivet.lab.datasets.judgements import (
+    MIN_REPEAT_DISTANCE,
+    Pool,
+    Record,
+    agreement,
+    dataset_of,
+    export,
+    final_grades,
+    find_arms,
+    make_pool,
+    read_pool,
+    weighted_kappa,
+    write_pool,
+)
 from trivet.lab.datasets.judges import judge_at_terminal, judge_by_endpoint
 from trivet.lab.datasets.plain_layout import load
-from trivet.lab.datasets.pool import MIN_REPEAT_DISTANCE, Pool, dataset_of, find_arms, make_pool, read_pool, write_pool
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 
@@ -28,7 +40,9 @@ QUICK = Limits(seconds=0.3, deadline=0.5, attempts=1)
 
 @pytest.fixture
 def pool(folder: Path, runs: Path) -> Pool:
-    return make_pool(load(folder, allow_unanswerable=True), str(folder), find_arms([runs]), depth=5, double=0.2)
+    return make_pool(
+        load(folder, allow_unanswerable=True), str(folder), find_arms([runs]), depth=5, double=0.2
+    )
 
 
 def _once(pool: Pool) -> list[tuple[str, str]]:
@@ -36,16 +50,26 @@ def _once(pool: Pool) -> list[tuple[str, str]]:
 
 
 def test_the_pool_is_the_union_of_the_first_of_every_arm(pool: Pool) -> None:
-    wanted = {(f"q{query}", f"d{query + shift + rank}") for query in range(6) for shift in (0, 3) for rank in range(5)}
+    wanted = {
+        (f"q{query}", f"d{query + shift + rank}")
+        for query in range(6)
+        for shift in (0, 3)
+        for rank in range(5)
+    }
     assert set(_once(pool)) == wanted
     assert len(_once(pool)) == len(wanted)
 
 
-def test_the_pool_is_blind_and_the_same_for_the_same_seed(pool: Pool, folder: Path, runs: Path, tmp_path: Path) -> None:
+def test_the_pool_is_blind_and_the_same_for_the_same_seed(
+    pool: Pool, folder: Path, runs: Path, tmp_path: Path
+) -> None:
     dataset = load(folder, allow_unanswerable=True)
     backwards = list(reversed(find_arms([runs])))
     assert make_pool(dataset, str(folder), backwards, depth=5, double=0.2) == pool
-    assert make_pool(dataset, str(folder), backwards, depth=5, double=0.2, seed=1).entries != pool.entries
+    assert (
+        make_pool(dataset, str(folder), backwards, depth=5, double=0.2, seed=1).entries
+        != pool.entries
+    )
     write_pool(pool, tmp_path / "pool.jsonl")
     text = (tmp_path / "pool.jsonl").read_text()
     assert "rrf" not in text
@@ -78,7 +102,9 @@ def test_what_is_judged_can_be_left_out(folder: Path, runs: Path) -> None:
         ("q0 Q0 d0 1 nan x", "score 'nan'"),
     ],
 )
-def test_a_bad_run_is_named_with_its_line(folder: Path, tmp_path: Path, row: str, problem: str) -> None:
+def test_a_bad_run_is_named_with_its_line(
+    folder: Path, tmp_path: Path, row: str, problem: str
+) -> None:
     (tmp_path / "run.trec").write_text(f"q0 Q0 d2 1 0.9 x\n{row}\n")
     with pytest.raises(InvalidInput, match=rf"run.trec:2: .*{problem}"):
         make_pool(load(folder, allow_unanswerable=True), str(folder), [tmp_path])
@@ -109,7 +135,9 @@ class Desk:
 
     def type(self, keys: str) -> str:
         out = io.StringIO()
-        judge_at_terminal(self.pool, dataset_of(self.pool), self.record, io.StringIO(keys), out, printable)
+        judge_at_terminal(
+            self.pool, dataset_of(self.pool), self.record, io.StringIO(keys), out, printable
+        )
         return out.getvalue()
 
     @property
@@ -191,7 +219,9 @@ def test_kappa_of_full_no_and_untold_agreement() -> None:
 def test_agreement_is_measured_on_what_was_judged_twice(pool: Pool) -> None:
     steady = {place: int(entry.document[1:]) % 4 for place, entry in enumerate(pool.entries)}
     told = agreement(pool, steady)
-    assert (told.pairs, told.same, told.kappa) == (sum(entry.again for entry in pool.entries),) * 2 + (1,)
+    assert (told.pairs, told.same, told.kappa) == (
+        sum(entry.again for entry in pool.entries),
+    ) * 2 + (1,)
     half = {place: grade for place, grade in steady.items() if not pool.entries[place].again}
     assert agreement(pool, half).pairs == 0
 
@@ -204,7 +234,9 @@ def test_the_lower_of_two_grades_stands(pool: Pool) -> None:
     assert final_grades(pool, {first: 0, place: 2}) == {pair: 0}
 
 
-def test_export_replaces_what_was_judged_anew_and_keeps_the_rest(desk: Desk, tmp_path: Path) -> None:
+def test_export_replaces_what_was_judged_anew_and_keeps_the_rest(
+    desk: Desk, tmp_path: Path
+) -> None:
     desk.type("2" * 1000)
     told = export(dataset_of(desk.pool), desk.pool, desk.record.grades, tmp_path / "judged")
     assert (told.changed, told.kept, told.confirmed) == (1, 1, 0)
@@ -254,7 +286,9 @@ def test_a_bad_judge_is_counted_and_given_up(desk: Desk, answer: str | None, rea
     assert len(server.bodies) == 3
 
 
-def test_a_small_model_that_grades_one_of_a_batch_is_asked_about_the_others_alone(desk: Desk) -> None:
+def test_a_small_model_that_grades_one_of_a_batch_is_asked_about_the_others_alone(
+    desk: Desk,
+) -> None:
     record = desk.record
     with chat_server(
         lambda content: f"Sure! ```json\n{_grades({'texts': content['texts'][:1]})}\n```\nDone."
@@ -262,17 +296,27 @@ def test_a_small_model_that_grades_one_of_a_batch_is_asked_about_the_others_alon
         left = judge_by_endpoint(Chat(server.spec), desk.pool, dataset_of(desk.pool), record)
     assert set(left) == {"sensitive: never sent"}
     assert len(record.grades) + left["sensitive: never sent"] == len(desk.pool.entries)
-    sent = [json.loads(json.loads(body)["messages"][1]["content"])["texts"] for body in server.bodies]
+    sent = [
+        json.loads(json.loads(body)["messages"][1]["content"])["texts"] for body in server.bodies
+    ]
     assert sum(len(texts) == 1 for texts in sent) > sum(len(texts) > 1 for texts in sent) > 0
 
 
 def test_the_commands_pool_judge_tell_and_export(
-    folder: Path, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    runs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     pool = str(tmp_path / "pool.jsonl")
-    assert main(["lab", "pool", str(folder), str(runs), "--out", pool, "--depth", "3", "--json"]) == 0
+    assert (
+        main(["lab", "pool", str(folder), str(runs), "--out", pool, "--depth", "3", "--json"]) == 0
+    )
     made = msgspec.json.decode(capsys.readouterr().out)
-    with chat_server(lambda _: "no JSON") as server:  # a judge that leaves pairs open has not done its work
+    with chat_server(
+        lambda _: "no JSON"
+    ) as server:  # a judge that leaves pairs open has not done its work
         assert main(["lab", "judge", pool, "--llm", server.spec]) == 1
     assert "Not judged" in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.StringIO("31" * 500))
@@ -281,7 +325,9 @@ def test_the_commands_pool_judge_tell_and_export(
     assert f"{made['pairs'] + made['judged_twice']} of" in shown.out
     assert "Question: " in shown.err
     assert main(["lab", "judge", pool, "--show", "--json"]) == 0
-    assert msgspec.json.decode(capsys.readouterr().out)["agreement"]["pairs"] == made["judged_twice"]
+    assert (
+        msgspec.json.decode(capsys.readouterr().out)["agreement"]["pairs"] == made["judged_twice"]
+    )
     assert main(["lab", "judge", pool, "--export", str(tmp_path / "judged")]) == 0
     assert "judgements added" in capsys.readouterr().out
     assert len(load(tmp_path / "judged").judgements) >= made["pairs"]

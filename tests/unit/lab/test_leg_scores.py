@@ -17,11 +17,17 @@ from trivet.lab.datasets.dataset import Dataset, Document, DocumentLink, Judgeme
 
 def test_a_cut_corpus_keeps_what_answers_its_questions_and_no_link_that_leads_out() -> None:
     documents = tuple(
-        Document(id=f"d{number}", text="x", links=(DocumentLink(kind="see-also", to="d0"),) if number else ())
+        Document(
+            id=f"d{number}",
+            text="x",
+            links=(DocumentLink(kind="see-also", to="d0"),) if number else (),
+        )
         for number in range(20)
     )
     queries = tuple(Query(id=f"q{number}", text="x") for number in range(4))
-    judged = tuple(Judgement(query=f"q{number}", document=f"d{number + 10}", grade=1) for number in range(3))
+    judged = tuple(
+        Judgement(query=f"q{number}", document=f"d{number + 10}", grade=1) for number in range(3)
+    )
     small = cut(Dataset(name="all", documents=documents, queries=queries, judgements=judged), 2, 5)
     assert len(small.documents) == 5
     assert "q3" not in {query.id for query in small.queries}, "nothing answers it"
@@ -42,7 +48,12 @@ def test_agreement_is_told_apart_from_being_right() -> None:
         lists = {"dense": [Seen(0.9, True, 10), Seen(0.1, False, 400)]}
         return Asked("q", lists, {}, firsts, right, 0.5, 1, [10])
 
-    found = [asked("right", "right"), asked("wrong", "wrong"), asked("right", "wrong"), asked("wrong", "right")]
+    found = [
+        asked("right", "right"),
+        asked("wrong", "wrong"),
+        asked("right", "wrong"),
+        asked("wrong", "right"),
+    ]
     row = agreement(found)["fusion and rerank best"]
     assert (row["agree"]["mean"], row["right where they agree"]["of"]) == (0.5, 2)
     assert row["right where they agree"]["mean"] == row["fusion right where not"]["mean"] == 0.5

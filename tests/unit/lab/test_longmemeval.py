@@ -24,7 +24,11 @@ KITE = [
     said("user", 'My kite is red; its "string" ends in a brace: }', has_answer=True),
     said("assistant", "A fine colour \\ for a kite.", has_answer=False),
 ]
-BREAD = [said("user", "How long does rye bread take?"), said("assistant", "Two hours."), said("user", " ")]
+BREAD = [
+    said("user", "How long does rye bread take?"),
+    said("assistant", "Two hours."),
+    said("user", " "),
+]
 KITE_AGAIN = [said("user", "The red kite tore. The new one is blue.", has_answer=True)]
 
 
@@ -35,7 +39,11 @@ def question(id: str = "kites", **changes: Any) -> dict[str, Any]:
         "question": "Which colour has my kite?",
         "answer": 7,
         "question_date": "2023/06/01 (Thu) 08:30",
-        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 12:00", "2023/05/30 (Tue) 23:40"],
+        "haystack_dates": [
+            "2023/05/20 (Sat) 02:21",
+            "2023/05/21 (Sun) 12:00",
+            "2023/05/30 (Tue) 23:40",
+        ],
         "haystack_session_ids": ["answer_1", "filler", "answer_2"],
         "haystack_sessions": [KITE, BREAD, KITE_AGAIN],
         "answer_session_ids": ["answer_1", "answer_2"],
@@ -58,7 +66,10 @@ def trivet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
 def test_by_turns(trivet: CommandLine, tmp_path: Path) -> None:
     plain = [said(turn["role"], turn["content"]) for turn in KITE]
     path = written(
-        tmp_path, question(), question("kites_abs"), question("unmarked", haystack_sessions=[plain, BREAD, BREAD])
+        tmp_path,
+        question(),
+        question("kites_abs"),
+        question("unmarked", haystack_sessions=[plain, BREAD, BREAD]),
     )
     value = trivet.json("lab", "import", "longmemeval", str(path), "--out", str(tmp_path / "lme"))
     dataset = load(tmp_path / "lme")
@@ -88,24 +99,34 @@ def test_by_turns(trivet: CommandLine, tmp_path: Path) -> None:
 
 
 def test_by_sessions_of_a_gzipped_file_into_the_cache(trivet: CommandLine, tmp_path: Path) -> None:
-    path = written(tmp_path, question(haystack_session_ids=["answer_1", "twice", "twice"]), name="lme.json.gz")
+    path = written(
+        tmp_path, question(haystack_session_ids=["answer_1", "twice", "twice"]), name="lme.json.gz"
+    )
     with pytest.raises(InvalidInput, match="trivet lab import longmemeval-sessions FILE"):
         find_dataset("longmemeval-sessions")
     assert trivet("lab", "import", "longmemeval-sessions", str(path)).status == 0
     dataset = find_dataset("longmemeval-sessions")
-    assert [one.id for one in dataset.documents] == ["kites/answer_1", "kites/twice", "kites/twice#2"]
+    assert [one.id for one in dataset.documents] == [
+        "kites/answer_1",
+        "kites/twice",
+        "kites/twice#2",
+    ]
     assert dataset.documents[1].text == "user: How long does rye bread take?\nassistant: Two hours."
     assert dataset.grades["kites"] == {"kites/answer_1": 1}
 
 
 def test_each_third_question(trivet: CommandLine, tmp_path: Path) -> None:
     path = written(tmp_path, *(question(f"q{number}") for number in range(7)))
-    trivet("lab", "import", "longmemeval", str(path), "--every", "3", "--out", str(tmp_path / "lme"))
+    trivet(
+        "lab", "import", "longmemeval", str(path), "--every", "3", "--out", str(tmp_path / "lme")
+    )
     assert [one.id for one in load(tmp_path / "lme").queries] == ["q0", "q3", "q6"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 64])
-def test_what_is_cut_anywhere_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_what_is_cut_anywhere_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(json_stream, "READ_AT_ONCE", size)
     values = [question(), {}, question(answer='"}]{[\\"'), {"deep": [[{"a": ["\\\\", {}]}]]}]
     counted: list[int] = []
@@ -114,7 +135,9 @@ def test_what_is_cut_anywhere_is_read_whole(tmp_path: Path, monkeypatch: pytest.
     assert sum(counted) == path.stat().st_size
 
 
-def test_no_more_than_an_object_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_an_object_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(json_stream, "READ_AT_ONCE", 1_000)
     monkeypatch.setattr(json_stream, "LARGEST_ELEMENT", 10_000)
     path = written(tmp_path, *(question(answer="x" * 3_000) for _ in range(50)))
@@ -134,13 +157,22 @@ def test_no_more_than_an_object_is_in_memory(tmp_path: Path, monkeypatch: pytest
         ("[", "it ends within object 1"),
         (json.dumps([question()])[:-1], "it ends within object 1"),
         (json.dumps([question()]) + "x", "'x' stands after the end of the list"),
-        ("[{} {}]", "question 1: Object missing required field `question_id`. Give longmemeval_s_cleaned.json"),
+        (
+            "[{} {}]",
+            "question 1: Object missing required field `question_id`. Give longmemeval_s_cleaned.json",
+        ),
         (json.dumps([question(), question()]), "question kites is in it twice"),
         (json.dumps([question("a b")]), "question 1: Expected `str` matching"),
         (json.dumps([question(haystack_dates=[])]), "has 3 sessions, 3 ids and 0 dates"),
         (json.dumps([question(question_date="yesterday")]), "'yesterday' is not a time such as"),
-        (json.dumps([question(question_date="2023/02/31 (Fri) 08:30")]), "'2023/02/31 (Fri) 08:30' is not a time"),
-        (json.dumps([question(haystack_sessions=[[said("robot", "x")]] * 3)]), "Invalid enum value 'robot'"),
+        (
+            json.dumps([question(question_date="2023/02/31 (Fri) 08:30")]),
+            "'2023/02/31 (Fri) 08:30' is not a time",
+        ),
+        (
+            json.dumps([question(haystack_sessions=[[said("robot", "x")]] * 3)]),
+            "Invalid enum value 'robot'",
+        ),
         (json.dumps([question(haystack_sessions=[BREAD] * 3)]), "no question in it has evidence"),
         ('[{"question_id": "\\ud800"}]', "question 1: "),
         ('[{"x": ' + "[" * 5_000 + "]" * 5_000 + "}]", "question 1: "),
@@ -151,7 +183,9 @@ def test_another_file_is_refused_and_nothing_is_written(
     trivet: CommandLine, tmp_path: Path, text: str, problem: str
 ) -> None:
     (tmp_path / "lme.json").write_text(text)
-    refused = trivet("lab", "import", "longmemeval", str(tmp_path / "lme.json"), "--out", str(tmp_path / "lme"))
+    refused = trivet(
+        "lab", "import", "longmemeval", str(tmp_path / "lme.json"), "--out", str(tmp_path / "lme")
+    )
     assert refused.status == 2
     assert f"{tmp_path}/lme.json: " in refused.err
     assert problem in " ".join(refused.err.split())
@@ -161,8 +195,14 @@ def test_another_file_is_refused_and_nothing_is_written(
 def test_what_is_missing_or_does_not_belong_is_told(trivet: CommandLine, tmp_path: Path) -> None:
     path = str(written(tmp_path, question()))
     assert "trivet lab import longmemeval FILE" in trivet("lab", "import", "longmemeval").err
-    assert "there is no such file" in trivet("lab", "import", "longmemeval", str(tmp_path / "no.json")).err
+    assert (
+        "there is no such file"
+        in trivet("lab", "import", "longmemeval", str(tmp_path / "no.json")).err
+    )
     assert "FILE is for longmemeval" in trivet("lab", "import", "locomo", path).err
     assert "--every is for longmemeval" in trivet("lab", "import", "locomo", "--every", "2").err
     (tmp_path / "broken.json.gz").write_bytes(gzip.compress(b"[{}]")[:-3])
-    assert "not a whole gzip file" in trivet("lab", "import", "longmemeval", str(tmp_path / "broken.json.gz")).err
+    assert (
+        "not a whole gzip file"
+        in trivet("lab", "import", "longmemeval", str(tmp_path / "broken.json.gz")).err
+    )

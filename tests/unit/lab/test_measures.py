@@ -11,32 +11,57 @@ from hypothesis import strategies as st
 from support.lab_cases import random_case
 from support.small_dataset import dataset
 from trivet.errors import InvalidInput
-from trivet.lab.measure.measures import KINDS, NEEDS_DEPTH, STANDARD_MEASURES, Measure, Measured, Run, measure, parse
+from trivet.lab.measure.measures import (
+    KINDS,
+    NEEDS_DEPTH,
+    STANDARD_MEASURES,
+    Measure,
+    Measured,
+    Run,
+    measure,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
     "name",
-    [*STANDARD_MEASURES, "nDCG", "nDCG-exp@10", "MRR@10", "condensed-MRR", "condensed-all@5", "condensed-nDCG-exp@3"],
+    [
+        *STANDARD_MEASURES,
+        "nDCG",
+        "nDCG-exp@10",
+        "MRR@10",
+        "condensed-MRR",
+        "condensed-all@5",
+        "condensed-nDCG-exp@3",
+    ],
 )
 def test_a_name_parses_and_prints_back(name: str) -> None:
     assert str(parse(name)) == name
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("R@5", "recall@5"), ("RR", "MRR"), ("success@3", "any@3"), ("NDCG@10", "nDCG@10")]
+    ("name", "meant"),
+    [("R@5", "recall@5"), ("RR", "MRR"), ("success@3", "any@3"), ("NDCG@10", "nDCG@10")],
 )
 def test_other_names_of_a_measure_are_understood(name: str, meant: str) -> None:
     assert parse(name) == parse(meant)
 
 
 @given(
-    st.builds(Measure, st.sampled_from(sorted({*KINDS.values()} - {"judged"})), st.integers(1, 999_999), st.booleans())
+    st.builds(
+        Measure,
+        st.sampled_from(sorted({*KINDS.values()} - {"judged"})),
+        st.integers(1, 999_999),
+        st.booleans(),
+    )
 )
 def test_every_measure_prints_a_name_that_parses_back(one: Measure) -> None:
     assert parse(str(one)) == one
 
 
-@pytest.mark.parametrize("name", ["", "nDCG@0", "nDCG@-1", "nDCG@x", "precision@5", "condensed-", "condensed-judged@5"])
+@pytest.mark.parametrize(
+    "name", ["", "nDCG@0", "nDCG@-1", "nDCG@x", "precision@5", "condensed-", "condensed-judged@5"]
+)
 def test_an_unknown_measure_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         parse(name)
@@ -89,7 +114,10 @@ def test_values_worked_out_by_hand(name: str, answer: list[str], expected: float
 
 def test_the_condensed_list_is_the_list_without_unjudged_documents() -> None:
     data, run = random_case(seed=4)
-    short = {query: [pair for pair in answer if pair[0] in data.grades[query]] for query, answer in run.items()}
+    short = {
+        query: [pair for pair in answer if pair[0] in data.grades[query]]
+        for query, answer in run.items()
+    }
     names = ["nDCG@10", "recall@5", "recall@10", "MRR", "all@5"]
     condensed = measure(data, run, [f"condensed-{name}" for name in names])
     assert list(condensed.overall.values()) == list(measure(data, short, names).overall.values())
@@ -100,7 +128,9 @@ def test_ties_are_broken_by_document_id() -> None:
     for order in (["b", "d0", "d1"], ["d1", "d0", "b"]):
         run = {"q": [(document, 1.0) for document in order]}
         assert measure(data, run, ["MRR"]).overall["MRR"] == 1.0
-    assert measure(data, {"q": [("d0", 1.0), ("b", 1.0), ("d1", 2.0)]}, ["MRR"]).overall["MRR"] == 0.5
+    assert (
+        measure(data, {"q": [("d0", 1.0), ("b", 1.0), ("d1", 2.0)]}, ["MRR"]).overall["MRR"] == 0.5
+    )
 
 
 def test_scores_too_close_for_single_precision_keep_their_order() -> None:
@@ -109,7 +139,10 @@ def test_scores_too_close_for_single_precision_keep_their_order() -> None:
 
 
 def test_a_query_missing_from_the_run_scores_zero_in_every_measure() -> None:
-    data = dataset({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 1}}, {"q1": "exact", "q2": "gone", "q3": "gone"})
+    data = dataset(
+        {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 1}},
+        {"q1": "exact", "q2": "gone", "q3": "gone"},
+    )
     measured = measure(data, {"q1": [("a", 1.0)], "q3": []})
     assert {measured.per_query[name]["q2"] for name in STANDARD_MEASURES} == {0.0}
     assert measured.overall["recall@5"] == pytest.approx(1 / 3)
@@ -120,14 +153,18 @@ def test_a_query_missing_from_the_run_scores_zero_in_every_measure() -> None:
 def test_means_are_of_all_queries_and_of_each_stratum() -> None:
     strata = {"q1": "exact", "q2": "exact", "q3": "other"}
     data = dataset({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}, strata)
-    measured = measure(data, {"q1": [("a", 2.0)], "q2": [("a", 2.0), ("b", 1.0)], "q3": [("a", 1.0)]}, ["MRR"])
+    measured = measure(
+        data, {"q1": [("a", 2.0)], "q2": [("a", 2.0), ("b", 1.0)], "q3": [("a", 1.0)]}, ["MRR"]
+    )
     assert measured.per_query == {"MRR": {"q1": 1.0, "q2": 0.5, "q3": 0.0}}
     assert measured.overall == {"MRR": 0.5}
     assert measured.by_stratum == {"exact": {"MRR": 0.75}, "other": {"MRR": 0.0}}
 
 
 def test_unanswerable_queries_are_named_and_count_in_no_mean() -> None:
-    data = dataset({"q1": {"a": 1}, "q2": {"a": 0}, "q3": {}}, {"q1": "one", "q2": "none", "q3": "none"})
+    data = dataset(
+        {"q1": {"a": 1}, "q2": {"a": 0}, "q3": {}}, {"q1": "one", "q2": "none", "q3": "none"}
+    )
     measured = measure(data, {query: [("a", 1.0)] for query in ("q1", "q2", "q3")})
     assert measured.unanswerable == ("q2", "q3")
     assert measured.overall["MRR"] == 1.0
@@ -159,5 +196,7 @@ def test_a_dataset_of_unanswerable_queries_cannot_measure() -> None:
 
 
 def test_measures_are_kept_in_the_order_asked_for_and_once() -> None:
-    measured: Measured = measure(dataset({"q": {"a": 1}}), {}, ["MRR", "condensed-MRR", "all@5", "RR", "recall@5"])
+    measured: Measured = measure(
+        dataset({"q": {"a": 1}}), {}, ["MRR", "condensed-MRR", "all@5", "RR", "recall@5"]
+    )
     assert list(measured.overall) == ["MRR", "condensed-MRR", "all@5", "recall@5"]

@@ -42,7 +42,12 @@ def turn(name: str, text: str, **more: str) -> dict[str, str]:
 
 
 def question(category: int, *evidence: str) -> dict[str, Any]:
-    return {"question": f"Question {category}?", "answer": 7, "evidence": list(evidence), "category": category}
+    return {
+        "question": f"Question {category}?",
+        "answer": 7,
+        "evidence": list(evidence),
+        "category": category,
+    }
 
 
 def locomo(folder: Path, **changes: Any) -> None:
@@ -50,7 +55,10 @@ def locomo(folder: Path, **changes: Any) -> None:
         "speaker_a": "Ada",
         "speaker_b": "Ben",
         "session_1_date_time": "1:56 pm on 8 May, 2023",
-        "session_1": [turn("D1:1", "Hello!"), turn("D1:2", "Look.", blip_caption="a photo of a kite")],
+        "session_1": [
+            turn("D1:1", "Hello!"),
+            turn("D1:2", "Look.", blip_caption="a photo of a kite"),
+        ],
         "session_2_date_time": "12:05 am on 9 May, 2023",
         "session_2": [turn("D2:1", "Good night.")],
         "session_3_date_time": "1:00 pm on 10 May, 2023",
@@ -64,7 +72,12 @@ def locomo(folder: Path, **changes: Any) -> None:
         question(3),
         question(2, "D1:01"),
     ]
-    sample = {"sample_id": "conv-1", "conversation": conversation, "qa": questions, "event_summary": {}}
+    sample = {
+        "sample_id": "conv-1",
+        "conversation": conversation,
+        "qa": questions,
+        "event_summary": {},
+    }
     write_json(folder / "locomo" / "locomo10.json.gz", [{**sample, **changes}])
 
 
@@ -90,7 +103,8 @@ def test_locomo(tmp_path: Path) -> None:
 def musique(folder: Path, **changes: Any) -> None:
     passages = [("Kites", "Fly."), ("Kites", "Fall."), ("Wind", "Blows."), ("Sea", "Waves.")]
     write_json(
-        folder / "multihop" / "musique_corpus.json.gz", [{"title": title, "text": text} for title, text in passages]
+        folder / "multihop" / "musique_corpus.json.gz",
+        [{"title": title, "text": text} for title, text in passages],
     )
     paragraphs = [
         {"idx": number, "title": title, "paragraph_text": text, "is_supporting": number < 3}
@@ -103,17 +117,32 @@ def musique(folder: Path, **changes: Any) -> None:
 def test_musique_tells_passages_of_one_title_apart(tmp_path: Path) -> None:
     musique(tmp_path)
     dataset = import_original("musique", tmp_path)
-    assert [(one.title, one.text) for one in dataset.documents][:2] == [("Kites", "Fly."), ("Kites", "Fall.")]
+    assert [(one.title, one.text) for one in dataset.documents][:2] == [
+        ("Kites", "Fly."),
+        ("Kites", "Fall."),
+    ]
     assert dataset.grades == {"3hop1__1_2_3": {"p0": 1, "p1": 1, "p2": 1}}
     assert list(dataset.strata) == ["3-hop"]
 
 
 def hotpotqa(folder: Path, **changes: Any) -> None:
-    corpus = {"Kite": ["A kite flies.", " It may fall."], "Wind": ["Wind blows."], "Sea": ["Waves."]}
+    corpus = {
+        "Kite": ["A kite flies.", " It may fall."],
+        "Wind": ["Wind blows."],
+        "Sea": ["Waves."],
+    }
     write_json(folder / "multihop" / "hotpotqa_corpus.json.gz", corpus)
     facts = [["Kite", 0], ["Kite", 1], ["Wind", 0]]
-    one = {"_id": "5a", "question": "Why?", "supporting_facts": facts, "type": "bridge", "level": "hard"}
-    write_json(folder / "multihop" / "hotpotqa.json.gz", [one, {**one, "type": "comparison", **changes}])
+    one = {
+        "_id": "5a",
+        "question": "Why?",
+        "supporting_facts": facts,
+        "type": "bridge",
+        "level": "hard",
+    }
+    write_json(
+        folder / "multihop" / "hotpotqa.json.gz", [one, {**one, "type": "comparison", **changes}]
+    )
 
 
 def test_hotpotqa_keeps_a_question_that_was_drawn_twice(tmp_path: Path) -> None:
@@ -128,11 +157,28 @@ def scifact(folder: Path, corpus: Mapping[str, str] | None = None, **changes: st
     abstract = "['It\\'s a \"kite\".'\n \"Ada's kite.\"\n 'It flies. ']"
     abstracts = [
         {"doc_id": "11", "title": "Kites", "abstract": abstract, "structured": "False"},
-        {"doc_id": "22", "title": "Wind", "abstract": "['Blows.']", "structured": "False", **(corpus or {})},
+        {
+            "doc_id": "22",
+            "title": "Wind",
+            "abstract": "['Blows.']",
+            "structured": "False",
+            **(corpus or {}),
+        },
     ]
     write_csv(folder / "scifact" / "corpus_train.csv.gz", abstracts)
-    claim = {"id": "1", "claim": "Kites, fly.", "evidence_label": "SUPPORT", "cited_doc_ids": "[ 11 22]"}
-    other = {"id": "2", "claim": "Wind rests.", "evidence_label": "", "cited_doc_ids": "[22]", **changes}
+    claim = {
+        "id": "1",
+        "claim": "Kites, fly.",
+        "evidence_label": "SUPPORT",
+        "cited_doc_ids": "[ 11 22]",
+    }
+    other = {
+        "id": "2",
+        "claim": "Wind rests.",
+        "evidence_label": "",
+        "cited_doc_ids": "[22]",
+        **changes,
+    }
     write_csv(folder / "scifact" / "claims_validation.csv.gz", [claim, claim, other])
 
 
@@ -192,13 +238,22 @@ def test_cranfield_turns_grades_around_and_counts_queries_by_order(tmp_path: Pat
         ("1", "kites in wind .", "kites in wind . they fly . and fall ."),
         ("3", "sea .", "waves ."),
     ]
-    assert [(one.id, one.text) for one in dataset.queries] == [("1", "what flies in wind ."), ("2", "what waves .")]
+    assert [(one.id, one.text) for one in dataset.queries] == [
+        ("1", "what flies in wind ."),
+        ("2", "what waves ."),
+    ]
     assert dataset.grades == {"1": {"1": 4, "3": 0}, "2": {"3": 1}}
 
 
 def cosqa(folder: Path, **changes: Any) -> None:
     write_json(folder / "cosqa" / "code_idx_map.txt", {"def fly(): ...": 0, "def fall(): ...": 1})
-    one = {"idx": "cosqa-train-1", "doc": "python fall down", "code": "def fall(): ...", "label": 1, "retrieval_idx": 1}
+    one = {
+        "idx": "cosqa-train-1",
+        "doc": "python fall down",
+        "code": "def fall(): ...",
+        "label": 1,
+        "retrieval_idx": 1,
+    }
     write_json(folder / "cosqa" / "cosqa-retrieval-dev-500.json", [{**one, **changes}])
 
 
@@ -224,10 +279,17 @@ def lihua(folder: Path, chat: str = "20260118_1200", **changes: str) -> None:
         "4": ("N/A", "Null"),
     }
     questions = {
-        number: {"question": f"Question {number}?", "answer": "Yes", "evidence": names, "type": kind}
+        number: {
+            "question": f"Question {number}?",
+            "answer": "Yes",
+            "evidence": names,
+            "type": kind,
+        }
         for number, (names, kind) in evidence.items()
     }
-    write_json(folder / "lihua" / "query_set.json", {**questions, "5": {**questions["1"], **changes}})
+    write_json(
+        folder / "lihua" / "query_set.json", {**questions, "5": {**questions["1"], **changes}}
+    )
 
 
 def test_lihua(tmp_path: Path) -> None:
@@ -317,11 +379,21 @@ def test_every_original_becomes_a_valid_dataset(tmp_path: Path, name: str) -> No
         ("locomo", {"conversation": {"session_1": []}}, "locomo10.json.gz", "None is not a time"),
         (
             "locomo",
-            {"conversation": {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": [{"text": "?"}]}},
+            {
+                "conversation": {
+                    "session_1_date_time": "1:56 pm on 8 May, 2023",
+                    "session_1": [{"text": "?"}],
+                }
+            },
             "locomo10.json.gz",
             "session_1 of conv-1",
         ),
-        ("musique", {"paragraphs": []}, "musique.json.gz", "3hop1__1_2_3 has no supporting paragraph"),
+        (
+            "musique",
+            {"paragraphs": []},
+            "musique.json.gz",
+            "3hop1__1_2_3 has no supporting paragraph",
+        ),
         (
             "musique",
             {"paragraphs": [{"title": "Moon", "paragraph_text": "?", "is_supporting": True}]},
@@ -329,17 +401,42 @@ def test_every_original_becomes_a_valid_dataset(tmp_path: Path, name: str) -> No
             "'Moon' is not in the corpus",
         ),
         ("hotpotqa", {"supporting_facts": []}, "hotpotqa.json.gz", "5a has no supporting fact"),
-        ("hotpotqa", {"supporting_facts": [["Moon", 0]]}, "hotpotqa.json.gz", "'Moon' is not in the corpus"),
+        (
+            "hotpotqa",
+            {"supporting_facts": [["Moon", 0]]},
+            "hotpotqa.json.gz",
+            "'Moon' is not in the corpus",
+        ),
         ("scifact", {"cited_doc_ids": "[33]"}, "claims_validation.csv.gz:4", "claim 2 cites 33"),
-        ("scifact", {"cited_doc_ids": "[]"}, "claims_validation.csv.gz:4", "claim 2 cites no abstract"),
-        ("scifact", {"evidence_label": "MAYBE"}, "claims_validation.csv.gz:4", "'MAYBE' is none of"),
+        (
+            "scifact",
+            {"cited_doc_ids": "[]"},
+            "claims_validation.csv.gz:4",
+            "claim 2 cites no abstract",
+        ),
+        (
+            "scifact",
+            {"evidence_label": "MAYBE"},
+            "claims_validation.csv.gz:4",
+            "'MAYBE' is none of",
+        ),
         ("scifact", {"corpus": {"abstract": "[]"}}, "corpus_train.csv.gz:5", "no sentence"),
-        ("scifact", {"corpus": {"abstract": "['\\x']"}}, "corpus_train.csv.gz:5", "not a list of sentences"),
+        (
+            "scifact",
+            {"corpus": {"abstract": "['\\x']"}},
+            "corpus_train.csv.gz:5",
+            "not a list of sentences",
+        ),
         ("cranfield", {"cran.qry": "what flies"}, "cran.qry:1", "must start with .I"),
         ("cranfield", {"cranqrel": "1 0 1 9"}, "cranqrel:1", "grade from 1 to 5"),
         ("cranfield", {"cranqrel": "1 0 1 1\n1 0 7 1"}, "cranqrel:2", "no abstract 7"),
         ("cranfield", {"cranqrel": "1 0 1 1"}, "cranqrel", "query 2 a relevant abstract"),
-        ("cosqa", {"retrieval_idx": 9}, "cosqa-retrieval-dev-500.json", "function 9 is not in the code map"),
+        (
+            "cosqa",
+            {"retrieval_idx": 9},
+            "cosqa-retrieval-dev-500.json",
+            "function 9 is not in the code map",
+        ),
         ("lihua", {"chat": "holiday"}, "LiHuaWorld.zip", "holiday.txt is not named by its date"),
         ("lihua", {"type": "Triple"}, "query_set.json", "type 'Triple' is none of"),
     ],
@@ -377,7 +474,9 @@ def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
 def test_a_table_without_a_column_is_named(tmp_path: Path) -> None:
     scifact(tmp_path)
     write_csv(tmp_path / "scifact" / "corpus_train.csv.gz", [{"doc_id": "1", "title": "x"}])
-    with pytest.raises(InvalidInput, match=r"corpus_train\.csv\.gz:1: there is no column 'abstract'"):
+    with pytest.raises(
+        InvalidInput, match=r"corpus_train\.csv\.gz:1: there is no column 'abstract'"
+    ):
         import_original("scifact", tmp_path)
 
 

@@ -27,9 +27,13 @@ from trivet.lab.report.page import as_markdown
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 DATASET = Dataset(
     name="small",
-    documents=tuple(Document(id=f"d{number}", text=f"text {number}", scope="one") for number in range(3)),
+    documents=tuple(
+        Document(id=f"d{number}", text=f"text {number}", scope="one") for number in range(3)
+    ),
     queries=(Query(id="q0", text="which", scope="one"), Query(id="q1", text="what", scope="one")),
-    judgements=tuple(Judgement(query=f"q{number}", document=f"d{number}", grade=1) for number in range(2)),
+    judgements=tuple(
+        Judgement(query=f"q{number}", document=f"d{number}", grade=1) for number in range(2)
+    ),
 )
 
 
@@ -59,7 +63,9 @@ class Shelf:
 def test_a_driver_answers_each_request_with_the_seconds_of_the_product() -> None:
     vector, shelf = packed(np.array([0.5, -0.25], dtype=np.float32)), Shelf()
     documents = [{"id": name, "text": f"of {name}", "vector": vector} for name in ("a", "b", "c")]
-    opened = driver._answer(shelf, {"do": "open", "folder": "/store", "dimension": 2, "given": True})
+    opened = driver._answer(
+        shelf, {"do": "open", "folder": "/store", "dimension": 2, "given": True}
+    )
     assert set(opened) == {"seconds"}
     assert shelf.opened == (Path("/store"), 2, True)
     driver._answer(shelf, {"do": "add", "documents": documents})
@@ -71,7 +77,10 @@ def test_a_driver_answers_each_request_with_the_seconds_of_the_product() -> None
 
 def test_vectors_arrive_as_they_were_sent_and_are_known_by_their_text() -> None:
     vector = np.array([0.125, -3.5, 1e-3], dtype=np.float32)
-    driver._answer(Shelf(), {"do": "add", "documents": [{"id": "a", "text": "of long ago", "vector": packed(vector)}]})
+    driver._answer(
+        Shelf(),
+        {"do": "add", "documents": [{"id": "a", "text": "of long ago", "vector": packed(vector)}]},
+    )
     assert driver.vectors_of(["of long ago"]) == [vector.tolist()]
 
 
@@ -82,7 +91,9 @@ def test_a_line_that_a_kill_cut_short_is_no_answer(line: str) -> None:
 
 
 def test_a_driver_gets_no_key_and_no_home_of_the_user(tmp_path: Path) -> None:
-    made = environment(tmp_path, {"PATH": "/bin", "HOME": "/root", "OPENAI_API_KEY": "secret", "PYTHONPATH": "x"})
+    made = environment(
+        tmp_path, {"PATH": "/bin", "HOME": "/root", "OPENAI_API_KEY": "secret", "PYTHONPATH": "x"}
+    )
     assert made["HOME"] == str(tmp_path)
     assert made["PATH"] == "/bin"
     assert made["HF_HUB_OFFLINE"] == "1"
@@ -117,12 +128,20 @@ def test_arms_are_compared_with_ours_and_parts_of_one_document_count_once() -> N
 
 def test_the_page_has_a_row_for_every_arm_and_says_what_is_not_measured() -> None:
     arms = {name: {"title": name.upper(), "given": True} for name in ("trivet", "other")}
-    asked = {name: {"q0": ["d0"], "q1": [found]} for name, found in (("trivet", "d1"), ("other", "d2"))}
+    asked = {
+        name: {"q0": ["d0"], "q1": [found]} for name, found in (("trivet", "d1"), ("other", "d2"))
+    }
     result: dict[str, Any] = {
         "arms": arms,
-        "products": {"other": {"title": "OTHER", "setting": "as | told", "versions": {"other": "1.2"}}},
-        "quality": {"small": {"documents": 3, "queries": 2, "arms": figures(DATASET, asked, "trivet")}},
-        "kills": {"other": {"rounds": 6, "acknowledged": 90, "lost": 4, "not_found": 5, "not_opened": []}},
+        "products": {
+            "other": {"title": "OTHER", "setting": "as | told", "versions": {"other": "1.2"}}
+        },
+        "quality": {
+            "small": {"documents": 3, "queries": 2, "arms": figures(DATASET, asked, "trivet")}
+        },
+        "kills": {
+            "other": {"rounds": 6, "acknowledged": 90, "lost": 4, "not_found": 5, "not_opened": []}
+        },
         "load": {"other": {"disk_bytes": 3 * 2**20, "memory_bytes": 2**30}},
         "left_out": dict(LEFT_OUT),
     }

@@ -41,7 +41,9 @@ def test_too_few_memories_is_a_lesson_and_not_a_result(tmp_path: Path) -> None:
 
 
 def test_the_two_halves_count_alike() -> None:
-    assert worth({"words": 1.0, "cloze": 0.5, "title": 0.0, REWORDED: 0.1}) == pytest.approx((0.5 + 0.1) / 2)
+    assert worth({"words": 1.0, "cloze": 0.5, "title": 0.0, REWORDED: 0.1}) == pytest.approx(
+        (0.5 + 0.1) / 2
+    )
     assert worth({REWORDED: 0.1}) == pytest.approx(0.1)
 
 
@@ -54,20 +56,26 @@ def test_a_kind_may_lose_what_its_number_cannot_tell() -> None:
 
 def _measured(values: dict[str, float]) -> Measured:
     names = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
-    kinds = {kind: tuple(id for id in values if id.startswith(kind)) for kind in ("words", REWORDED)}
+    kinds = {
+        kind: tuple(id for id in values if id.startswith(kind)) for kind in ("words", REWORDED)
+    }
     return Measured(per_query=dict.fromkeys(names, values), overall={}, by_stratum={}, strata=kinds)
 
 
 def _made_up(kind: str, number: int) -> Probe:
     id = f"{kind}:{number}"
-    return Probe(id=id, query="?", kind=kind, memory=str(number), group=str(number), grades={str(number): 3})
+    return Probe(
+        id=id, query="?", kind=kind, memory=str(number), group=str(number), grades={str(number): 3}
+    )
 
 
 def test_the_gate_refuses_a_candidate_that_loses() -> None:
     probes = [_made_up(kind, number) for kind in ("words", REWORDED) for number in range(60)]
     base = {probe.id: 0.5 for probe in probes}
     better = {id: value + 0.1 for id, value in base.items()}
-    one_sided = {id: value + 0.3 if id.startswith("words") else value - 0.05 for id, value in base.items()}
+    one_sided = {
+        id: value + 0.3 if id.startswith("words") else value - 0.05 for id, value in base.items()
+    }
     worse = {id: value - 0.1 for id, value in base.items()}
     breaking = {**better, "words:0": 0.0}
     assert judged(_measured(base), _measured(better), probes, "r").passed
@@ -91,13 +99,17 @@ def test_feedback_counts_the_last_word_and_only_what_is_there(tmp_path: Path) ->
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     given = feedback_probes(read_feedback(path), {"a", "b"})
-    assert [(probe.query, probe.grades) for probe in given.probes] == [("which port", {"a": 3, "b": 0})]
+    assert [(probe.query, probe.grades) for probe in given.probes] == [
+        ("which port", {"a": 3, "b": 0})
+    ]
     assert sorted(given.skipped.values()) == [1, 1]
 
 
 def test_bad_feedback_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "feedback.jsonl"
-    path.write_text('{"query": "q", "id": "a", "useful": true}\n{"query": "q", "id": "a", "useful": "yes"}\n')
+    path.write_text(
+        '{"query": "q", "id": "a", "useful": true}\n{"query": "q", "id": "a", "useful": "yes"}\n'
+    )
     with pytest.raises(InvalidInput, match=r"feedback.jsonl:2: useful"):
         read_feedback(path)
 
@@ -112,7 +124,9 @@ def test_keys_go_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.keys == [None, "Bearer own-key"]
 
 
-@pytest.mark.parametrize("spec", ["bundled", "cohere:x", "gpt-4", "openai:m@http://me:secret@host/v1", "openai:"])
+@pytest.mark.parametrize(
+    "spec", ["bundled", "cohere:x", "gpt-4", "openai:m@http://me:secret@host/v1", "openai:"]
+)
 def test_a_bad_endpoint_is_told_without_repeating_a_password(spec: str) -> None:
     with pytest.raises(InvalidInput, match="openai:MODEL@http") as caught:
         Chat(spec)
@@ -120,7 +134,12 @@ def test_a_bad_endpoint_is_told_without_repeating_a_password(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['recipe = """\nrrf(k=60)"""\n', 'scope = """\nrecipe = "a"\n"""\n', '"\\u0072ecipe" = "rrf"\n']
+    "text",
+    [
+        'recipe = """\nrrf(k=60)"""\n',
+        'scope = """\nrecipe = "a"\n"""\n',
+        '"\\u0072ecipe" = "rrf"\n',
+    ],
 )
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trivet.toml"
@@ -144,7 +163,14 @@ def test_random_words_never_crash_a_rule() -> None:
         "\x1b[2J\n\n",
     ]
     for text in texts:
-        memory = Memory(id="m", content=text, title=text, created_at=MOMENT, updated_at=MOMENT, tags=(text[:64],))
+        memory = Memory(
+            id="m",
+            content=text,
+            title=text,
+            created_at=MOMENT,
+            updated_at=MOMENT,
+            tags=(text[:64],),
+        )
         for rule in LITERAL.values():
             query = rule(memory, document_frequencies([memory]), random)
             assert query is None or (query.strip() and '"' not in query)

@@ -137,7 +137,18 @@ OF_THE_STORE: dict[str, Callable[[Trivet], Any]] = {
     "drain": lambda it: it.drain(),
     "tidy": lambda it: it.tidy(),
 }
-OTHERWISE = {"open", "server", "remote", "through", "of", "acting_as", "close", "settings", "engine", "perform"}
+OTHERWISE = {
+    "open",
+    "server",
+    "remote",
+    "through",
+    "of",
+    "acting_as",
+    "close",
+    "settings",
+    "engine",
+    "perform",
+}
 
 
 def test_no_method_is_forgotten() -> None:
@@ -201,7 +212,9 @@ def test_counts_are_ones_own(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
     assert ("events", 1) in [(count.name, count.memories) for count in ana.categories()]
 
 
-def test_only_the_owner_reveals_and_it_is_on_the_record(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+def test_only_the_owner_reveals_and_it_is_on_the_record(
+    trivet: Trivet, ana: Trivet, bo: Trivet
+) -> None:
     plain = ana.remember(SECRET).id
     sensitive = ana.remember("my diagnosis", sensitive=True, tags=["health"]).id
     ana.share("bo", id=plain)
@@ -225,7 +238,9 @@ def test_only_the_owner_reveals_and_it_is_on_the_record(trivet: Trivet, ana: Tri
     assert ("bo", "reveal", plain) not in acts
 
 
-def test_the_record_is_ones_own_unless_one_is_admin(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+def test_the_record_is_ones_own_unless_one_is_admin(
+    trivet: Trivet, ana: Trivet, bo: Trivet
+) -> None:
     ana.remember("x")
     bo.remember("y")
     assert {entry.actor for entry in bo.audit()} == {"bo"}
@@ -233,7 +248,9 @@ def test_the_record_is_ones_own_unless_one_is_admin(trivet: Trivet, ana: Trivet,
     assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_an_export_holds_what_one_sees_and_comes_in_as_ones_own(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+def test_an_export_holds_what_one_sees_and_comes_in_as_ones_own(
+    trivet: Trivet, ana: Trivet, bo: Trivet
+) -> None:
     first = ana.remember("first of all", tags=["t"]).id
     second = ana.remember("second of all").id
     ana.edit(first, content="first, changed")
@@ -257,7 +274,14 @@ def test_a_link_in_an_import_tells_nothing_of_a_hidden_end(ana: Trivet, bo: Triv
     hers, mine = ana.remember("hers").id, bo.remember("mine").id
     said = []
     for target in (hers, ID):
-        line = {"link": {"kind": "see-also", "source": mine, "target": target, "created_at": "2024-01-01T00:00:00Z"}}
+        line = {
+            "link": {
+                "kind": "see-also",
+                "source": mine,
+                "target": target,
+                "created_at": "2024-01-01T00:00:00Z",
+            }
+        }
         said.append(bo.import_([json.dumps(line)]).errors[0].replace(target, "ID"))
     assert said[0] == said[1]
 
@@ -287,7 +311,9 @@ def test_what_is_shared_for_writing_can_be_edited_and_no_more(ana: Trivet, bo: T
     assert [entry.actor for entry in ana.audit() if entry.act == "edit"] == ["bo"]
 
 
-def test_who_may_write_cannot_guess_a_secret_by_the_name_of_its_placeholder(ana: Trivet, bo: Trivet) -> None:
+def test_who_may_write_cannot_guess_a_secret_by_the_name_of_its_placeholder(
+    ana: Trivet, bo: Trivet
+) -> None:
     id = ana.remember(SECRET).id
     ana.share("bo", id=id, permission="write")
     guessed = bo.edit(id, content=SECRET).content
@@ -310,7 +336,9 @@ GUESSES: dict[str, Callable[[Trivet, str, str], Any]] = {
     "remember": lambda it, id, guess: it.remember(guess, id=id),
     "remember_many": lambda it, id, guess: it.remember_many([{"content": guess, "id": id}]),
     "import": lambda it, id, guess: it.import_([json.dumps({"content": guess, "id": id})]),
-    "import later": lambda it, id, guess: it.import_([json.dumps({"content": guess, "id": id, "created_at": "2999"})]),
+    "import later": lambda it, id, guess: it.import_(
+        [json.dumps({"content": guess, "id": id, "created_at": "2999"})]
+    ),
     "import of an export": lambda it, id, guess: it.import_(
         [row.replace(it.get(id).content, guess) for row in it.export() if id in row]
     ),
@@ -330,7 +358,9 @@ def test_no_answer_depends_on_what_is_sealed(
     told = [outcome(partial(GUESSES[name], bo, id, guess)) for guess in (text, wrong)]
     assert told[0] == told[1]
     assert "unchanged=1" not in told[0]
-    assert ana.remember(text, id=id).status == "unchanged", "a retry of the owner's is still recognised"
+    assert ana.remember(text, id=id).status == "unchanged", (
+        "a retry of the owner's is still recognised"
+    )
     noted = [entry for entry in trivet.audit() if entry.actor == "bo"]
     assert [(entry.act, entry.memory) for entry in noted] == [(REJECTED_GUESS_ACT, id)] * 2
     assert ana.reveal(id).content == text
@@ -339,12 +369,18 @@ def test_no_answer_depends_on_what_is_sealed(
 def test_guesses_are_limited(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
     id = ana.remember(PRIVATE).id
     ana.share("bo", id=id)
-    lines = [json.dumps({"content": PRIVATE.replace("4711", f"{n:04}"), "id": id}) for n in range(MAX_GUESSES + 5)]
+    lines = [
+        json.dumps({"content": PRIVATE.replace("4711", f"{n:04}"), "id": id})
+        for n in range(MAX_GUESSES + 5)
+    ]
     errors = bo.import_(lines).errors
     assert len([one for one in errors if "within an hour" in one]) == 5
     with pytest.raises(TooMany):
         bo.remember(PRIVATE, id=id)
-    assert len([entry for entry in trivet.audit(limit=100) if entry.act == REJECTED_GUESS_ACT]) == MAX_GUESSES
+    assert (
+        len([entry for entry in trivet.audit(limit=100) if entry.act == REJECTED_GUESS_ACT])
+        == MAX_GUESSES
+    )
     assert bo.remember(PRIVATE).status == "stored", "of his own he may store what he wants"
     with clock_fixed_at("2999-01-01"), pytest.raises(Conflict):
         bo.remember(PRIVATE, id=id)
@@ -358,7 +394,10 @@ def test_a_key_that_does_not_reveal_cannot_guess_for_long(trivet: Trivet, ana: T
     for _ in range(MAX_GUESSES // 2):
         with pytest.raises(Conflict):
             agent.remember(wrong, id=id)
-        assert agent.import_([json.dumps({"content": wrong, "id": id, "created_at": "2001"})]).kept == 1
+        assert (
+            agent.import_([json.dumps({"content": wrong, "id": id, "created_at": "2001"})]).kept
+            == 1
+        )
     for guess in (wrong, PRIVATE):
         with pytest.raises(TooMany):
             agent.remember(guess, id=id)
@@ -366,7 +405,10 @@ def test_a_key_that_does_not_reveal_cannot_guess_for_long(trivet: Trivet, ana: T
     with pytest.raises(Conflict):
         ana.remember(wrong, id=id)
     assert "[private:2]" in agent.edit(id, content=PRIVATE).content
-    assert len([entry for entry in trivet.audit(limit=100) if entry.act == REJECTED_GUESS_ACT]) == MAX_GUESSES
+    assert (
+        len([entry for entry in trivet.audit(limit=100) if entry.act == REJECTED_GUESS_ACT])
+        == MAX_GUESSES
+    )
 
 
 def test_what_was_sensitive_before_is_not_exported_to_others(ana: Trivet, bo: Trivet) -> None:
@@ -440,7 +482,9 @@ def test_a_refused_restore_has_written_nothing(open_trivet: Opened) -> None:
         {"sensitive": True},
     ],
 )
-def test_who_may_write_cannot_hide_what_is_anothers(ana: Trivet, bo: Trivet, fields: dict[str, Any]) -> None:
+def test_who_may_write_cannot_hide_what_is_anothers(
+    ana: Trivet, bo: Trivet, fields: dict[str, Any]
+) -> None:
     id = ana.remember("draft").id
     ana.share("bo", id=id, permission="write")
     with pytest.raises(Forbidden, match="Its owner ana alone"):
@@ -468,7 +512,9 @@ def test_who_may_only_read_is_refused_an_edit_that_changes_nothing(ana: Trivet, 
         ({"user": "bo", "tag": "x", "permission": "own"}, "permission"),
     ],
 )
-def test_bad_shares_change_nothing(ana: Trivet, bo: Trivet, given: dict[str, Any], problem: str) -> None:
+def test_bad_shares_change_nothing(
+    ana: Trivet, bo: Trivet, given: dict[str, Any], problem: str
+) -> None:
     with pytest.raises((InvalidInput, NotFound), match=problem):
         ana.share(**given)
     assert ana.shares() == ()
@@ -482,14 +528,18 @@ def test_keys(trivet: Trivet) -> None:
     known = authenticate(store, "acme", made.text)
     assert (known.user, known.role, known.key) == ("ana", "writer", made.key.id)
     assert known.rights == {"read", "write", "share"}, "reveal must be asked for"
-    assert authenticate(store, "acme", make_key(store, "acme", "ana", ["read", "reveal"]).text).rights == {
+    assert authenticate(
+        store, "acme", make_key(store, "acme", "ana", ["read", "reveal"]).text
+    ).rights == {
         "read",
         "reveal",
     }
     with pytest.raises(InvalidInput, match="writer cannot have admin"):
         make_key(store, "acme", "ana", ["admin"])
     store.accounts.set_role("ana", "reader")
-    assert authenticate(store, "acme", made.text).rights == {"read"}, "a smaller role makes keys smaller"
+    assert authenticate(store, "acme", made.text).rights == {"read"}, (
+        "a smaller role makes keys smaller"
+    )
     for bad in (
         made.text + "x",
         made.text[:-1],

@@ -17,7 +17,9 @@ from trivet import Trivet
 from trivet.models.embed.onnx import OnnxEmbedder
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux alone")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="threads have a priority of their own on Linux alone"
+)
 def test_the_worker_gives_way_to_callers(path: Path) -> None:
     seen: list[int] = []
     told = threading.Event()
@@ -44,8 +46,12 @@ def test_one_text_after_the_other_is_embedded_while_somebody_recalls(
         return embed(embedder, texts)
 
     with Trivet.open(path, background=False) as trivet:
-        trivet.remember_many({"content": text} for text in ("The ferry is late.", "The bakery is shut."))
-        trivet.remember_many({"content": text} for text in ("The pool is warm.", "The choir meets here."))
+        trivet.remember_many(
+            {"content": text} for text in ("The ferry is late.", "The bakery is shut.")
+        )
+        trivet.remember_many(
+            {"content": text} for text in ("The pool is warm.", "The choir meets here.")
+        )
         monkeypatch.setattr(OnnxEmbedder, "embed_documents", seen)
         trivet.engine.store.upkeep.rebuild_vectors(trivet.engine.embedding.move())
         trivet.drain()

@@ -25,14 +25,21 @@ NOTES = [
 ]
 # The lexical leg needs a few milliseconds of it, also on a busy machine.
 LONG_FOR_WORDS_MS = 500
-LONG = " ".join(f"Paragraph {number} describes how the village council discusses road repairs." for number in range(60))
+LONG = " ".join(
+    f"Paragraph {number} describes how the village council discusses road repairs."
+    for number in range(60)
+)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
-    with Trivet.open(tmp_path_factory.mktemp("bundled") / "memory.db", embedder="bundled", background=False) as trivet:
+    with Trivet.open(
+        tmp_path_factory.mktemp("bundled") / "memory.db", embedder="bundled", background=False
+    ) as trivet:
         trivet.remember_many({"content": note} for note in NOTES)
-        trivet.remember(f"{LONG} A meteorite fell into the lake at midnight. {LONG}", title="Village")
+        trivet.remember(
+            f"{LONG} A meteorite fell into the lake at midnight. {LONG}", title="Village"
+        )
         trivet.drain()
         yield trivet
 
@@ -53,7 +60,11 @@ def test_a_paraphrase_is_found(store: Trivet, query: str, place: int) -> None:
 
 
 def test_the_best_passage_of_a_long_memory_is_shown(store: Trivet) -> None:
-    hit = next(hit for hit in store.recall("a rock from space crashed into the water").hits if hit.memory.title)
+    hit = next(
+        hit
+        for hit in store.recall("a rock from space crashed into the water").hits
+        if hit.memory.title
+    )
     assert hit.why.matched_words == ()
     assert "meteorite" in hit.passage
     assert len(hit.passage) < len(hit.content) / 2
@@ -145,7 +156,9 @@ def test_a_model_that_takes_too_long_is_left_behind(
         happened(go_on)
         return run(runtime, ids)
 
-    with Trivet.open(tmp_path / "memory.db", background=False, leg_time_limit_ms=LONG_FOR_WORDS_MS) as trivet:
+    with Trivet.open(
+        tmp_path / "memory.db", background=False, leg_time_limit_ms=LONG_FOR_WORDS_MS
+    ) as trivet:
         trivet.remember(NOTES[3])
         trivet.drain()
         trivet.recall("warms up")

@@ -35,7 +35,10 @@ PORTS = (
     [
         (OLD, NEW),
         ("Always deploy on Friday.", "Never deploy on Friday."),
-        ("The staging database listens on port 5433.", "The staging database now listens on port 5440."),
+        (
+            "The staging database listens on port 5433.",
+            "The staging database now listens on port 5440.",
+        ),
         ("We use feature flags for every change.", "We no longer use feature flags."),
         ("Deploys happen on Thursdays.", "Deploys happen on Tuesdays."),
     ],
@@ -47,7 +50,10 @@ def test_another_value_of_the_same_thing_is_an_update(old: str, new: str) -> Non
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("The staging database listens on port 5433.", "The production database listens on port 5432."),
+        (
+            "The staging database listens on port 5433.",
+            "The production database listens on port 5432.",
+        ),
         ("Anna's birthday is on 4 May.", "Ben's birthday is on 19 July."),
         ("Clara plays the violin.", "Clara plays the piano as well."),
         ("Team Otter deploys on Tuesdays.", "Team Badger deploys on Thursdays."),
@@ -98,7 +104,9 @@ def test_what_it_supersedes_is_linked_in_the_same_transaction(trivet: Trivet) ->
     old = trivet.remember(OLD, created_at=LAST_YEAR).id
     new = trivet.remember(NEW, supersedes=[old])
     assert new.may_update == ()
-    assert [(link.kind, link.source, link.target) for link in trivet.links(new.id)] == [("supersedes", new.id, old)]
+    assert [(link.kind, link.source, link.target) for link in trivet.links(new.id)] == [
+        ("supersedes", new.id, old)
+    ]
     (hit,) = trivet.recall("what does unlocking a bike cost").hits
     assert (hit.id, hit.why.redirected_from) == (new.id, (old,))
 
@@ -132,7 +140,9 @@ def test_asked_about_the_past_the_earlier_stands_first(trivet: Trivet) -> None:
 
 def test_a_later_one_behind_the_limit_is_lifted(trivet: Trivet) -> None:
     old = trivet.remember(OLD, created_at=LAST_YEAR, importance=1.0).id
-    trivet.remember("Unlocking a bike costs patience.", source="poem.txt", importance=1.0, created_at=LAST_YEAR)
+    trivet.remember(
+        "Unlocking a bike costs patience.", source="poem.txt", importance=1.0, created_at=LAST_YEAR
+    )
     new = trivet.remember(NEW, importance=0.0).id
     unordered = [hit.id for hit in trivet.recall("unlocking a bike costs", as_of="2030-01-01").hits]
     assert unordered.index(new) > unordered.index(old)
@@ -216,7 +226,9 @@ def test_the_worker_waits_for_room_and_not_for_ever() -> None:
 
 def test_a_store_that_closes_does_not_wait_for_its_turn_to_compare(bundled: Trivet) -> None:
     """Of several tenants in a process one compares at a time; another one's turn may last."""
-    bundled.remember_many({"content": text} for text in ("Maria owns the billing.", "Jonas owns the billing."))
+    bundled.remember_many(
+        {"content": text} for text in ("Maria owns the billing.", "Jonas owns the billing.")
+    )
     engine, stop = bundled.engine, threading.Event()
     engine.worker.drain()
     comparison = compare.UpdateComparison(engine.store, engine.embedding)
@@ -254,7 +266,9 @@ def test_what_came_in_numbers_is_compared_by_the_worker(bundled: Trivet) -> None
     assert (first.id, second.id, second.why.older_than) == (new.id, old.id, new.id)
 
 
-def test_what_a_save_has_no_time_to_read_the_worker_reads(bundled: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_save_has_no_time_to_read_the_worker_reads(
+    bundled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By first sight alone nothing is kept of what will be read."""
     olds = [bundled.remember(text, created_at=LAST_YEAR).id for text in PORTS]
     bundled.drain()
@@ -273,12 +287,16 @@ def test_what_a_save_has_no_time_to_read_the_worker_reads(bundled: Trivet, monke
     bundled.drain()
     assert readings == [verdict.MAX_PAIRS_READ_ON_SAVE, len(PORTS)]
     assert updates.pending() == 0
-    assert {one.older for one in updates.updates_of(olds) if one.probability >= change_model().told} >= set(olds[:3])
+    assert {
+        one.older for one in updates.updates_of(olds) if one.probability >= change_model().told
+    } >= set(olds[:3])
 
 
 def test_what_updates_a_hit_comes_along_although_no_leg_found_it(bundled: Trivet) -> None:
     old = bundled.remember(TREASURER, created_at=LAST_YEAR).id
-    bundled.remember_many({"content": f"Choir rehearsal {number}: we sang."} for number in range(70))
+    bundled.remember_many(
+        {"content": f"Choir rehearsal {number}: we sang."} for number in range(70)
+    )
     new = bundled.remember("Samira Haddad now looks after the money.").id
     bundled.drain()
     store = bundled.engine.store
@@ -286,7 +304,9 @@ def test_what_updates_a_hit_comes_along_although_no_leg_found_it(bundled: Trivet
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], 0.95)])
     found = [hit.id for hit in bundled.recall("who is treasurer of the choir", limit=3).hits]
     assert found[:2] == [new, old]
-    narrowed = bundled.recall("who is treasurer of the choir", limit=3, created_before="2026-01-01").hits
+    narrowed = bundled.recall(
+        "who is treasurer of the choir", limit=3, created_before="2026-01-01"
+    ).hits
     assert new not in [hit.id for hit in narrowed]
 
 
@@ -302,7 +322,10 @@ def test_a_later_one_that_hardly_answers_takes_the_place_only_where_it_is_sure(
     store = bundled.engine.store
     by_id = store.memories.get_many([old, new])
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], probability)])
-    found = [hit.id for hit in bundled.recall("who is the treasurer of the choir", relevance_at_least=0.0).hits]
+    found = [
+        hit.id
+        for hit in bundled.recall("who is the treasurer of the choir", relevance_at_least=0.0).hits
+    ]
     assert (found.index(new) < found.index(old)) is lifted
 
 
@@ -327,7 +350,11 @@ def test_a_later_one_directly_behind_takes_the_place_where_the_update_is_nearly_
 
 @pytest.mark.parametrize(
     ("query", "probability", "lifted"),
-    [("api rate limit", 0.95, True), ("api rate limit", 0.8, False), ("rate limit is 100", 0.95, False)],
+    [
+        ("api rate limit", 0.95, True),
+        ("api rate limit", 0.8, False),
+        ("rate limit is 100", 0.95, False),
+    ],
 )
 def test_a_word_that_the_later_one_leaves_out_keeps_the_earlier_in_front_only_where_the_update_is_doubtful(
     trivet: Trivet, query: str, probability: float, lifted: bool
@@ -344,7 +371,9 @@ def test_a_later_one_that_no_leg_found_and_that_is_not_quite_sure_comes_along_be
     bundled: Trivet,
 ) -> None:
     old = bundled.remember("We use Jenkins for CI.", created_at=LAST_YEAR).id
-    bundled.remember_many({"content": f"Rehearsal {number} of the CI choir."} for number in range(20))
+    bundled.remember_many(
+        {"content": f"Rehearsal {number} of the CI choir."} for number in range(20)
+    )
     new = bundled.remember("All pipelines went to Buildkite.").id
     bundled.drain()
     note(bundled, new, old, 0.67)
@@ -366,7 +395,9 @@ def test_what_surely_updates_another_memory_must_answer_nearly_as_well_to_stand_
     assert found[0].id == {"old": old, "new": new}[first]
 
 
-def test_asked_about_the_past_only_what_was_most_likely_replaced_stands_before_the_later(trivet: Trivet) -> None:
+def test_asked_about_the_past_only_what_was_most_likely_replaced_stands_before_the_later(
+    trivet: Trivet,
+) -> None:
     old = trivet.remember("Daan works in Eindhoven.", created_at=LAST_YEAR).id
     bystander = trivet.remember("Kuiper looks after the back of Daan.").id
     new = trivet.remember("Daan works in Amsterdam now.").id
@@ -376,9 +407,13 @@ def test_asked_about_the_past_only_what_was_most_likely_replaced_stands_before_t
     assert found[:2] == [old, new]
 
 
-def test_of_several_that_seem_to_update_a_memory_the_one_that_answers_best_takes_its_place(trivet: Trivet) -> None:
+def test_of_several_that_seem_to_update_a_memory_the_one_that_answers_best_takes_its_place(
+    trivet: Trivet,
+) -> None:
     old = trivet.remember("The treasurer of the choir is Opitz.", created_at=LAST_YEAR).id
-    new = trivet.remember("Haddad is treasurer of the choir, newly elected.", created_at="2026-01-01").id
+    new = trivet.remember(
+        "Haddad is treasurer of the choir, newly elected.", created_at="2026-01-01"
+    ).id
     noise = trivet.remember("The choir has a piano.", created_at="2026-02-01").id
     note(trivet, noise, old, 0.92)
     note(trivet, new, old, 0.92)
@@ -408,9 +443,13 @@ def test_what_names_the_replaced_thing_by_a_rare_word_is_compared_however_far_it
 
     monkeypatch.setattr(compare, "judge_updates", noted)
     old = "Orchestration remains on Airflow (MWAA)."
-    bundled.remember_many({"content": text} for text in (old, "The office plants are watered on Mondays."))
+    bundled.remember_many(
+        {"content": text} for text in (old, "The office plants are watered on Mondays.")
+    )
     bundled.drain()
-    bundled.remember("After the vote Hamid set Dagster up, and MWAA was cancelled; thanks to all who brought cake.")
+    bundled.remember(
+        "After the vote Hamid set Dagster up, and MWAA was cancelled; thanks to all who brought cake."
+    )
     assert compared == [old]
 
 
@@ -436,12 +475,16 @@ def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(
 
 
 @pytest.mark.parametrize("query", ["who is my dentist", "dentist"])
-def test_a_question_of_one_word_that_memories_are_found_by_is_a_question(bundled: Trivet, query: str) -> None:
+def test_a_question_of_one_word_that_memories_are_found_by_is_a_question(
+    bundled: Trivet, query: str
+) -> None:
     old = bundled.remember("My dentist is Dr. Keller.", created_at=LAST_YEAR).id
     new = bundled.remember("I changed dentists: Dr. Amato now.").id
     bundled.drain()
     first = bundled.recall(query).hits[0].id
-    assert first == (new if " " in query else old), "a lone word looks for a place and asks for no fact"
+    assert first == (new if " " in query else old), (
+        "a lone word looks for a place and asks for no fact"
+    )
 
 
 def test_what_is_unrelated_is_not_compared_however_high_the_cosines_of_a_model_are(
@@ -464,7 +507,9 @@ def test_what_is_unrelated_is_not_compared_however_high_the_cosines_of_a_model_a
     assert compared, "taken as they are, cosines of .5 seem near"
 
 
-def test_it_can_be_left_to_words_or_be_switched_off(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_left_to_words_or_be_switched_off(
+    open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise AssertionError("the model was asked")
 

@@ -13,8 +13,12 @@ from trivet.types import Concept
 def trivet(open_trivet: Opened) -> Trivet:
     memory = open_trivet()
     memory.remember("We met Li Hua in Berlin.", scope="acme", tags=["travel"], id=_id(1))
-    memory.remember("The visit of LiHua to Berlin cost much.", scope="acme", created_at="2024-05-05", id=_id(2))
-    memory.remember("Yesterday Li Hua fixed E_CONN_4012 in src/pool.py.", scope="acme/shop", id=_id(3))
+    memory.remember(
+        "The visit of LiHua to Berlin cost much.", scope="acme", created_at="2024-05-05", id=_id(2)
+    )
+    memory.remember(
+        "Yesterday Li Hua fixed E_CONN_4012 in src/pool.py.", scope="acme/shop", id=_id(3)
+    )
     memory.remember("The office of Globex is in Rome.", scope="globex", id=_id(4))
     memory.drain()
     return memory
@@ -92,7 +96,9 @@ def test_a_capital_at_the_start_of_sentences_makes_no_name(trivet: Trivet) -> No
     assert trivet.concepts("bananas").total == 0
     trivet.remember("We like Bananas here.")
     trivet.drain()
-    assert trivet.concepts("bananas").total == 0  # once within a sentence, five times at the start: still a word
+    assert (
+        trivet.concepts("bananas").total == 0
+    )  # once within a sentence, five times at the start: still a word
     trivet.remember("Do they like Bananas there?")
     trivet.drain()
     (banana,) = trivet.concepts("bananas").concepts

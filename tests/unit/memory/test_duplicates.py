@@ -19,7 +19,11 @@ def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
     second = trivet.remember("Never deploy on Friday.")
     assert first.near_duplicates == ()
     (duplicate,) = second.near_duplicates
-    assert (duplicate.id, duplicate.similarity, duplicate.content) == (first.id, 0.75, "Always deploy on Friday.")
+    assert (duplicate.id, duplicate.similarity, duplicate.content) == (
+        first.id,
+        0.75,
+        "Always deploy on Friday.",
+    )
     assert trivet.list().total == 2
     answer = trivet.recall("deploy on Friday")
     assert {hit.id for hit in answer.hits} == {first.id, second.id}
@@ -32,7 +36,9 @@ def test_the_same_text_twice_is_reported_with_1(trivet: Trivet) -> None:
     assert [(one.id, one.similarity) for one in second.near_duplicates] == [(first.id, 1.0)]
 
 
-@pytest.mark.parametrize("text", ["Deploy always on Friday", "Sell old red cars today", "We do test each new release"])
+@pytest.mark.parametrize(
+    "text", ["Deploy always on Friday", "Sell old red cars today", "We do test each new release"]
+)
 def test_one_changed_word_is_reported_wherever_it_stands(trivet: Trivet, text: str) -> None:
     first = trivet.remember(text).id
     words = text.split()
@@ -57,7 +63,10 @@ def test_what_is_forgotten_or_elsewhere_is_not_reported(trivet: Trivet) -> None:
 
 def test_different_texts_are_not_reported(trivet: Trivet) -> None:
     trivet.remember("The relay listens on port 7001.")
-    assert trivet.remember("The relay in the cellar was sold to a museum last year.").near_duplicates == ()
+    assert (
+        trivet.remember("The relay in the cellar was sold to a museum last year.").near_duplicates
+        == ()
+    )
 
 
 def test_those_of_one_batch_know_each_other(trivet: Trivet) -> None:
@@ -78,7 +87,9 @@ def test_the_report_is_short_and_best_first(trivet: Trivet) -> None:
     report = trivet.remember("The big old relay in the cellar listens on port 99.").near_duplicates
     assert len(report) == 5
     assert report[0].id == exact.id
-    assert [one.similarity for one in report] == sorted((one.similarity for one in report), reverse=True)
+    assert [one.similarity for one in report] == sorted(
+        (one.similarity for one in report), reverse=True
+    )
 
 
 def test_hits_that_say_the_same_are_folded_and_named(trivet: Trivet) -> None:
@@ -112,7 +123,9 @@ def test_hits_that_say_the_same_are_folded_and_named(trivet: Trivet) -> None:
         ),
     ],
 )
-def test_a_word_that_turns_the_meaning_keeps_them_apart(trivet: Trivet, one: str, other: str) -> None:
+def test_a_word_that_turns_the_meaning_keeps_them_apart(
+    trivet: Trivet, one: str, other: str
+) -> None:
     trivet.remember(one)
     assert len(trivet.remember(other).near_duplicates) == 1
     assert len(trivet.recall(one).hits) == 2
@@ -163,15 +176,23 @@ def test_folding_is_the_same_after_reopening(open_trivet: Opened) -> None:
         first.remember(f"The old relay in the cellar of the house listens for calls{mark}")
     before = first.recall("old relay")
     after = open_trivet().recall("old relay")
-    assert [(hit.id, hit.score, hit.why) for hit in before.hits] == [(hit.id, hit.score, hit.why) for hit in after.hits]
+    assert [(hit.id, hit.score, hit.why) for hit in before.hits] == [
+        (hit.id, hit.score, hit.why) for hit in after.hits
+    ]
 
 
-@given(st.lists(st.sampled_from("abcdef"), max_size=9), st.lists(st.sampled_from("abcdef"), max_size=9))
-def test_what_is_told_apart_by_its_different_words_is_not_alike(one: list[str], other: list[str]) -> None:
+@given(
+    st.lists(st.sampled_from("abcdef"), max_size=9), st.lists(st.sampled_from("abcdef"), max_size=9)
+)
+def test_what_is_told_apart_by_its_different_words_is_not_alike(
+    one: list[str], other: list[str]
+) -> None:
     first, second = words_of(" ".join(one)), " ".join(other)
     alike = likeness(first, words_of(second))
     for least in (0.3, 0.5, 0.75, 1.0):
-        assert similarity_at_least(first, words_of(second), least) == (alike if alike >= least else 0.0)
+        assert similarity_at_least(first, words_of(second), least) == (
+            alike if alike >= least else 0.0
+        )
 
 
 @given(st.text(alphabet="abÄé_9 .,'-\n数A", max_size=40))

@@ -36,7 +36,9 @@ def leg(trivet: Trivet, query: str, name: str) -> tuple[bool, str | None]:
     return found.answered, found.reason
 
 
-def test_a_hanging_leg_is_left_out_and_the_answer_says_so(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_a_hanging_leg_is_left_out_and_the_answer_says_so(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
     id = trivet.remember("zebra relay").id
     trivet.drain()
@@ -60,7 +62,10 @@ def test_a_hung_endpoint_is_waited_for_once_and_its_leg_returns_by_itself(
     trivet.drain()
     embedder.answering.clear()
     asked = len(embedder.texts)
-    assert leg(trivet, "zebra first", "dense") == (False, f"no answer within {LONG_FOR_WORDS_MS} ms")
+    assert leg(trivet, "zebra first", "dense") == (
+        False,
+        f"no answer within {LONG_FOR_WORDS_MS} ms",
+    )
     for number in range(10):
         answered, reason = leg(trivet, f"zebra later{number}", "dense")
         assert (answered, "is not waited for" in (reason or "")) == (False, True)
@@ -75,7 +80,9 @@ def test_a_hung_endpoint_is_waited_for_once_and_its_leg_returns_by_itself(
     assert leg(trivet, "zebra again", "dense") == (True, None)
 
 
-def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
     trivet.remember("zebra relay")
     trivet.drain()
@@ -89,7 +96,9 @@ def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(open_trivet: Opene
     embedder.answering.set()
 
 
-def test_a_failing_leg_is_left_out_and_comes_back(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_a_failing_leg_is_left_out_and_comes_back(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     id = trivet.remember("zebra relay").id
     trivet.drain()
@@ -103,7 +112,9 @@ def test_a_failing_leg_is_left_out_and_comes_back(open_trivet: Opened, embedder:
     assert not trivet.recall("zebra again").health.degraded
 
 
-def test_a_store_begun_while_the_embedder_is_down(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_a_store_begun_while_the_embedder_is_down(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     embedder.stop()
     trivet = open_trivet(embedder=embedder.spec())
     id = trivet.remember("zebra relay").id
@@ -122,7 +133,11 @@ def test_a_store_begun_while_the_embedder_is_down(open_trivet: Opened, embedder:
     embedder.start()
     assert trivet.drain() == 3
     answer = trivet.recall("zebra")
-    assert (answer.health.degraded, answer.health.not_embedded, answer.health.last_error) == (False, 0, None)
+    assert (answer.health.degraded, answer.health.not_embedded, answer.health.last_error) == (
+        False,
+        0,
+        None,
+    )
 
 
 def test_jobs_wait_are_counted_and_recover(open_trivet: Opened, embedder: WordEmbedder) -> None:
@@ -149,7 +164,9 @@ def test_jobs_wait_are_counted_and_recover(open_trivet: Opened, embedder: WordEm
     assert {hit.id for hit in dense.hits} >= {second, third}
 
 
-def test_one_refused_text_does_not_hold_up_the_others(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_one_refused_text_does_not_hold_up_the_others(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     embedder.refused = "poison"
     for text in ("one", "two poison", "three", "four"):
@@ -175,17 +192,25 @@ def test_a_refused_text_is_told_to_nobody(open_trivet: Opened, embedder: WordEmb
     seen.append(str(trivet.engine.store.jobs.backlog(trivet.engine.embedding.models()[0])))
     assert [text for text in seen if "diagnosis" in text or "measles" in text] == []
     assert bo.stats().last_error == "a model refused (HTTP 400)"
-    assert [text for text in seen[:3] if str(embedder.port) in text] == [], "the address is for the owner alone"
+    assert [text for text in seen[:3] if str(embedder.port) in text] == [], (
+        "the address is for the owner alone"
+    )
     assert "window=N" in (trivet.stats().last_error or "")
     embedder.refused = "is anybody there"
-    assert str(embedder.port) in str([finding for finding in trivet.doctor() if finding.check == "embedder"])
+    assert str(embedder.port) in str(
+        [finding for finding in trivet.doctor() if finding.check == "embedder"]
+    )
 
 
 def user(name: str) -> Caller:
-    return Caller(tenant="default", user=name, role="writer", key="k", rights=frozenset(("read", "write")))
+    return Caller(
+        tenant="default", user=name, role="writer", key="k", rights=frozenset(("read", "write"))
+    )
 
 
-def test_many_jobs_behind_a_refused_one_are_embedded(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_many_jobs_behind_a_refused_one_are_embedded(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     embedder.refused = "poison"
     trivet.remember("poison")
@@ -250,7 +275,9 @@ def test_nothing_more_is_asked_after_three_failures_and_all_of_it_waits(
     counts = trivet.stats()
     assert (counts.not_embedded, counts.failing_jobs) == (200, 3 * PASSAGES_AT_ONCE)
     (model,) = trivet.engine.embedding.models()
-    assert trivet.engine.store.jobs.seconds_until_due(model) == 0.0, "what was not tried is leased to nobody"
+    assert trivet.engine.store.jobs.seconds_until_due(model) == 0.0, (
+        "what was not tried is leased to nobody"
+    )
 
 
 def test_what_could_not_be_stored_and_what_was_begun_meanwhile_is_leased_to_nobody(
@@ -289,7 +316,9 @@ def test_a_title_is_embedded_with_its_text(hybrid: Trivet, embedder: WordEmbedde
     assert "Zebra relay\nIt listens." in embedder.texts
 
 
-def test_the_background_worker_embeds_without_being_asked(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_the_background_worker_embeds_without_being_asked(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=embedder.spec(), background=True)
     embedder.asked.clear()
     trivet.remember("zebra relay")
@@ -298,7 +327,9 @@ def test_the_background_worker_embeds_without_being_asked(open_trivet: Opened, e
     assert trivet.stats().not_embedded == 0
 
 
-def test_closing_does_not_wait_for_a_hanging_embedder(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_closing_does_not_wait_for_a_hanging_embedder(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     embedder.answering.clear()
     trivet = open_trivet(embedder=embedder.spec(), background=True)
     trivet.remember("zebra relay")
@@ -362,7 +393,9 @@ def test_switching_keeps_the_old_vectors_answering_until_the_new_are_there(
     assert all(finding.ok for finding in second.doctor())
     answer = first.recall("car")
     assert answer.hits[0].id in {id, third}, "a process with the old settings goes on by words,"
-    assert any("openai:wide" in note and "reindex --vectors" in note for note in answer.health.notes), "and is told"
+    assert any(
+        "openai:wide" in note and "reindex --vectors" in note for note in answer.health.notes
+    ), "and is told"
 
 
 def test_going_back_before_the_new_model_is_filled(
@@ -375,7 +408,9 @@ def test_going_back_before_the_new_model_is_filled(
     open_trivet(embedder=wider.spec("wide")).reindex()
     again = open_trivet(embedder=embedder.spec())
     again.drain()
-    assert any("moving to openai:wide" in note for note in again.recall("car").health.notes), "it is another's move"
+    assert any("moving to openai:wide" in note for note in again.recall("car").health.notes), (
+        "it is another's move"
+    )
     again.reindex()
     answer = again.recall("car")
     assert answer.health.notes == ()
@@ -392,8 +427,14 @@ def test_two_processes_with_different_embedders_leave_each_others_vectors_alone(
         trivet.drain()
     ours.drain()
     assert [text for text in wider.texts if "fact" in text] == []
-    assert sorted(text for text in embedder.texts if "fact" in text) == [f"fact number {number}" for number in range(6)]
-    assert (ours.stats().embedder, ours.stats().notes, ours.stats().not_embedded) == ("openai:words", (), 0)
+    assert sorted(text for text in embedder.texts if "fact" in text) == [
+        f"fact number {number}" for number in range(6)
+    ]
+    assert (ours.stats().embedder, ours.stats().notes, ours.stats().not_embedded) == (
+        "openai:words",
+        (),
+        0,
+    )
     (note,) = theirs.stats().notes
     assert "openai:words" in note
     assert "openai:wide" in note
@@ -441,11 +482,17 @@ def test_without_an_embedder_nothing_waits(trivet: Trivet) -> None:
     trivet.remember("zebra relay")
     answer = trivet.recall("zebra")
     assert [one.leg for one in answer.health.legs] == ["lexical", "graph"]
-    assert (answer.health.degraded, answer.health.embedder, answer.health.not_embedded) == (False, None, 0)
+    assert (answer.health.degraded, answer.health.embedder, answer.health.not_embedded) == (
+        False,
+        None,
+        0,
+    )
     assert trivet.drain() == 0
 
 
-def test_an_embedder_given_later_takes_up_what_was_stored_before(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_an_embedder_given_later_takes_up_what_was_stored_before(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     id = open_trivet().remember("zebra relay").id
     trivet = open_trivet(embedder=embedder.spec())
     assert trivet.recall("zebra").health.not_embedded == 1
@@ -488,7 +535,9 @@ def test_embed_retries_at_once_what_had_failed(open_trivet: Opened, embedder: Wo
     assert trivet.stats().not_embedded == 0
 
 
-def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_a_configured_embedder_that_does_not_answer_is_told(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     open_trivet().remember("a fact")
     silent = embedder.spec()
     embedder.stop()
@@ -497,7 +546,9 @@ def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened,
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == ["embedder"]
 
 
-def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_gives_back_what_was_not_embedded(
+    open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trivet.memory.worker.embed_pending.PASSAGES_AT_ONCE", 4)
     trivet = open_trivet(embedder="bundled")
     trivet.remember_many({"content": f"Sentence {number} about rivers."} for number in range(12))
@@ -517,7 +568,9 @@ def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = open_trivet(embedder="bundled")
-    trivet.remember_many({"content": text} for text in ("The cat sleeps on the radiator.", "Soup needs leek."))
+    trivet.remember_many(
+        {"content": text} for text in ("The cat sleeps on the radiator.", "Soup needs leek.")
+    )
     trivet.drain()
     embedding = trivet.engine.embedding
     serving = embedding.serving()
@@ -529,6 +582,10 @@ def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
     monkeypatch.setattr(embedding.embedder_of(serving), "background", None)
     assert embedding.floor(serving) == -1.0, "nobody has measured it"
     from_the_least = said_by_the_vectors()
-    monkeypatch.setattr(embedding.embedder_of(serving), "background", SimilarityBaseline(mean=0.6, deviation=0.05))
+    monkeypatch.setattr(
+        embedding.embedder_of(serving), "background", SimilarityBaseline(mean=0.6, deviation=0.05)
+    )
     assert embedding.floor(serving) == pytest.approx(-0.05)
-    assert said_by_the_vectors() > 1.5 * from_the_least, "where all cosines are high, small differences say more"
+    assert said_by_the_vectors() > 1.5 * from_the_least, (
+        "where all cosines are high, small differences say more"
+    )

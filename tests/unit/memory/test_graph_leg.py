@@ -40,8 +40,13 @@ def fill(trivet: Trivet) -> dict[str, str]:
         "city": "The headquarters of Acme Dynamics stand in Rostock, close to the harbour.",
         "other": "The headquarters of Umbrella Works stand in Dresden, close to the river.",
     }
-    others = (f"Some person number {number} went to the market for apples and spoke of a town." for number in range(20))
-    stored = trivet.remember_many({"content": text} for text in (*made.values(), *others))  # at one time: none is later
+    others = (
+        f"Some person number {number} went to the market for apples and spoke of a town."
+        for number in range(20)
+    )
+    stored = trivet.remember_many(
+        {"content": text} for text in (*made.values(), *others)
+    )  # at one time: none is later
     ids = {name: one.id for name, one in zip(made, stored, strict=False)}
     trivet.drain()
     return ids
@@ -94,12 +99,26 @@ def test_the_graph_alone_may_put_a_memory_first(either: Trivet) -> None:
         ("they say «blue door» to it", "what is the blue door"),
     ],
 )
-def test_a_query_names_what_a_memory_mentions_in_another_writing(trivet: Trivet, said: str, asked: str) -> None:
+def test_a_query_names_what_a_memory_mentions_in_another_writing(
+    trivet: Trivet, said: str, asked: str
+) -> None:
     """Both are read by the same rules: then the walk starts, and the leg is not silent."""
     trivet.remember(said)
     trivet.remember(f"so {said}, they say")
     trivet.drain()
-    for word in ("what", "who", "why", "was", "there", "knows", "door", "march", "5th", "2024", "example.com"):
+    for word in (
+        "what",
+        "who",
+        "why",
+        "was",
+        "there",
+        "knows",
+        "door",
+        "march",
+        "5th",
+        "2024",
+        "example.com",
+    ):
         trivet.remember(f"a line about {word} and other things")
     seeds = "err_conn_7 getuser relay.py moved spring met met blue door example.com 5 march 2024"
     trivet.remember(f"words that all questions share: {seeds}")
@@ -118,7 +137,9 @@ def test_a_graph_that_fails_costs_only_itself(either: Trivet, path: Path) -> Non
     assert answer.health.degraded
     assert not leg(answer).answered
     assert "mention" in (leg(answer).reason or "")
-    assert [one.answered for one in answer.health.legs if one.leg != "graph"] == [True] * (len(answer.health.legs) - 1)
+    assert [one.answered for one in answer.health.legs if one.leg != "graph"] == [True] * (
+        len(answer.health.legs) - 1
+    )
     assert ranked(answer) == expected
     assert place(answer, ids["works"]) == 1
 
@@ -211,7 +232,9 @@ def test_any_walk_that_parses_can_be_walked(either: Trivet, walk: str) -> None:
         assert all(0 <= hit.score <= 1 for hit in answer.hits)
 
 
-def test_other_rules_read_everything_anew(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_rules_read_everything_anew(
+    open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with open_trivet() as trivet:
         trivet.remember("Clara Whitfield works at Acme.")
         trivet.drain()
@@ -226,8 +249,12 @@ def test_other_rules_read_everything_anew(open_trivet: Opened, monkeypatch: pyte
         assert trivet.stats().not_in_graph == 0
 
 
-def test_a_text_that_the_rules_fail_on_holds_up_no_other(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails_on_one(title: str | None, content: str, tags: Sequence[str], time: TimeBudget) -> tuple[Mention, ...]:
+def test_a_text_that_the_rules_fail_on_holds_up_no_other(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails_on_one(
+        title: str | None, content: str, tags: Sequence[str], time: TimeBudget
+    ) -> tuple[Mention, ...]:
         if "poison" in content:
             raise RecursionError("too deep")
         return extract(title, content, tags, time)

@@ -28,11 +28,16 @@ def path(trivet: Trivet, id: str, query: str = QUERY) -> list[str]:
     return [step.name for step in hit.why.path]
 
 
-def test_what_words_do_not_find_the_graph_reaches_and_says_how(trivet: Trivet, ids: list[str]) -> None:
+def test_what_words_do_not_find_the_graph_reaches_and_says_how(
+    trivet: Trivet, ids: list[str]
+) -> None:
     (hit,) = [hit for hit in trivet.recall(QUERY).hits if hit.id == ids[1]]
     assert hit.why.legs["lexical"].rank is None
     assert hit.why.legs["graph"].rank is not None
-    assert [step.kind for step in hit.why.path] in (["memory", "concept"], ["concept", "memory", "concept"])
+    assert [step.kind for step in hit.why.path] in (
+        ["memory", "concept"],
+        ["concept", "memory", "concept"],
+    )
     assert [step.name for step in hit.why.path][-2:] == [ids[0], "Globex"]
 
 
@@ -77,5 +82,7 @@ def test_why_not_tells_the_place_in_the_graph_leg(trivet: Trivet, ids: list[str]
 def test_a_sensitive_memory_is_on_no_path(trivet: Trivet, ids: list[str]) -> None:
     trivet.edit(ids[0], sensitive=True)
     trivet.drain()
-    assert all(ids[0] not in [step.name for step in hit.why.path] for hit in trivet.recall(QUERY).hits)
+    assert all(
+        ids[0] not in [step.name for step in hit.why.path] for hit in trivet.recall(QUERY).hits
+    )
     assert any("not in the graph" in reason for reason in trivet.why_not("zebra", ids[0]).reasons)

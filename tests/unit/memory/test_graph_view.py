@@ -35,7 +35,9 @@ def say(trivet: Trivet, told: Mapping[str, Sequence[Triple]]) -> None:
 
 
 def lives(place: str, since: str) -> Triple:
-    return Triple(subject="Li Hua", relation="lives in", object=place, single=True, valid_from=since)
+    return Triple(
+        subject="Li Hua", relation="lives in", object=place, single=True, valid_from=since
+    )
 
 
 def labels(found: Neighbourhood, distance: int) -> set[str]:
@@ -47,20 +49,29 @@ def edges(found: Neighbourhood, kind: str) -> list[GraphEdge]:
 
 
 def test_around_a_concept(trivet: Trivet) -> None:
-    first, second, _ = remember(trivet, "Li Hua met Ada in Berlin.", "Ada moved to Lima.", "Bob was in Oslo.")
+    first, second, _ = remember(
+        trivet, "Li Hua met Ada in Berlin.", "Ada moved to Lima.", "Bob was in Oslo."
+    )
     found = trivet.graph("ada", depth=1)
     assert (found.start, found.nodes[0].label, found.nodes[0].memories) == ("ada", "Ada", 2)
     assert {node.id for node in found.nodes if node.distance == 1} == {first, second}
     wider = trivet.graph("Ada", depth=2)
     assert labels(wider, 2) == {"Li Hua", "Berlin", "Lima"}
-    assert {(edge.source, edge.target) for edge in edges(wider, "mention")} >= {(first, "ada"), (second, "lima")}
+    assert {(edge.source, edge.target) for edge in edges(wider, "mention")} >= {
+        (first, "ada"),
+        (second, "lima"),
+    }
     assert not found.truncated
 
 
 def test_around_a_memory(trivet: Trivet) -> None:
     first, second = remember(trivet, "We met Ada in Berlin.", "We saw Ada in Lima.")
     found = trivet.graph(first, depth=1)
-    assert (found.nodes[0].kind, found.nodes[0].id, found.nodes[0].label) == ("memory", first, "We met Ada in Berlin.")
+    assert (found.nodes[0].kind, found.nodes[0].id, found.nodes[0].label) == (
+        "memory",
+        first,
+        "We met Ada in Berlin.",
+    )
     assert labels(found, 1) == {"Ada", "Berlin"}
     assert second in {node.id for node in trivet.graph(first, depth=2).nodes}
 
@@ -103,7 +114,9 @@ def test_only_visible_memories_are_around(trivet: Trivet) -> None:
 
 def test_a_linked_sensitive_memory_is_masked(trivet: Trivet) -> None:
     (open_one,) = remember(trivet, "We met Ada in Berlin.")
-    secret = trivet.remember("The key of Ada is hunter2canary.", title="hunter2canary", sensitive=True).id
+    secret = trivet.remember(
+        "The key of Ada is hunter2canary.", title="hunter2canary", sensitive=True
+    ).id
     trivet.link(open_one, "see-also", secret)
     trivet.drain()
     found = trivet.graph(open_one)
@@ -115,7 +128,13 @@ def test_a_linked_sensitive_memory_is_masked(trivet: Trivet) -> None:
 
 
 def test_circles_end(trivet: Trivet) -> None:
-    ids = remember(trivet, "Ada knows Bob.", "We saw Bob with Cleo.", "Cleo wrote to Ada.", "This stands alone.")
+    ids = remember(
+        trivet,
+        "Ada knows Bob.",
+        "We saw Bob with Cleo.",
+        "Cleo wrote to Ada.",
+        "This stands alone.",
+    )
     for one, other in zip(ids, [*ids[1:], ids[0]], strict=True):
         trivet.link(one, "see-also", other)
     found = trivet.graph(ids[0], depth=4)
@@ -132,7 +151,11 @@ def test_rare_concepts_come_before_hubs(trivet: Trivet) -> None:
     assert found.truncated
     assert len(found.nodes) == 8
     kept = [node.label for node in found.nodes if node.kind == "concept"]
-    assert kept == ["Ada", "Acme", "Oslo"]  # those that lead on, the rarest first; then those that lead nowhere
+    assert kept == [
+        "Ada",
+        "Acme",
+        "Oslo",
+    ]  # those that lead on, the rarest first; then those that lead nowhere
     assert next(node.id for node in found.nodes if node.distance == 2) == near
 
 
@@ -165,7 +188,12 @@ def test_statements_hold_from_when_to_when(trivet: Trivet) -> None:
     assert (now.relation, now.target, now.evidence, now.valid_to) == ("lives in", "lima", new, None)
     then = trivet.graph("Li Hua", as_of="2024-07-01")
     (held,) = edges(then, "statement")
-    assert (held.target, held.evidence, held.valid_to, held.ended_by) == ("berlin", old, moment("2025-06-01"), new)
+    assert (held.target, held.evidence, held.valid_to, held.ended_by) == (
+        "berlin",
+        old,
+        moment("2025-06-01"),
+        new,
+    )
     assert held.recorded_at is not None
     assert not edges(trivet.graph("Li Hua", as_of="2023-01-01"), "statement")
 
@@ -181,7 +209,14 @@ def test_what_another_scope_says_ends_nothing_here(trivet: Trivet) -> None:
 
 def test_a_superseded_memory_no_longer_holds(trivet: Trivet) -> None:
     old, new = remember(trivet, "Acme uses Postgres.", "This was dropped.")
-    say(trivet, {old: [Triple(subject="Acme", relation="uses", object="Postgres", valid_from="2024-01-01")]})
+    say(
+        trivet,
+        {
+            old: [
+                Triple(subject="Acme", relation="uses", object="Postgres", valid_from="2024-01-01")
+            ]
+        },
+    )
     assert edges(trivet.graph("Acme"), "statement")
     trivet.link(new, "supersedes", old)
     assert not edges(trivet.graph("Acme"), "statement")
@@ -221,7 +256,11 @@ def test_drawings_are_the_same_each_time(trivet: Trivet) -> None:
     remember(trivet, "We met Ada in Berlin.", "We saw Ada in Lima.", "Then Bob came to Lima.")
     first, second = trivet.graph("Ada", depth=4), trivet.graph("Ada", depth=4)
     assert svg(first) == svg(second)
-    places = [(e.get("cx"), e.get("cy")) for e in ElementTree.fromstring(svg(first)).iter() if e.tag.endswith("circle")]
+    places = [
+        (e.get("cx"), e.get("cy"))
+        for e in ElementTree.fromstring(svg(first)).iter()
+        if e.tag.endswith("circle")
+    ]
     assert len(set(places)) == len(first.nodes)
     assert "prefers-color-scheme: dark" in svg(first)
 

@@ -19,7 +19,13 @@ from trivet import StoreError, Trivet
 from trivet.settings import Settings
 from unit.models.embed.test_folder import token_model
 
-KEYS = ("OPENAI_API_KEY", "TRIVET_EMBED_API_KEY", "VOYAGE_API_KEY", "COHERE_API_KEY", "TRIVET_LLM_API_KEY")
+KEYS = (
+    "OPENAI_API_KEY",
+    "TRIVET_EMBED_API_KEY",
+    "VOYAGE_API_KEY",
+    "COHERE_API_KEY",
+    "TRIVET_LLM_API_KEY",
+)
 QUESTION = "where is the staging database"
 
 
@@ -75,7 +81,9 @@ def use(trivet: Trivet) -> None:
     list(trivet.export())
 
 
-@pytest.mark.parametrize(("kind", "serving"), [("openai:m@{}#dimensions=384", True), ("cohere:m@{}", False)])
+@pytest.mark.parametrize(
+    ("kind", "serving"), [("openai:m@{}#dimensions=384", True), ("cohere:m@{}", False)]
+)
 def test_an_embedder_that_only_the_file_names_is_told_of_and_never_asked(
     victim: Trivet, open_trivet: Opened, listener: socket.socket, kind: str, serving: bool
 ) -> None:
@@ -93,21 +101,30 @@ def test_an_embedder_that_only_the_file_names_is_told_of_and_never_asked(
     assert_nobody_came(listener)
     health = trivet.recall(QUESTION).health
     assert health.memories == 3
-    told = " ".join((*health.notes, *trivet.stats().notes, *(finding.detail for finding in trivet.doctor())))
+    told = " ".join(
+        (*health.notes, *trivet.stats().notes, *(finding.detail for finding in trivet.doctor()))
+    )
     assert "127.0.0.1" not in told
     assert named.partition("@")[0] in told
     if serving:
         assert "is not asked" in str([leg.reason for leg in health.legs])
-        assert trivet.stats().not_embedded == 1, "the new memory waits for a process that has the store's model"
+        assert trivet.stats().not_embedded == 1, (
+            "the new memory waits for a process that has the store's model"
+        )
 
 
 def test_a_model_that_the_user_has_named_too_is_asked_where_the_user_says(
     victim: Trivet, open_trivet: Opened, listener: socket.socket
 ) -> None:
     named = f"openai:theirs@{address(listener)}"
-    tamper(Path(victim.settings.path), ("UPDATE embedding_model SET identity = ?, spec = ?", (named, named)))
+    tamper(
+        Path(victim.settings.path),
+        ("UPDATE embedding_model SET identity = ?, spec = ?", (named, named)),
+    )
     with closing(socket.create_server(("127.0.0.1", 0))) as own, ThreadPoolExecutor(1) as asking:
-        trivet = open_trivet(embedder="bundled", earlier_embedders=[f"openai:theirs@{address(own)}"])
+        trivet = open_trivet(
+            embedder="bundled", earlier_embedders=[f"openai:theirs@{address(own)}"]
+        )
         answer = asking.submit(trivet.recall, QUESTION)
         own.settimeout(30)
         connection, _ = own.accept()
@@ -117,7 +134,9 @@ def test_a_model_that_the_user_has_named_too_is_asked_where_the_user_says(
     assert_nobody_came(listener)
 
 
-def test_a_folder_that_only_the_file_names_is_not_opened(victim: Trivet, open_trivet: Opened, tmp_path: Path) -> None:
+def test_a_folder_that_only_the_file_names_is_not_opened(
+    victim: Trivet, open_trivet: Opened, tmp_path: Path
+) -> None:
     """The stranger sends a model along with the store. Some formats of models run code when they are opened."""
     folder = tmp_path / "model"
     folder.mkdir()
@@ -148,8 +167,15 @@ def test_settings_and_addresses_in_other_rows_mean_nothing(
         "rerank": f"tei:{where}",
         "federation": f'{{"other": {{"http": "{where}?q={{query}}"}}}}',
     }
-    values |= {"graph_llm": model, "expand_llm": model, "capture_llm": model, "secrets_vault": f"{where}/a/b"}
-    rows = [("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", row) for row in values.items()]
+    values |= {
+        "graph_llm": model,
+        "expand_llm": model,
+        "capture_llm": model,
+        "secrets_vault": f"{where}/a/b",
+    }
+    rows = [
+        ("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", row) for row in values.items()
+    ]
     assert values.keys() <= set(Settings.__struct_fields__)
     tamper(
         Path(victim.settings.path),
@@ -174,7 +200,10 @@ def test_a_file_with_triggers_is_refused(victim: Trivet, open_trivet: Opened) ->
     tamper(
         path,
         ("CREATE TABLE kept (text TEXT)", ()),
-        ("CREATE TRIGGER keep AFTER DELETE ON memory BEGIN INSERT INTO kept VALUES (old.content); END", ()),
+        (
+            "CREATE TRIGGER keep AFTER DELETE ON memory BEGIN INSERT INTO kept VALUES (old.content); END",
+            (),
+        ),
     )
     with pytest.raises(StoreError, match="holds triggers"):
         open_trivet()

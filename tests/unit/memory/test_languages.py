@@ -48,12 +48,16 @@ def test_another_form_of_a_word_finds_the_memory(
     assert hits[0].why.matched_words
 
 
-def test_quoted_words_are_found_in_a_memory_of_another_language(trivet: Trivet, spoken: dict[str, str]) -> None:
+def test_quoted_words_are_found_in_a_memory_of_another_language(
+    trivet: Trivet, spoken: dict[str, str]
+) -> None:
     hits = trivet.recall('"Wohnungen in der Gartenstraße"', relevance_at_least=0).hits
     assert [spoken[hit.id] for hit in hits] == ["german"]
 
 
-def test_a_store_indexed_before_languages_were_known_is_indexed_anew(open_trivet: Opened, path: Path) -> None:
+def test_a_store_indexed_before_languages_were_known_is_indexed_anew(
+    open_trivet: Opened, path: Path
+) -> None:
     first = open_trivet()
     id = first.remember(MEMORIES["german"]).id
     first.close()

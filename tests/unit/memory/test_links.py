@@ -25,22 +25,32 @@ def chain(trivet: Trivet, *contents: str) -> list[str]:
 
 
 def test_a_superseded_memory_is_answered_by_the_head_of_its_chain(trivet: Trivet) -> None:
-    old, middle, head = chain(trivet, "Zebra relay on port 1.", "Moved to port 2.", "Now it is port 3.")
+    old, middle, head = chain(
+        trivet, "Zebra relay on port 1.", "Moved to port 2.", "Now it is port 3."
+    )
     (hit,) = hits(trivet, "zebra relay")
     assert (hit.id, hit.content) == (head, "Now it is port 3.")
     assert hit.why.redirected_from == (old,)
-    assert [trivet.get(id).state for id in (old, middle, head)] == ["superseded", "superseded", "active"]
+    assert [trivet.get(id).state for id in (old, middle, head)] == [
+        "superseded",
+        "superseded",
+        "active",
+    ]
 
 
 def test_all_of_a_chain_is_one_hit_that_names_the_others(trivet: Trivet) -> None:
-    old, middle, head = chain(trivet, "Zebra relay on port 1.", "Zebra relay on port 2.", "Zebra relay on port 3.")
+    old, middle, head = chain(
+        trivet, "Zebra relay on port 1.", "Zebra relay on port 2.", "Zebra relay on port 3."
+    )
     (hit,) = hits(trivet, "zebra relay")
     assert hit.id == head
     assert set(hit.why.redirected_from) == {old, middle}
 
 
 def test_when_the_head_is_forgotten_the_older_one_comes_back(trivet: Trivet) -> None:
-    _, middle, head = chain(trivet, "Zebra relay on port 1.", "Moved to port 2.", "Now it is port 3.")
+    _, middle, head = chain(
+        trivet, "Zebra relay on port 1.", "Moved to port 2.", "Now it is port 3."
+    )
     trivet.forget(head)
     assert [hit.id for hit in hits(trivet, "zebra relay")] == [middle]
     assert trivet.get(middle).state == "active"
@@ -75,7 +85,9 @@ def test_of_two_successors_the_visible_one_answers(trivet: Trivet) -> None:
 
 
 @pytest.mark.parametrize("bounds", [{"valid_from": "2999-01-01"}, {"valid_to": "2001-01-01"}])
-def test_a_head_that_is_not_true_now_does_not_answer(trivet: Trivet, bounds: dict[str, str]) -> None:
+def test_a_head_that_is_not_true_now_does_not_answer(
+    trivet: Trivet, bounds: dict[str, str]
+) -> None:
     old = trivet.remember("Zebra relay on port 1.").id
     new = trivet.remember("Now it is port 3.", **bounds).id  # type: ignore[arg-type]
     trivet.link(new, "supersedes", old)
@@ -105,10 +117,14 @@ def test_no_edit_or_restore_hides_a_living_successor(trivet: Trivet) -> None:
     assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_a_redirected_hit_shows_the_fitting_passage_of_the_head(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_a_redirected_hit_shows_the_fitting_passage_of_the_head(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
     trivet = open_trivet(embedder=f"{embedder.spec()}#window=60")
     old = trivet.remember("The zebra relay listens on port 6543.").id
-    filler = "".join(f"Sentence {number} is about the garden and its many flowers. " for number in range(20))
+    filler = "".join(
+        f"Sentence {number} is about the garden and its many flowers. " for number in range(20)
+    )
     new = trivet.remember(f"{filler}The zebra relay listens on port 9999.").id
     trivet.link(new, "supersedes", old)
     trivet.drain()
@@ -123,7 +139,9 @@ def test_a_resolution_is_attached(trivet: Trivet) -> None:
     solution = trivet.remember("Raise the keepalive to 60 seconds.").id
     trivet.link(problem, "resolved-by", solution)
     (hit,) = hits(trivet, "zebra relay")
-    assert [(one.id, one.content) for one in hit.resolved_by] == [(solution, "Raise the keepalive to 60 seconds.")]
+    assert [(one.id, one.content) for one in hit.resolved_by] == [
+        (solution, "Raise the keepalive to 60 seconds.")
+    ]
     trivet.forget(solution)
     assert hits(trivet, "zebra relay")[0].resolved_by == ()
 
@@ -137,7 +155,10 @@ def test_a_resolution_outside_the_scope_or_sensitive_is_not_told(trivet: Trivet)
     (hit,) = hits(trivet, "zebra relay", scope="mine")
     assert [one.id for one in hit.resolved_by] == [secret]
     assert "hunter2" not in hit.resolved_by[0].content
-    assert "hunter2" in trivet.recall("zebra relay", scope="mine", reveal=True).hits[0].resolved_by[0].content
+    assert (
+        "hunter2"
+        in trivet.recall("zebra relay", scope="mine", reveal=True).hits[0].resolved_by[0].content
+    )
 
 
 def test_other_links_change_nothing_in_recall(trivet: Trivet) -> None:

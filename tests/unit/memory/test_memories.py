@@ -37,9 +37,17 @@ def test_every_field_is_kept(trivet: Trivet) -> None:
     )
     memory = trivet.get(id)
     assert (memory.title, memory.category, memory.tags) == ("Relay", "code", ("net", "prod"))
-    assert (memory.importance, memory.confidence, memory.expanded_keywords) == (0.9, 0.4, ("socket",))
+    assert (memory.importance, memory.confidence, memory.expanded_keywords) == (
+        0.9,
+        0.4,
+        ("socket",),
+    )
     assert memory.source is not None
-    assert (memory.source.uri, memory.source.start_line, memory.source.end_line) == ("src/relay.py", 3, 9)
+    assert (memory.source.uri, memory.source.start_line, memory.source.end_line) == (
+        "src/relay.py",
+        3,
+        9,
+    )
     assert memory.created_at == datetime(2024, 5, 1, 10, tzinfo=UTC)
     assert memory.valid_from == datetime(2024, 5, 2, tzinfo=UTC)
     assert (memory.scope, memory.state, memory.revision) == ("team/relay", "active", 1)
@@ -86,7 +94,9 @@ def test_an_edit_is_seen_by_search_at_once(trivet: Trivet) -> None:
 
 
 def test_what_is_not_named_in_an_edit_stays(trivet: Trivet) -> None:
-    id = trivet.remember("text", title="Title", tags=["a"], importance=0.9, source="x.py", start_line=4).id
+    id = trivet.remember(
+        "text", title="Title", tags=["a"], importance=0.9, source="x.py", start_line=4
+    ).id
     before = trivet.get(id)
     after = trivet.edit(id, confidence=0.3)
     assert after.confidence == 0.3
@@ -142,7 +152,11 @@ def test_history_and_diff_tell_what_changed(trivet: Trivet) -> None:
     trivet.edit(id, content="The relay listens on port 7002.\nIt is old.")
     trivet.edit(id, importance=0.9)
     history = trivet.history(id)
-    assert [(one.revision, one.action) for one in history] == [(1, "remember"), (2, "edit"), (3, "edit")]
+    assert [(one.revision, one.action) for one in history] == [
+        (1, "remember"),
+        (2, "edit"),
+        (3, "edit"),
+    ]
     assert [one.memory.importance for one in history] == [0.5, 0.5, 0.9]
     diff = trivet.diff(id, 1, 2).splitlines()
     assert "-The relay listens on port 7001." in diff
@@ -161,7 +175,11 @@ def test_restoring_a_revision_is_a_new_one(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.", tags=["old"]).id
     trivet.edit(id, content="The gateway is shut.", tags=["new"])
     restored = trivet.restore(id, revision=1)
-    assert (restored.revision, restored.content, restored.tags) == (3, "The relay listens on port 7001.", ("old",))
+    assert (restored.revision, restored.content, restored.tags) == (
+        3,
+        "The relay listens on port 7001.",
+        ("old",),
+    )
     assert contents(trivet, "relay") == ["The relay listens on port 7001."]
     assert contents(trivet, "gateway") == []
     assert [one.action for one in trivet.history(id)] == ["remember", "edit", "restore"]
@@ -214,7 +232,9 @@ def test_many_are_one_transaction(trivet: Trivet) -> None:
     with pytest.raises(Conflict):
         trivet.remember_many([{"content": "fresh"}, {"content": "clash", "id": taken}])
     assert trivet.list().total == 1
-    stored = trivet.remember_many([{"content": "fresh", "tags": ["x"]}, {"content": "taken", "id": taken}])
+    stored = trivet.remember_many(
+        [{"content": "fresh", "tags": ["x"]}, {"content": "taken", "id": taken}]
+    )
     assert [one.status for one in stored] == ["stored", "unchanged"]
 
 

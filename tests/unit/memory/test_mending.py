@@ -16,7 +16,9 @@ from trivet.types import Caller, Finding
 
 def as_admin(trivet: Trivet) -> Trivet:
     return trivet.acting_as(
-        Caller(tenant="default", user="ada", role="admin", key="k", rights=frozenset(RIGHTS["admin"]))
+        Caller(
+            tenant="default", user="ada", role="admin", key="k", rights=frozenset(RIGHTS["admin"])
+        )
     )
 
 
@@ -38,7 +40,9 @@ def mended(trivet: Trivet, check: str) -> Finding:
     assert admin.mend(found.mends).status == "started"
     trivet.engine.worker.errand.wait()
     assert trivet.stats().mending is None
-    assert [(entry.actor, entry.detail) for entry in trivet.audit(limit=1)] == [("ada", found.mends)]
+    assert [(entry.actor, entry.detail) for entry in trivet.audit(limit=1)] == [
+        ("ada", found.mends)
+    ]
     return checks(admin)[check]
 
 
@@ -97,10 +101,19 @@ def test_an_admin_is_told_of_the_tenant_and_nothing_of_the_machine(open_trivet: 
     assert not told["embedder"].ok
     assert not told["legs"].ok or "dense" not in told["legs"].detail
     whole = str(told.values())
-    for machine in (trivet.settings.path, "127.0.0.1", "some-model", "secretplace", "chmod", "MB free"):
+    for machine in (
+        trivet.settings.path,
+        "127.0.0.1",
+        "some-model",
+        "secretplace",
+        "chmod",
+        "MB free",
+    ):
         assert str(machine) not in whole
     assert {"rights of the file", "room on disk"} <= set(checks(trivet)), "which the owner is told"
-    assert [budget.name for budget in as_admin(trivet).budgets()] == [one.name for one in trivet.budgets()[1:]]
+    assert [budget.name for budget in as_admin(trivet).budgets()] == [
+        one.name for one in trivet.budgets()[1:]
+    ]
 
 
 def test_a_quick_look_is_what_a_server_takes_unless_it_is_told(trivet: Trivet) -> None:

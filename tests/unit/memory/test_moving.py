@@ -21,7 +21,11 @@ from trivet.models.embed import onnx
 from trivet.types import Answer
 from unit.models.embed.test_folder import token_model
 
-NOTES = ["The staging database listens on port 6543.", "The cat sleeps on the radiator.", "Soup needs leek."]
+NOTES = [
+    "The staging database listens on port 6543.",
+    "The cat sleeps on the radiator.",
+    "Soup needs leek.",
+]
 PARAPHRASE = "where does the pet rest when it is cold"
 
 
@@ -46,8 +50,17 @@ def make_model(folder: Path) -> None:
     folder.mkdir()
     shutil.copy(MINILM / "tokenizer.json", folder)
     token_model(folder / "model.onnx")
-    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
-    description = {"name": "trivet-embedder", "kind": "embedder", "dimension": 2, "max_tokens": 256, "sha256": sums}
+    sums = {
+        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in ("model.onnx", "tokenizer.json")
+    }
+    description = {
+        "name": "trivet-embedder",
+        "kind": "embedder",
+        "dimension": 2,
+        "max_tokens": 256,
+        "sha256": sums,
+    }
     (folder / "model.json").write_text(json.dumps(description))
 
 
@@ -69,7 +82,9 @@ def test_bundled_becomes_the_model_of_the_next_release(open_trivet: Opened, arri
     assert chosen.reindex() == len(NOTES)
     assert "MiniLM" in (chosen.stats().embedder or "")
     assert trivet.drain() == 0
-    assert "MiniLM" in (trivet.stats().embedder or ""), "nor forward again, where the owner has chosen it by name"
+    assert "MiniLM" in (trivet.stats().embedder or ""), (
+        "nor forward again, where the owner has chosen it by name"
+    )
 
 
 def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
@@ -92,7 +107,9 @@ def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
 
 def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) -> None:
     first = filled(open_trivet(embedder="bundled"))
-    first.remember_many({"content": f"Note {number} about gardens and rivers."} for number in range(80))
+    first.remember_many(
+        {"content": f"Note {number} about gardens and rivers."} for number in range(80)
+    )
     first.drain()
     arrive()
     trivet = open_trivet(embedder="bundled", earlier_embedders=[SECOND_EMBEDDER])
@@ -120,12 +137,16 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) 
     assert (last.health.embedder or "").startswith("trivet-embedder/")
 
 
-def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trivet: Opened, arrive: Arrive) -> None:
+def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(
+    open_trivet: Opened, arrive: Arrive
+) -> None:
     ours = arrive()
     filled(open_trivet(embedder="bundled"))
     token_model(ours / "model.onnx", output="token_embeddings")
     description = json.loads((ours / "model.json").read_text())
-    description["sha256"]["model.onnx"] = hashlib.sha256((ours / "model.onnx").read_bytes()).hexdigest()
+    description["sha256"]["model.onnx"] = hashlib.sha256(
+        (ours / "model.onnx").read_bytes()
+    ).hexdigest()
     (ours / "model.json").write_text(json.dumps(description))
     trivet = open_trivet(embedder="bundled")
     answer = trivet.recall("staging port")

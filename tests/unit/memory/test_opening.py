@@ -17,7 +17,9 @@ from trivet import InvalidInput, Settings, StoreError, Trivet
 from trivet.store.sqlite.store import SqliteStore
 
 
-def test_the_folder_and_file_are_made_for_the_owner_alone(open_trivet: Opened, tmp_path: Path) -> None:
+def test_the_folder_and_file_are_made_for_the_owner_alone(
+    open_trivet: Opened, tmp_path: Path
+) -> None:
     where = tmp_path / "deep" / "er" / "memory.db"
     open_trivet(where).remember("text")
     assert stat.S_IMODE(where.stat().st_mode) == 0o600
@@ -73,7 +75,9 @@ def test_a_newer_schema_is_refused_and_left_alone(open_trivet: Opened, path: Pat
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_strangers_database_is_refused_and_left_alone(open_trivet: Opened, path: Path, journal: str) -> None:
+def test_a_strangers_database_is_refused_and_left_alone(
+    open_trivet: Opened, path: Path, journal: str
+) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("CREATE TABLE precious (thing TEXT)")
@@ -87,8 +91,12 @@ def test_a_strangers_database_is_refused_and_left_alone(open_trivet: Opened, pat
         assert connection.execute("SELECT thing FROM precious").fetchall() == [("gold",)]
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, just a text that is long enough" * 30, b"short"])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(open_trivet: Opened, path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, just a text that is long enough" * 30, b"short"]
+)
+def test_a_file_that_is_no_database_is_refused_and_left_alone(
+    open_trivet: Opened, path: Path, content: bytes
+) -> None:
     path.write_bytes(content)
     with pytest.raises(StoreError, match="not a Trivet store"):
         open_trivet()
@@ -118,8 +126,12 @@ def test_a_device_is_no_store(open_trivet: Opened) -> None:
     assert not Path("/dev/null-journal").exists()
 
 
-@pytest.mark.parametrize("address", ["postgresql:/trivet@/test", "postgrsql://db/trivet", "sqlite:///memory.db"])
-def test_an_address_that_is_none_makes_no_file(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "address", ["postgresql:/trivet@/test", "postgrsql://db/trivet", "sqlite:///memory.db"]
+)
+def test_an_address_that_is_none_makes_no_file(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match="looks like an address"):
         Trivet.open(Path(address), embedder="none")

@@ -15,10 +15,18 @@ from trivet.settings import Settings
 def test_a_caller_sees_their_key_and_gives_it_back(path: Path) -> None:
     house = Tenants(Settings(path=str(path), embedder="none", background=False, changes="off"))
     try:
-        key, other = house.make_key("ana", "reader", ("read",), "page"), house.make_key("ana", "reader")
+        key, other = (
+            house.make_key("ana", "reader", ("read",), "page"),
+            house.make_key("ana", "reader"),
+        )
         ana = house.trivet(house.caller(key))
         found = ana.own_key()
-        assert (found.user, found.rights, found.label, found.expires_at) == ("ana", ("read",), "page", None)
+        assert (found.user, found.rights, found.label, found.expires_at) == (
+            "ana",
+            ("read",),
+            "page",
+            None,
+        )
         ana.sign_out()
         with pytest.raises(Unauthorised):
             house.caller(key)

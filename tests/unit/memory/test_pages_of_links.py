@@ -30,7 +30,10 @@ def ranked(trivet: Trivet, query: str) -> list[str]:
 
 def test_a_page_of_links_stands_behind_the_note_it_lists(trivet: Trivet) -> None:
     listed = {"content": PAGE, "title": "Docker: prune images"}
-    told = {"content": "Old images fill the disk. Run docker image prune.", "title": "Prune docker images"}
+    told = {
+        "content": "Old images fill the disk. Run docker image prune.",
+        "title": "Prune docker images",
+    }
     page, note = (one.id for one in trivet.remember_many([listed, told]))
     hits = trivet.recall("prune docker images").hits
     assert [hit.id for hit in hits] == [note, page]

@@ -13,7 +13,10 @@ from trivet import Trivet
 
 TOPICS = ("garden", "harbour", "kitchen", "library", "mountain")
 LONG = "\n".join(
-    " ".join(f"In paragraph {number} sentence {place} tells about the {topic} alone." for place in range(12))
+    " ".join(
+        f"In paragraph {number} sentence {place} tells about the {topic} alone."
+        for place in range(12)
+    )
     for number, topic in enumerate(TOPICS)
 )
 
@@ -51,7 +54,9 @@ def test_every_passage_is_embedded_under_the_title(cutting: Trivet, embedder: Wo
     assert len(passages) == cutting.stats().passages
     assert all(text.startswith("The atlas\n") for text in passages)
     assert all(
-        f"sentence {place} tells about the {topic} alone" in " ".join(passages) for topic in TOPICS for place in (0, 11)
+        f"sentence {place} tells about the {topic} alone" in " ".join(passages)
+        for topic in TOPICS
+        for place in (0, 11)
     )
 
 
@@ -63,21 +68,31 @@ def test_without_an_embedder_the_best_window_by_words_is_shown(trivet: Trivet) -
         assert len(hit.passage) < len(LONG)
 
 
-def test_which_passage_holds_the_words_is_stored_and_not_read_from_the_text(cutting: Trivet, path: Path) -> None:
+def test_which_passage_holds_the_words_is_stored_and_not_read_from_the_text(
+    cutting: Trivet, path: Path
+) -> None:
     cutting.remember(LONG)
     cutting.drain()
     with sqlite3.connect(path) as database:
         stored = database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall()
-        turned = [(terms, ordinal) for (ordinal, _), (_, terms) in zip(stored, reversed(stored), strict=True)]
+        turned = [
+            (terms, ordinal)
+            for (ordinal, _), (_, terms) in zip(stored, reversed(stored), strict=True)
+        ]
         database.executemany("UPDATE passage SET terms = ? WHERE ordinal = ?", turned)
     by_words = "legs(lexical)"
     assert TOPICS[-1] in cutting.recall(TOPICS[0], recipe=by_words).hits[0].passage
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE passage SET terms = NULL")  # as of a version that did not store them
+        database.execute(
+            "UPDATE passage SET terms = NULL"
+        )  # as of a version that did not store them
     assert TOPICS[0] in cutting.recall(TOPICS[0], recipe=by_words).hits[0].passage
     cutting.reindex(vectors=False, graph=False)
     with sqlite3.connect(path) as database:
-        assert database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall() == stored
+        assert (
+            database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall()
+            == stored
+        )
 
 
 def test_a_short_memory_is_its_own_passage(cutting: Trivet) -> None:

@@ -13,7 +13,9 @@ from trivet.memory.admin.accounts import authenticate, make_key
 from trivet.types import Right
 
 
-def with_key(trivet: Trivet, user: str, rights: tuple[Right, ...] = ("read", "write", "share", "admin")) -> Trivet:
+def with_key(
+    trivet: Trivet, user: str, rights: tuple[Right, ...] = ("read", "write", "share", "admin")
+) -> Trivet:
     """The store as somebody who comes with a new key of this user sees it."""
     store = trivet.engine.store
     if not store.accounts.has(user):
@@ -30,7 +32,9 @@ def admin(trivet: Trivet) -> Trivet:
     return with_key(trivet, "ada")
 
 
-def test_an_admin_adds_a_user_hands_over_their_first_key_and_takes_it_back(trivet: Trivet, admin: Trivet) -> None:
+def test_an_admin_adds_a_user_hands_over_their_first_key_and_takes_it_back(
+    trivet: Trivet, admin: Trivet
+) -> None:
     assert admin.add_user("bo").role == "writer"
     made = admin.add_key("bo", label="laptop", days=30)
     assert (made.user, made.label, made.rights) == ("bo", "laptop", ("read", "write", "share"))
@@ -48,7 +52,9 @@ def test_an_admin_adds_a_user_hands_over_their_first_key_and_takes_it_back(trive
     admin.remove_user("bo")
     assert [user.name for user in admin.list_users()] == ["ada"]
     acts = {(entry.actor, entry.act) for entry in trivet.audit() if entry.actor == "ada"}
-    assert acts == {("ada", act) for act in ("add user", "add key", "change role", "revoke key", "remove user")}
+    assert acts == {
+        ("ada", act) for act in ("add user", "add key", "change role", "revoke key", "remove user")
+    }
 
 
 def test_no_key_opens_what_is_private_to_another(trivet: Trivet, admin: Trivet) -> None:
@@ -85,7 +91,9 @@ def test_a_key_gives_no_right_that_it_lacks(trivet: Trivet) -> None:
             act()
 
 
-@pytest.mark.parametrize("name", ["*", "Ana", "", "-x", "a b", "a" * 65, "ana\n", "../x", "x/y", "ana'; --"])
+@pytest.mark.parametrize(
+    "name", ["*", "Ana", "", "-x", "a b", "a" * 65, "ana\n", "../x", "x/y", "ana'; --"]
+)
 @pytest.mark.parametrize("verb", ["add_user", "set_role", "remove_user", "add_key"])
 def test_names_that_are_none(admin: Trivet, verb: str, name: str) -> None:
     more: dict[str, Any] = {"role": "admin"} if verb == "set_role" else {}

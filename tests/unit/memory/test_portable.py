@@ -56,7 +56,9 @@ def full(trivet: Trivet) -> Trivet:
 
 
 def whole(trivet: Trivet) -> list[Any]:
-    return sorted((json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps)
+    return sorted(
+        (json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps
+    )
 
 
 def version_1(lines: list[str]) -> list[str]:
@@ -68,7 +70,9 @@ def test_a_round_trip_loses_nothing(full: Trivet, other: Trivet) -> None:
     report = other.import_(full.export(include_sensitive=True))
     assert (report.stored, report.links, report.errors) == (5, 4, ())
     assert whole(other) == whole(full)
-    assert [hit.id for hit in other.recall("second text").hits] == [hit.id for hit in full.recall("second text").hits]
+    assert [hit.id for hit in other.recall("second text").hits] == [
+        hit.id for hit in full.recall("second text").hits
+    ]
     assert all(finding.ok for finding in other.doctor())
 
 
@@ -76,7 +80,13 @@ def test_importing_twice_changes_nothing(full: Trivet, other: Trivet) -> None:
     other.import_(full.export(include_sensitive=True))
     before = whole(other)
     report = other.import_(full.export(include_sensitive=True))
-    assert (report.stored, report.unchanged, report.updated, report.kept, report.errors) == (0, 5, 0, 0, ())
+    assert (report.stored, report.unchanged, report.updated, report.kept, report.errors) == (
+        0,
+        5,
+        0,
+        0,
+        (),
+    )
     assert whole(other) == before
 
 
@@ -86,7 +96,9 @@ def test_the_order_of_lines_does_not_matter(full: Trivet, other: Trivet) -> None
     assert whole(other) == whole(full)
 
 
-def test_what_is_imported_is_embedded(full: Trivet, open_trivet: Opened, tmp_path: Path, embedder: Any) -> None:
+def test_what_is_imported_is_embedded(
+    full: Trivet, open_trivet: Opened, tmp_path: Path, embedder: Any
+) -> None:
     hybrid = open_trivet(tmp_path / "hybrid.db", embedder=embedder.spec())
     hybrid.import_(full.export())
     assert hybrid.drain() == 3
@@ -135,8 +147,17 @@ def test_nothing_here_is_deleted(trivet: Trivet, other: Trivet) -> None:
 def test_plain_lines_are_taken(trivet: Trivet) -> None:
     first, second = new_id(), new_id()
     lines = [
-        json.dumps({"content": "Plain text.", "id": first, "links": [{"kind": "see-also", "to": second}]}),
-        json.dumps({"content": "Full text.", "id": second, "tags": ["x"], "source": {"uri": "a.md", "start_line": 2}}),
+        json.dumps(
+            {"content": "Plain text.", "id": first, "links": [{"kind": "see-also", "to": second}]}
+        ),
+        json.dumps(
+            {
+                "content": "Full text.",
+                "id": second,
+                "tags": ["x"],
+                "source": {"uri": "a.md", "start_line": 2},
+            }
+        ),
         json.dumps({"content": "Named source.", "source": "b.md", "created_at": "2020-01-01"}),
         "",
     ]
@@ -145,7 +166,9 @@ def test_plain_lines_are_taken(trivet: Trivet) -> None:
     source = trivet.get(second).source
     assert source is not None
     assert (source.uri, source.start_line) == ("a.md", 2)
-    assert [memory.content for memory in trivet.list(created_before="2021-01-01").memories] == ["Named source."]
+    assert [memory.content for memory in trivet.list(created_before="2021-01-01").memories] == [
+        "Named source."
+    ]
     assert [link.target for link in trivet.links(first)] == [second]
 
 
@@ -164,7 +187,14 @@ BAD_LINES = {
     "a later format": '{"trivet_export": 99, "memories": 0, "links": 0}',
     "a broken memory": '{"memory": {"id": "x"}}',
     "a link to nowhere": json.dumps(
-        {"link": {"kind": "see-also", "source": new_id(), "target": new_id(), "created_at": "2024-01-01T00:00:00Z"}}
+        {
+            "link": {
+                "kind": "see-also",
+                "source": new_id(),
+                "target": new_id(),
+                "created_at": "2024-01-01T00:00:00Z",
+            }
+        }
     ),
 }
 
@@ -201,7 +231,9 @@ def exported(trivet: Trivet, content: str = "A text.") -> dict[str, Any]:
         {"tags": ["a\x00"]},
     ],
 )
-def test_an_exported_memory_is_checked_like_any_input(trivet: Trivet, other: Trivet, change: dict[str, Any]) -> None:
+def test_an_exported_memory_is_checked_like_any_input(
+    trivet: Trivet, other: Trivet, change: dict[str, Any]
+) -> None:
     line = exported(trivet)
     line["memory"] |= change
     report = other.import_([json.dumps(line)])
@@ -238,7 +270,12 @@ def test_a_forgotten_memory_without_history_can_be_restored(trivet: Trivet, othe
 def test_links_of_an_import_are_checked(trivet: Trivet) -> None:
     one, two = trivet.remember("one").id, trivet.remember("two").id
     link = {"kind": "see-also", "source": one, "target": two, "created_at": "2024-01-01T00:00:00Z"}
-    for change in ({"created_at": "garbage"}, {"target": one}, {"kind": "eats"}, {"source": "x" * 36}):
+    for change in (
+        {"created_at": "garbage"},
+        {"target": one},
+        {"kind": "eats"},
+        {"source": "x" * 36},
+    ):
         report = trivet.import_([json.dumps({"link": link | change})])
         assert len(report.errors) == 1, change
     assert trivet.links(one) == ()
@@ -267,7 +304,9 @@ def test_plain_lines_can_be_imported_again(trivet: Trivet) -> None:
     assert (again.stored, again.unchanged) == (0, 2)
 
 
-def test_a_revision_that_could_not_have_been_stored_is_refused(trivet: Trivet, open_trivet: Opened, path: Path) -> None:
+def test_a_revision_that_could_not_have_been_stored_is_refused(
+    trivet: Trivet, open_trivet: Opened, path: Path
+) -> None:
     id = trivet.remember("a clean text").id
     trivet.edit(id, content="a cleaner text")
     tampered = [line.replace("a clean text", "a bad\\u0000text") for line in trivet.export()]
@@ -275,7 +314,9 @@ def test_a_revision_that_could_not_have_been_stored_is_refused(trivet: Trivet, o
     assert "NUL" in other.import_(tampered).errors[0]
 
 
-def test_links_that_are_known_are_not_counted_again(trivet: Trivet, open_trivet: Opened, path: Path) -> None:
+def test_links_that_are_known_are_not_counted_again(
+    trivet: Trivet, open_trivet: Opened, path: Path
+) -> None:
     trivet.link(trivet.remember("one").id, "see-also", trivet.remember("two").id)
     lines = list(trivet.export())
     other = open_trivet(path.with_name("other.db"))
@@ -297,10 +338,15 @@ def test_an_export_whose_lines_were_changed_is_noticed(full: Trivet, other: Triv
     [error] = other.import_(lines).errors
     assert "checksum" in error
     lines[2] = "{"
-    assert [one.partition(":")[0] for one in other.import_(lines).errors] == ["line 3", f"line {len(lines)}"]
+    assert [one.partition(":")[0] for one in other.import_(lines).errors] == [
+        "line 3",
+        f"line {len(lines)}",
+    ]
 
 
-def test_exports_one_after_the_other_are_each_looked_at(full: Trivet, trivet: Trivet, other: Trivet) -> None:
+def test_exports_one_after_the_other_are_each_looked_at(
+    full: Trivet, trivet: Trivet, other: Trivet
+) -> None:
     lines = list(full.export())
     assert other.import_([*lines, *lines]).errors == ()
     assert other.import_([*version_1(lines), *lines]).errors == ()
@@ -321,7 +367,9 @@ BAD_ROWS = (
 )
 
 
-def test_an_unreadable_memory_costs_an_export_only_itself(trivet: Trivet, other: Trivet, path: Path) -> None:
+def test_an_unreadable_memory_costs_an_export_only_itself(
+    trivet: Trivet, other: Trivet, path: Path
+) -> None:
     ids = [trivet.remember(f"memory number {number}").id for number in range(6)]
     for one, two in ((0, 1), (4, 5)):
         trivet.link(ids[one], "see-also", ids[two])
@@ -334,7 +382,10 @@ def test_an_unreadable_memory_costs_an_export_only_itself(trivet: Trivet, other:
     [error] = report.errors
     assert error.startswith(f"line {len(lines)}:")
     assert all(id in error for id in ids[1:4])
-    assert {hit.id for hit in trivet.recall("memory number", collapse=False).hits} == {ids[0], *ids[4:]}
+    assert {hit.id for hit in trivet.recall("memory number", collapse=False).hits} == {
+        ids[0],
+        *ids[4:],
+    }
     again = trivet.import_([json.dumps({"content": "anew", "id": id}) for id in ids[1:5]])
     assert [error.partition(":")[0] for error in again.errors] == ["line 1", "line 2", "line 3"]
     for id in ids[1:4]:
@@ -343,12 +394,16 @@ def test_an_unreadable_memory_costs_an_export_only_itself(trivet: Trivet, other:
         assert "heron" not in str(raised.value)
 
 
-def test_an_unreadable_revision_or_link_costs_an_export_only_itself(trivet: Trivet, other: Trivet, path: Path) -> None:
+def test_an_unreadable_revision_or_link_costs_an_export_only_itself(
+    trivet: Trivet, other: Trivet, path: Path
+) -> None:
     one, two = trivet.remember("the first").id, trivet.remember("the second").id
     trivet.edit(one, content="the first, changed")
     trivet.link(one, "see-also", two)
     trivet.link(one, "part-of", two)
-    damage(path, "UPDATE revision SET snapshot = '{' WHERE revision = 1 AND snapshot LIKE '%first%'")
+    damage(
+        path, "UPDATE revision SET snapshot = '{' WHERE revision = 1 AND snapshot LIKE '%first%'"
+    )
     damage(path, "UPDATE link SET created_at = 'never' WHERE kind = 'see-also'")
     lines = list(trivet.export())
     assert json.loads(lines[-1])["unreadable"] == [f"a link of {one}", f"the history of {one}"]

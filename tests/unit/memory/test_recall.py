@@ -34,15 +34,29 @@ def test_an_answer_explains_itself(hybrid: Trivet) -> None:
     assert by_id[second].why.prior == pytest.approx(0.7)
     assert by_id[second].why.matched_words == ("relay",)
     assert all(0 <= hit.score <= 1 for hit in answer.hits)
-    assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
-    assert set(answer.stages_ms) == {"analyse", "legs", "fuse", "weigh", "choose", "judge", "present"}
+    assert [hit.score for hit in answer.hits] == sorted(
+        (hit.score for hit in answer.hits), reverse=True
+    )
+    assert set(answer.stages_ms) == {
+        "analyse",
+        "legs",
+        "fuse",
+        "weigh",
+        "choose",
+        "judge",
+        "present",
+    }
     assert (answer.considered, answer.truncated, answer.took_ms > 0) == (3, False, True)
     assert [(leg.leg, leg.answered, leg.candidates) for leg in answer.health.legs] == [
         ("lexical", True, 2),
         ("dense", True, 3),
         ("graph", True, 0),
     ]
-    assert (answer.health.degraded, answer.health.memories, answer.health.not_embedded) == (False, 3, 0)
+    assert (answer.health.degraded, answer.health.memories, answer.health.not_embedded) == (
+        False,
+        3,
+        0,
+    )
 
 
 def test_a_hit_of_one_leg_alone_says_so(hybrid: Trivet, embedder: WordEmbedder) -> None:
@@ -80,8 +94,12 @@ def test_a_configured_recipe_is_used(open_trivet: Opened) -> None:
 def sortable(trivet: Trivet) -> dict[str, str]:
     return {
         "fits": trivet.remember("zebra zebra relay", importance=0.1, created_at="2022-01-01").id,
-        "matters": trivet.remember("zebra and some more words", importance=0.9, created_at="2021-01-01").id,
-        "new": trivet.remember("a zebra with still more words around", importance=0.5, created_at="2023-01-01").id,
+        "matters": trivet.remember(
+            "zebra and some more words", importance=0.9, created_at="2021-01-01"
+        ).id,
+        "new": trivet.remember(
+            "a zebra with still more words around", importance=0.5, created_at="2023-01-01"
+        ).id,
     }
 
 
@@ -98,7 +116,9 @@ def test_sort_modes(trivet: Trivet, sortable: dict[str, str]) -> None:
 
 def test_sort_modes_mean_the_same_in_both_legs_and_in_lists(hybrid: Trivet) -> None:
     for day in range(1, 6):
-        hybrid.remember(f"zebra relay number{day}", created_at=f"2024-01-0{day}", importance=day / 10)
+        hybrid.remember(
+            f"zebra relay number{day}", created_at=f"2024-01-0{day}", importance=day / 10
+        )
     hybrid.drain()
     for sort in ("importance", "recency"):
         recalled = [hit.id for hit in hybrid.recall("zebra relay", sort=sort).hits]
@@ -107,14 +127,20 @@ def test_sort_modes_mean_the_same_in_both_legs_and_in_lists(hybrid: Trivet) -> N
         assert [hit.rank for hit in hybrid.recall("zebra", sort=sort).hits] == [1, 2, 3, 4, 5]
 
 
-def test_relevance_decides_what_is_in_and_the_sort_only_the_order(trivet: Trivet, sortable: dict[str, str]) -> None:
-    assert ids(trivet, "zebra relay", limit=1, sort="recency", recipe="prior(0)") == [sortable["fits"]]
+def test_relevance_decides_what_is_in_and_the_sort_only_the_order(
+    trivet: Trivet, sortable: dict[str, str]
+) -> None:
+    assert ids(trivet, "zebra relay", limit=1, sort="recency", recipe="prior(0)") == [
+        sortable["fits"]
+    ]
 
 
 def test_importance_breaks_near_ties_and_lifts_nothing_unfit(trivet: Trivet) -> None:
     low = trivet.remember("zebra relay one", importance=0.1).id
     high = trivet.remember("zebra relay two", importance=0.9).id
-    unfit = trivet.remember("relay and then a great many words that have nothing to do with it", importance=1.0).id
+    unfit = trivet.remember(
+        "relay and then a great many words that have nothing to do with it", importance=1.0
+    ).id
     assert ids(trivet, "zebra relay") == [high, low, unfit]
 
 
@@ -129,7 +155,12 @@ def test_the_words_of_the_query_as_they_stand_earn_a_bonus(trivet: Trivet) -> No
 
 def test_filters_of_the_request_reach_both_legs(hybrid: Trivet) -> None:
     kept = hybrid.remember(
-        "zebra relay", scope="team/a", category="code", tags=["x", "y"], source="src/a.py", created_at="2024-05-05"
+        "zebra relay",
+        scope="team/a",
+        category="code",
+        tags=["x", "y"],
+        source="src/a.py",
+        created_at="2024-05-05",
     ).id
     hybrid.remember("zebra relay again")
     hybrid.drain()
@@ -142,7 +173,13 @@ def test_filters_of_the_request_reach_both_legs(hybrid: Trivet) -> None:
         {"source": "src/a.py"},
         {"created_before": "2024-06-01"},
         {"as_of": "2024-06-01"},
-        {"scope": "team", "category": ["code"], "tags": ["x"], "source": "src/", "created_after": "2024-05-05"},
+        {
+            "scope": "team",
+            "category": ["code"],
+            "tags": ["x"],
+            "source": "src/",
+            "created_after": "2024-05-05",
+        },
     ):
         assert ids(hybrid, "zebra relay", **options) == [kept], options
         answer = hybrid.recall("zebra relay", **options)
@@ -153,15 +190,21 @@ def test_filters_of_the_request_reach_both_legs(hybrid: Trivet) -> None:
 
 def test_a_selective_filter_still_fills_the_answer(hybrid: Trivet) -> None:
     hybrid.remember_many({"content": f"zebra relay number{number}"} for number in range(300))
-    hybrid.remember_many({"content": f"zebra {number} and more words", "tags": ["rare"]} for number in range(20))
+    hybrid.remember_many(
+        {"content": f"zebra {number} and more words", "tags": ["rare"]} for number in range(20)
+    )
     hybrid.drain()
     assert len(ids(hybrid, "zebra relay", tags=["rare"], limit=10)) == 10
 
 
 def test_validity_in_time(trivet: Trivet) -> None:
-    past = trivet.remember("zebra relay was here", valid_to="2020-01-01", created_at="2010-01-01").id
+    past = trivet.remember(
+        "zebra relay was here", valid_to="2020-01-01", created_at="2010-01-01"
+    ).id
     future = trivet.remember("zebra relay will be there", valid_from="2999-01-01").id
-    present = trivet.remember("zebra relay is around", valid_from="2015-01-01", created_at="2010-01-01").id
+    present = trivet.remember(
+        "zebra relay is around", valid_from="2015-01-01", created_at="2010-01-01"
+    ).id
     assert ids(trivet, "zebra relay") == [present]
     assert set(ids(trivet, "zebra relay", as_of="2018-01-01")) == {past, present}
     assert ids(trivet, "zebra relay", as_of="2012-01-01") == [past]
@@ -190,7 +233,9 @@ def test_a_token_budget_bounds_the_answer(trivet: Trivet) -> None:
 
 
 def test_what_is_too_long_for_the_budget_is_shown_by_its_passage(trivet: Trivet) -> None:
-    filler = "".join(f"Sentence {number} is about the garden and its flowers. " for number in range(200))
+    filler = "".join(
+        f"Sentence {number} is about the garden and its flowers. " for number in range(200)
+    )
     trivet.remember(f"{filler}The zebra sleeps at noon. {filler}")
     answer = trivet.recall("zebra", token_budget=400)
     (hit,) = answer.hits
@@ -213,7 +258,10 @@ def test_a_minimum_score_may_leave_nothing(trivet: Trivet) -> None:
 def test_a_cap_a_source_leaves_the_answer_full(trivet: Trivet) -> None:
     for number in range(40):
         trivet.remember(f"zebra relay relay number{number}", source="talkative.md")
-    others = {trivet.remember(f"a zebra of {n} with more words", source=f"{n}.md").id for n in ("one", "two", "three")}
+    others = {
+        trivet.remember(f"a zebra of {n} with more words", source=f"{n}.md").id
+        for n in ("one", "two", "three")
+    }
     free = {trivet.remember(f"some zebra of {n} without a source").id for n in ("four", "five")}
     answer = trivet.recall("zebra relay", limit=8, per_source=2, recipe="match(any)")
     sources = [hit.memory.source.uri for hit in answer.hits if hit.memory.source]
@@ -223,7 +271,11 @@ def test_a_cap_a_source_leaves_the_answer_full(trivet: Trivet) -> None:
 
 def test_quoted_words_are_exact(hybrid: Trivet) -> None:
     exact = hybrid.remember("She said open the green door and left.").id
-    for text in ("The door is green, open it.", "Open the greenish doors.", "open the green doorway"):
+    for text in (
+        "The door is green, open it.",
+        "Open the greenish doors.",
+        "open the green doorway",
+    ):
         hybrid.remember(text)
     hybrid.drain()
     assert ids(hybrid, '"open the green door"') == [exact]
@@ -236,7 +288,9 @@ def test_quoted_words_are_exact(hybrid: Trivet) -> None:
 
 def test_beside_other_words_a_quotation_is_a_preference(trivet: Trivet) -> None:
     exact = trivet.remember("The song Open the Green Door came out in May.").id
-    author = trivet.remember("The author of that song is Ines, who also painted a green door and left it open.").id
+    author = trivet.remember(
+        "The author of that song is Ines, who also painted a green door and left it open."
+    ).id
     answer = trivet.recall('author of the song "open the green door"')
     assert {hit.id for hit in answer.hits} == {exact, author}
     assert next(hit.why.exactness for hit in answer.hits if hit.id == exact) == 1.0
@@ -300,13 +354,25 @@ def test_scripts_without_spaces_are_found(trivet: Trivet) -> None:
 
 def test_folding_and_stemming(trivet: Trivet) -> None:
     id = trivet.remember("Die Größe der Résumés: deployments were FAILING").id
-    for query in ("groesse resume", "resumes", "RÉSUMÉ", "failed deployment", "größe", "GRÖSSE", "ｄｅｐｌｏｙ"):
+    for query in (
+        "groesse resume",
+        "resumes",
+        "RÉSUMÉ",
+        "failed deployment",
+        "größe",
+        "GRÖSSE",
+        "ｄｅｐｌｏｙ",
+    ):
         assert ids(trivet, query) == [id], query
 
 
 def test_all_fields_are_searched(trivet: Trivet) -> None:
     id = trivet.remember(
-        "plain words", title="Zebra", tags=["giraffe"], expanded_keywords=["okapi"], category="procedures"
+        "plain words",
+        title="Zebra",
+        tags=["giraffe"],
+        expanded_keywords=["okapi"],
+        category="procedures",
     ).id
     for query in ("zebra", "giraffe", "okapi", "procedures"):
         assert ids(trivet, query) == [id], query
@@ -337,16 +403,26 @@ def test_recall_is_deterministic(hybrid: Trivet) -> None:
     first = hybrid.recall("zebra relay", limit=30, collapse=False)
     for _ in range(3):
         again = hybrid.recall("zebra relay", limit=30, collapse=False)
-        assert [(hit.id, hit.score) for hit in again.hits] == [(hit.id, hit.score) for hit in first.hits]
+        assert [(hit.id, hit.score) for hit in again.hits] == [
+            (hit.id, hit.score) for hit in first.hits
+        ]
 
 
 def test_without_vectors_every_fusion_keeps_the_lexical_order(trivet: Trivet) -> None:
     for number in range(12):
-        trivet.remember("zebra " * (number + 1) + "relay " * (2 * number + 1) + f"word{number}", importance=0.5)
+        trivet.remember(
+            "zebra " * (number + 1) + "relay " * (2 * number + 1) + f"word{number}", importance=0.5
+        )
     bare = "bonus(0) | prior(0)"
     orders = {
         tuple(ids(trivet, "zebra relay", limit=12, collapse=False, recipe=f"{fusion} | {bare}"))
-        for fusion in ("rrf(k=60)", "rrf(k=1)", "convex(norm=zscore)", "convex(norm=minmax)", "rsf()")
+        for fusion in (
+            "rrf(k=60)",
+            "rrf(k=1)",
+            "convex(norm=zscore)",
+            "convex(norm=minmax)",
+            "rsf()",
+        )
     }
     assert len(orders) == 1
     (order,) = orders
@@ -357,7 +433,9 @@ def test_without_vectors_every_fusion_keeps_the_lexical_order(trivet: Trivet) ->
 
 
 def test_a_phrase_is_found_below_the_depth_of_the_legs(trivet: Trivet) -> None:
-    for number in range(60):  # shorter, so that every one of them scores above the one that holds the phrase
+    for number in range(
+        60
+    ):  # shorter, so that every one of them scores above the one that holds the phrase
         trivet.remember(f"door green open {number}")
     exact = trivet.remember(
         "After a long walk along the river and up the hill they saw the open green door at last."
@@ -365,7 +443,9 @@ def test_a_phrase_is_found_below_the_depth_of_the_legs(trivet: Trivet) -> None:
     assert ids(trivet, '"open green door"', limit=5) == [exact]
 
 
-def test_a_recall_analyses_no_text_of_a_memory(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recall_analyses_no_text_of_a_memory(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its terms are in the index; to analyse a long text takes longer than everything else."""
     text = "The relay of the harbour office listens on a port. " * 4
     trivet.remember(text, title="Relay", tags=["harbour"])

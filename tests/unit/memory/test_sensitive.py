@@ -21,7 +21,11 @@ TEXT = f"The vault password is {SECRET} for the billing door."
 def secret(hybrid: Trivet) -> Memory:
     hybrid.remember("A harmless note about the garden door.")
     id = hybrid.remember(
-        TEXT, title=f"Title {SECRET}", expanded_keywords=[f"{SECRET}s"], source=f"file:///{SECRET}", sensitive=True
+        TEXT,
+        title=f"Title {SECRET}",
+        expanded_keywords=[f"{SECRET}s"],
+        source=f"file:///{SECRET}",
+        sensitive=True,
     ).id
     hybrid.drain()
     return hybrid.get(id, reveal=True)
@@ -31,7 +35,9 @@ def said(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def test_it_is_never_embedded_nor_sent(hybrid: Trivet, secret: Memory, embedder: WordEmbedder) -> None:
+def test_it_is_never_embedded_nor_sent(
+    hybrid: Trivet, secret: Memory, embedder: WordEmbedder
+) -> None:
     hybrid.edit(secret.id, importance=0.9)
     hybrid.forget(secret.id)
     hybrid.restore(secret.id)
@@ -60,7 +66,9 @@ ANSWERS: dict[str, Callable[[Trivet, str], object]] = {
     "why not": lambda trivet, id: trivet.why_not("garden", id),
     "stats": lambda trivet, id: trivet.stats(),
     "doctor": lambda trivet, id: trivet.doctor(),
-    "near-duplicates": lambda trivet, id: trivet.remember("The vault password is unknown for the billing door."),
+    "near-duplicates": lambda trivet, id: trivet.remember(
+        "The vault password is unknown for the billing door."
+    ),
     "links": lambda trivet, id: trivet.link(trivet.remember("other").id, "see-also", id),
     "export": lambda trivet, id: list(trivet.export()),
 }
@@ -78,8 +86,12 @@ def test_it_is_masked_in_diffs_and_restores(hybrid: Trivet, secret: Memory) -> N
     assert SECRET not in said(hybrid.restore(secret.id, revision=1))
 
 
-def test_it_is_reported_as_a_near_duplicate_without_its_words(hybrid: Trivet, secret: Memory) -> None:
-    (duplicate,) = hybrid.remember("The vault password is unknown for the billing door.").near_duplicates
+def test_it_is_reported_as_a_near_duplicate_without_its_words(
+    hybrid: Trivet, secret: Memory
+) -> None:
+    (duplicate,) = hybrid.remember(
+        "The vault password is unknown for the billing door."
+    ).near_duplicates
     assert duplicate.id == secret.id
 
 
@@ -113,7 +125,9 @@ def test_marking_it_later_hides_the_past_too(hybrid: Trivet, embedder: WordEmbed
 
 def test_unmarking_does_not_tell_the_old_secret(hybrid: Trivet, secret: Memory) -> None:
     clean = "The password is in the vault."
-    hybrid.edit(secret.id, content=clean, title=None, expanded_keywords=[], source=None, sensitive=False)
+    hybrid.edit(
+        secret.id, content=clean, title=None, expanded_keywords=[], source=None, sensitive=False
+    )
     assert SECRET not in said(hybrid.history(secret.id))
     assert SECRET not in said(list(hybrid.export()))
     assert SECRET in said(list(hybrid.export(include_sensitive=True)))
@@ -129,5 +143,7 @@ def test_an_export_says_how_many_it_left_out(hybrid: Trivet, secret: Memory) -> 
 def test_two_alike_are_not_folded(open_trivet: Opened) -> None:
     trivet = open_trivet()
     for mark in (".", "!"):
-        trivet.remember(f"The old vault password of the house in the hills is long{mark}", sensitive=True)
+        trivet.remember(
+            f"The old vault password of the house in the hills is long{mark}", sensitive=True
+        )
     assert len(trivet.recall("old vault password").hits) == 2

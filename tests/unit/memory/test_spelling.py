@@ -35,7 +35,9 @@ def test_a_word_that_some_memory_holds_is_left_alone(trivet: Trivet) -> None:
 def test_a_word_of_its_own_is_no_slip(trivet: Trivet) -> None:
     trivet.remember("The price of the harbour tour is eighty euros.")
     assert trivet.recall("Which film won the prize?").health.notes == ()
-    assert trivet.recall("Is Harvour closed?").health.notes == ('no memory holds "Harvour"; searched for "harbour"',)
+    assert trivet.recall("Is Harvour closed?").health.notes == (
+        'no memory holds "Harvour"; searched for "harbour"',
+    )
 
 
 def test_each_letter_of_an_identifier_counts(trivet: Trivet) -> None:
@@ -48,7 +50,9 @@ def test_of_several_the_word_that_most_memories_hold_is_meant(trivet: Trivet) ->
     trivet.remember("The garden needs water.")
     trivet.remember("The garden was sold.")
     trivet.remember("Garded, the dog barks.")
-    assert trivet.recall("gardej").health.notes == ('no memory holds "gardej"; searched for "garden"',)
+    assert trivet.recall("gardej").health.notes == (
+        'no memory holds "gardej"; searched for "garden"',
+    )
 
 
 def test_words_of_memories_that_one_may_not_read_are_not_told(trivet: Trivet) -> None:

@@ -40,7 +40,9 @@ def test_ordinary_statements_do_not(text: str) -> None:
     assert not states_explicit_change(text)
 
 
-def test_an_update_that_only_the_model_claims_is_neither_reported_nor_acted_on(open_trivet: Opened) -> None:
+def test_an_update_that_only_the_model_claims_is_neither_reported_nor_acted_on(
+    open_trivet: Opened,
+) -> None:
     trivet = open_trivet(changes="read")
     old = trivet.remember("The treasurer of the choir is Opitz.", created_at=LAST_YEAR)
     new = trivet.remember("Haddad is treasurer of a club.")

@@ -50,7 +50,9 @@ def test_what_is_given_may_be_a_datetime_a_date_or_a_text(trivet: Trivet) -> Non
 def test_in_json_it_is_iso_8601_with_a_z(trivet: Trivet) -> None:
     id = trivet.remember("One.", created_at=NOON_IN_BERLIN).id
     assert json.loads(msgspec.json.encode(trivet.get(id)))["created_at"] == "2026-03-01T11:00:00Z"
-    assert msgspec.to_builtins(trivet.recall("one"))["hits"][0]["created_at"] == "2026-03-01T11:00:00Z"
+    assert (
+        msgspec.to_builtins(trivet.recall("one"))["hits"][0]["created_at"] == "2026-03-01T11:00:00Z"
+    )
     line = json.loads(list(trivet.export())[1])
     assert line["memory"]["created_at"] == "2026-03-01T11:00:00Z"
 

@@ -14,7 +14,10 @@ from trivet.errors import EmbedderError
 from trivet.models.embed.onnx import OnnxEmbedder, Runtime
 from trivet.search.embedding import Embedding
 
-SERVICES = tuple(f"Service {name} listens on port 80{place} behind the proxy." for place, name in enumerate("abcdef"))
+SERVICES = tuple(
+    f"Service {name} listens on port 80{place} behind the proxy."
+    for place, name in enumerate("abcdef")
+)
 QUESTION = "where does our billing stand-in answer?"
 TARGET = "The fake invoice server is reachable at port 9777."
 
@@ -34,7 +37,9 @@ def test_what_was_just_remembered_is_found_by_meaning_as_it_will_be_later(memory
     later = memory.recall(QUESTION)
     assert at_once.hits[0].id == later.hits[0].id == id
     assert at_once.hits[0].relevance == pytest.approx(later.hits[0].relevance, abs=0.01)
-    assert at_once.hits[0].why.legs["dense"].score == pytest.approx(later.hits[0].why.legs["dense"].score, abs=0.01)
+    assert at_once.hits[0].why.legs["dense"].score == pytest.approx(
+        later.hits[0].why.legs["dense"].score, abs=0.01
+    )
 
 
 @pytest.fixture
@@ -59,7 +64,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_what_is_saved_and_recalled_at_once_is_embedded_once(comparing: Trivet, runs: list[int]) -> None:
+def test_what_is_saved_and_recalled_at_once_is_embedded_once(
+    comparing: Trivet, runs: list[int]
+) -> None:
     comparing.remember(TARGET)
     assert len(runs) == 1
     comparing.recall("an invoice")
@@ -91,7 +98,9 @@ def test_where_questions_have_another_prompt_the_text_is_embedded_as_one_that_is
 
 def test_what_the_caller_may_not_see_is_not_embedded_for_him(memory: Trivet) -> None:
     memory.remember(TARGET, scope="other")
-    assert TARGET not in [hit.content for hit in memory.recall(QUESTION, scope="default", relevance_at_least=0).hits]
+    assert TARGET not in [
+        hit.content for hit in memory.recall(QUESTION, scope="default", relevance_at_least=0).hits
+    ]
 
 
 def test_a_sensitive_memory_is_unknown_to_the_dense_leg_and_not_last_in_it(memory: Trivet) -> None:

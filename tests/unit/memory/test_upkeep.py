@@ -102,7 +102,9 @@ def test_reindex_is_seen_by_another_open_store(open_trivet: Opened, path: Path) 
         assert [hit.id for hit in trivet.recall("zebra").hits] == [id]
 
 
-def test_a_store_of_an_older_analyser_is_indexed_anew_on_opening(open_trivet: Opened, path: Path) -> None:
+def test_a_store_of_an_older_analyser_is_indexed_anew_on_opening(
+    open_trivet: Opened, path: Path
+) -> None:
     first = open_trivet()
     id = first.remember("zebra text").id
     first.close()
@@ -114,7 +116,9 @@ def test_a_store_of_an_older_analyser_is_indexed_anew_on_opening(open_trivet: Op
     assert again.recall("horse").hits == ()
 
 
-def test_a_backup_opens_as_a_store(hybrid: Trivet, open_trivet: Opened, tmp_path: Path, embedder: WordEmbedder) -> None:
+def test_a_backup_opens_as_a_store(
+    hybrid: Trivet, open_trivet: Opened, tmp_path: Path, embedder: WordEmbedder
+) -> None:
     id = hybrid.remember("zebra text").id
     hybrid.drain()
     hybrid.backup(tmp_path / "copy.db")
@@ -142,7 +146,9 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_doctor_finds_every_row_that_cannot_be_read(trivet: Trivet, path: Path, damage: str) -> None:
+def test_doctor_finds_every_row_that_cannot_be_read(
+    trivet: Trivet, path: Path, damage: str
+) -> None:
     id = trivet.remember("zebra text", tags=["a"]).id
     assert all(finding.ok for finding in trivet.doctor())
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -15,7 +15,16 @@ from trivet import Trivet
 from trivet.memory.answer.weigh import EXTRA_CANDIDATES, CandidateScoring
 from trivet.types import Answer, Fused, Memory
 
-SUBJECTS = ("relay", "gate", "lock", "harbour", "staging database", "night train", "greenhouse", "print queue")
+SUBJECTS = (
+    "relay",
+    "gate",
+    "lock",
+    "harbour",
+    "staging database",
+    "night train",
+    "greenhouse",
+    "print queue",
+)
 SAID = ("listens on port", "was moved to", "belongs to", "is repaired by", "is closed on", "costs")
 QUESTIONS: Sequence[tuple[str, dict[str, Any]]] = (
     ("which port does the staging database listen on", {}),
@@ -56,9 +65,13 @@ def told(answer: Answer) -> list[tuple[Any, ...]]:
 def test_the_hits_are_those_of_a_recall_that_reads_every_candidate(
     filled: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = [told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS]
+    few = [
+        told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS
+    ]
     monkeypatch.setattr(CandidateScoring, "_possible", _everyone)
-    every = [told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS]
+    every = [
+        told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS
+    ]
     assert few == every
     assert all(every)
 
@@ -67,7 +80,9 @@ def _everyone(weighing: CandidateScoring, wanted: int) -> Sequence[Fused]:
     return weighing._fused
 
 
-def test_of_the_candidates_hardly_more_are_read_than_are_shown(filled: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_the_candidates_hardly_more_are_read_than_are_shown(
+    filled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memories = filled.engine.store.memories
     read: list[str] = []
     get_many = memories.get_many
@@ -84,11 +99,16 @@ def test_of_the_candidates_hardly_more_are_read_than_are_shown(filled: Trivet, m
 
 
 def test_an_important_memory_is_read_however_far_down_it_was_found(trivet: Trivet) -> None:
-    ids = [trivet.remember(f"The relay is in room {number}.", importance=0.0).id for number in range(40)]
+    ids = [
+        trivet.remember(f"The relay is in room {number}.", importance=0.0).id
+        for number in range(40)
+    ]
     trivet.edit(ids[17], importance=1.0)
     trivet.edit(ids[33], importance=1.0)
     trivet.drain()
-    hits = trivet.recall("in which room is the relay", limit=2, rerank="off", relevance_at_least=0).hits
+    hits = trivet.recall(
+        "in which room is the relay", limit=2, rerank="off", relevance_at_least=0
+    ).hits
     assert {hit.id for hit in hits} == {ids[17], ids[33]}
 
 
@@ -102,7 +122,9 @@ def test_why_not_says_that_it_was_not_important_enough_to_be_read(trivet: Trivet
 
 
 @pytest.mark.parametrize("column", ["importance", "length"])
-def test_a_number_that_is_none_costs_the_other_memories_nothing(open_trivet: Opened, column: str) -> None:
+def test_a_number_that_is_none_costs_the_other_memories_nothing(
+    open_trivet: Opened, column: str
+) -> None:
     trivet = open_trivet(embedder="none")
     damaged = trivet.remember("The relay is in room 1.").id
     whole = trivet.remember("The relay is in room 2.").id
@@ -121,7 +143,9 @@ def test_where_memories_are_gone_since_they_were_found_others_move_up(
     every = [hit.id for hit in filled.recall(query, **{**asked, "limit": 20}).hits]
     memories, gone = filled.engine.store.memories, set(every[:9])
     get_many = memories.get_many
-    monkeypatch.setattr(memories, "get_many", lambda ids: get_many([id for id in ids if id not in gone]))
+    monkeypatch.setattr(
+        memories, "get_many", lambda ids: get_many([id for id in ids if id not in gone])
+    )
     assert [hit.id for hit in filled.recall(query, **asked).hits] == every[9:12]
 
 
@@ -135,7 +159,10 @@ def test_what_updates_a_hit_and_was_found_nearly_as_well_takes_its_place_althoug
     store = trivet.engine.store
     by_id = store.memories.get_many([old, new])
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], 0.5)])
-    query, asked = "in which room of the house is the relay", {"limit": 2, "rerank": "off", "relevance_at_least": 0}
+    query, asked = (
+        "in which room of the house is the relay",
+        {"limit": 2, "rerank": "off", "relevance_at_least": 0},
+    )
     assert [hit.id for hit in trivet.recall(query, **asked).hits] == [new, old]  # type: ignore[arg-type]
     monkeypatch.setattr(CandidateScoring, "unread", lambda *_: ())
     assert trivet.recall(query, **asked).hits[0].id == old  # type: ignore[arg-type]

@@ -17,7 +17,11 @@ BOTH: frozenset[Right] = frozenset(("read", "write"))
 
 @pytest.fixture
 def animals(trivet: Trivet) -> Trivet:
-    for id, text in ((RABBIT, "The rabbit is grey."), (RABBITS, "The rabbits are white."), (FERRET, "No ferret.")):
+    for id, text in (
+        (RABBIT, "The rabbit is grey."),
+        (RABBITS, "The rabbits are white."),
+        (FERRET, "No ferret."),
+    ):
         trivet.remember(text, id=id)
     return trivet
 
@@ -60,7 +64,10 @@ def test_a_word_of_hexadecimal_letters_is_a_concept_before_it_is_an_id(trivet: T
 
 
 def test_proposals_are_named_so_too(trivet: Trivet) -> None:
-    ids = [trivet.inbox_propose(text).id or "" for text in ("We never deploy on Fridays.", "Ana likes green tea.")]
+    ids = [
+        trivet.inbox_propose(text).id or ""
+        for text in ("We never deploy on Fridays.", "Ana likes green tea.")
+    ]
     assert trivet.inbox_show(ids[0][:34]).id == ids[0] or ids[0][:34] == ids[1][:34]
     accepted = trivet.inbox_accept([ids[0][:35], ids[1]])
     assert [proposal.id for proposal in accepted] == ids
@@ -84,5 +91,7 @@ def test_the_ids_of_others_are_neither_found_nor_told(trivet: Trivet) -> None:
 def test_an_agent_gives_the_start_and_gets_the_whole(animals: Trivet) -> None:
     tools = agent_tools()
     assert call(animals, tools["memory_get"], {"id": "bbbb"}).structured["id"] == FERRET
-    linked = call(animals, tools["memory_link"], {"source": "bbbb", "kind": "see-also", "target": RABBIT})
+    linked = call(
+        animals, tools["memory_link"], {"source": "bbbb", "kind": "see-also", "target": RABBIT}
+    )
     assert linked.structured["source"] == FERRET

@@ -49,8 +49,12 @@ FILTERS: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("options", "filter", "value"), FILTERS)
-def test_a_filter_keeps_it_out_and_is_named(trivet: Trivet, options: dict[str, Any], filter: str, value: str) -> None:
-    id = trivet.remember("zebra relay", scope="mine", tags=["x", "y"], source="a.py", created_at="2024-05-05").id
+def test_a_filter_keeps_it_out_and_is_named(
+    trivet: Trivet, options: dict[str, Any], filter: str, value: str
+) -> None:
+    id = trivet.remember(
+        "zebra relay", scope="mine", tags=["x", "y"], source="a.py", created_at="2024-05-05"
+    ).id
     explained = told(trivet, "zebra relay", id, **options)
     assert "filter" in explained.verdict
     (reason,) = explained.reasons
@@ -60,7 +64,9 @@ def test_a_filter_keeps_it_out_and_is_named(trivet: Trivet, options: dict[str, A
 
 def test_two_filters_are_both_named_and_others_are_not(trivet: Trivet) -> None:
     id = trivet.remember("zebra relay", scope="mine", tags=["x"]).id
-    reasons = told(trivet, "zebra relay", id, scope="theirs", tags=["z"], category=["facts"]).reasons
+    reasons = told(
+        trivet, "zebra relay", id, scope="theirs", tags=["z"], category=["facts"]
+    ).reasons
     assert len(reasons) == 2
     assert "scope" in reasons[0]
     assert "tags" in reasons[1]

@@ -35,7 +35,10 @@ def test_an_answer_without_json_is_none(said: str) -> None:
     ("said", "read"),
     [
         ('{"queries": ["a", "b, \\"c]", "a", "a', {"queries": ["a", 'b, "c]', "a"]}),
-        ('{"grades": [{"text": 1, "grade": 0}, {"text": 2, "gr', {"grades": [{"text": 1, "grade": 0}]}),
+        (
+            '{"grades": [{"text": 1, "grade": 0}, {"text": 2, "gr',
+            {"grades": [{"text": 1, "grade": 0}]},
+        ),
         ('{"of": [{"a": [1, 2], "b": [3, 4', {"of": [{"a": [1, 2], "b": [3]}]}),
     ],
 )

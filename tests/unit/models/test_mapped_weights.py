@@ -20,7 +20,9 @@ MODELS = sorted(folder for folder in WEIGHTS.iterdir() if (folder / "model.onnx"
 def test_what_is_mapped_is_the_model(folder: Path) -> None:
     """To its last weight: whoever changes a model writes both files anew (scripts/map_weights.py)."""
     mapped = onnx.load(folder / MAPPED, load_external_data=False)
-    tables = [one for one in mapped.graph.initializer if _place(one).get("location") == "model.onnx"]
+    tables = [
+        one for one in mapped.graph.initializer if _place(one).get("location") == "model.onnx"
+    ]
     assert len(tables) > 10
     for table in tables:
         _take_in(table, (folder / "model.onnx").read_bytes())
@@ -35,7 +37,9 @@ def test_an_open_model_is_mapped_and_not_read() -> None:
     assert str(folder / "model.onnx") in Path("/proc/self/maps").read_text()
 
 
-def test_what_cannot_be_mapped_is_read_and_said_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_mapped_is_read_and_said_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for file in (WEIGHTS / "embedder").iterdir():
         (tmp_path / file.name).symlink_to(file)
     (tmp_path / MAPPED).unlink()
@@ -43,7 +47,9 @@ def test_what_cannot_be_mapped_is_read_and_said_so(tmp_path: Path, caplog: pytes
     found = OnnxEmbedder(described(tmp_path)).embed_query("where is the harbour office")
     assert (
         found.tolist()
-        == OnnxEmbedder(described(WEIGHTS / "embedder")).embed_query("where is the harbour office").tolist()
+        == OnnxEmbedder(described(WEIGHTS / "embedder"))
+        .embed_query("where is the harbour office")
+        .tolist()
     )
     assert "is read whole" in caplog.text
 

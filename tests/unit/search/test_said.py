@@ -12,7 +12,11 @@ import pytest
 
 from support.stores import memory
 from trivet.search import memory_times as said
-from trivet.search.memory_times import decode_mentioned_times, encode_mentioned_times, mentioned_times
+from trivet.search.memory_times import (
+    decode_mentioned_times,
+    encode_mentioned_times,
+    mentioned_times,
+)
 
 TEXT = "We met yesterday, and meet again on 3 May and in March."
 
@@ -53,7 +57,19 @@ IN_UTC = '[1,"2024-01-01T00:00:00",[[[["2026-01-01T00:00:00Z","2026-01-02T00:00:
 
 @pytest.mark.parametrize(
     "stored",
-    ["", "[]", "[0]", "null", "{}", '[1,"2024-01-01T00:00:00",[[1]]]', IN_UTC, "\x00", "[" * 9_999, b"\xff", 5],
+    [
+        "",
+        "[]",
+        "[0]",
+        "null",
+        "{}",
+        '[1,"2024-01-01T00:00:00",[[1]]]',
+        IN_UTC,
+        "\x00",
+        "[" * 9_999,
+        b"\xff",
+        5,
+    ],
 )
 def test_what_cannot_be_understood_is_read(stored: Any) -> None:
     """A store's file may be anybody's, and SQLite keeps anything in a column."""

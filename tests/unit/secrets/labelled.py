@@ -20,7 +20,10 @@ class Labelled:
 
 def load(name: str, split: str | None = None) -> list[Labelled]:
     """The texts of a file; their parts are joined here, since whole they would alarm scanners of repositories."""
-    rows = [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     return [
         Labelled(row["split"], "".join(row["text"]), row.get("kind"), *row.get("secret", (0, 0)))
         for row in rows

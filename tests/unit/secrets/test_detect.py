@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.invented_secrets import github, letters, password
-from trivet.secrets.detect.scan import SecretSpan, find
-from trivet.secrets.detect.known_formats import is_card, is_iban
+from trivet.secrets.detect import SecretSpan, find
+from trivet.secrets.known_formats import is_card, is_iban
 
 from .labelled import load
 
-finding = importlib.import_module("trivet.secrets.detect.scan")  # the package has a function of this name
-assigning = importlib.import_module("trivet.secrets.detect.named_values")
+finding = importlib.import_module(
+    "trivet.secrets.detect"
+)  # the package has a function of this name
+assigning = importlib.import_module("trivet.secrets.named_values")
 
 
 def test_the_labelled_set_is_large_enough() -> None:
@@ -40,7 +42,10 @@ def test_no_secret_of_the_set_stands_whole_in_a_file() -> None:
 @pytest.mark.parametrize("split", ["tune", "test"])
 def test_recall_and_false_positives(split: str) -> None:
     secrets, harmless = load("secrets", split), load("harmless", split)
-    found = [any(one.start <= row.start and row.stop <= one.stop for one in find(row.text)) for row in secrets]
+    found = [
+        any(one.start <= row.start and row.stop <= one.stop for one in find(row.text))
+        for row in secrets
+    ]
     alarms = [row.text for row in harmless if find(row.text)]
     assert sum(found) / len(found) >= 0.95
     assert len(alarms) / len(harmless) <= 0.02, alarms
@@ -51,7 +56,10 @@ def test_secrets_as_people_tell_them(split: str) -> None:
     """In sentences, on command lines, over several lines; and their like that hold none."""
     told, harmless = load("told_secrets", split), load("told_harmless", split)
     assert (len(told), len(harmless)) == (50, 65)
-    found = [any(one.start <= row.start and row.stop <= one.stop for one in find(row.text)) for row in told]
+    found = [
+        any(one.start <= row.start and row.stop <= one.stop for one in find(row.text))
+        for row in told
+    ]
     alarms = [row.text for row in harmless if find(row.text)]
     assert sum(found) >= 47, [row.text for row, was in zip(told, found, strict=True) if not was]
     assert len(alarms) <= 1, alarms
@@ -95,7 +103,10 @@ def test_a_form_wins_over_a_name() -> None:
 def test_nothing_is_left_beside_what_was_found() -> None:
     text = f"password: x9Kq-{github('d')}-Zz7!"
     [found] = find(text)
-    assert (found.kind, text[found.start : found.stop]) == ("github-token", text.removeprefix("password: "))
+    assert (found.kind, text[found.start : found.stop]) == (
+        "github-token",
+        text.removeprefix("password: "),
+    )
 
 
 def test_check_digits_decide() -> None:
@@ -114,11 +125,17 @@ def test_any_text_can_be_read(text: str) -> None:
     assert all(before.stop <= after.start for before, after in pairwise(found))
 
 
-@given(st.text(alphabet=" \n.,:;()abcXYZ0189é漢", max_size=60), st.text(alphabet=" \n.,;()é漢", max_size=60))
+@given(
+    st.text(alphabet=" \n.,:;()abcXYZ0189é漢", max_size=60),
+    st.text(alphabet=" \n.,;()é漢", max_size=60),
+)
 def test_a_token_is_found_wherever_it_stands(before: str, after: str) -> None:
     token = github("anywhere")
     text = f"{before} {token} {after}"
-    assert any(one.start <= len(before) + 1 and one.stop >= len(before) + 1 + len(token) for one in find(text))
+    assert any(
+        one.start <= len(before) + 1 and one.stop >= len(before) + 1 + len(token)
+        for one in find(text)
+    )
 
 
 def test_a_text_without_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +148,10 @@ def test_a_text_without_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch)
         return found
 
     monkeypatch.setattr(finding, "_scan", counting)
-    clean, with_token = "Scanned once, though it passes several doors.", f"the token is {github('twice')}"
+    clean, with_token = (
+        "Scanned once, though it passes several doors.",
+        f"the token is {github('twice')}",
+    )
     for text in (clean, with_token, clean, with_token):
         assert bool(find(text)) == (text == with_token)
     assert scanned == [clean, with_token, with_token]
@@ -140,10 +160,24 @@ def test_a_text_without_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch)
 def test_long_runs_are_read_in_linear_work() -> None:
     """Not timed: a pattern that went back and forth would never end. The token behind a run is found."""
     token = github("behind")
-    for unit in ("a", "A1", "pass", "token_", "key.", "-----BEGIN ", "://a:", "eyJ", "password: ", "1234 ", "x." * 3):
+    for unit in (
+        "a",
+        "A1",
+        "pass",
+        "token_",
+        "key.",
+        "-----BEGIN ",
+        "://a:",
+        "eyJ",
+        "password: ",
+        "1234 ",
+        "x." * 3,
+    ):
         run = unit * (32 * 1024 // len(unit))
         assert find(run) == ()
-        assert [f"{run}\n{token}"[one.start : one.stop] for one in find(f"{run}\n{token}")] == [token]
+        assert [f"{run}\n{token}"[one.start : one.stop] for one in find(f"{run}\n{token}")] == [
+            token
+        ]
     assert find(letters("long", 32 * 1024)) == ()
 
 

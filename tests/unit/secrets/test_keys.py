@@ -23,9 +23,9 @@ from trivet.contract import Remember, check
 from trivet.errors import SecretError
 from trivet.memory.remember import guard, new_memory
 from trivet.memory.sealed_secrets import add_entries, write_with_current_key
-from trivet.secrets.keys.ring import KeyRing, key_stores
-from trivet.secrets.keys.storage import EMPTY, MAX_LISTED_USERS, MORE, UNRECORDED_USERS, FileKeyStore
-from trivet.secrets.keys.vault import VaultKeyStore
+from trivet.secrets.key_ring import KeyRing, key_stores
+from trivet.secrets.key_storage import EMPTY, MAX_LISTED_USERS, MORE, UNRECORDED_USERS, FileKeyStore
+from trivet.secrets.key_vault import VaultKeyStore
 
 from .vault_server import TOKEN, Vault, vault
 
@@ -85,7 +85,9 @@ def test_a_key_that_others_can_read_is_refused(trivet: Trivet, configuration: Pa
     assert trivet.reveal(id).content == github("a")
 
 
-@pytest.mark.parametrize("text", ["", "{}", "nonsense", '{"current": "a", "keys": {"a": "c2hvcnQ="}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "nonsense", '{"current": "a", "keys": {"a": "c2hvcnQ="}}']
+)
 def test_a_damaged_key_file_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "secret-keys.json"
     file.write_text(text)
@@ -114,7 +116,9 @@ def test_the_same_text_is_never_sealed_alike(trivet: Trivet, path: Path) -> None
     assert len({nonce for nonce, _ in rows}) == len({sealed for _, sealed in rows}) == 2
 
 
-def test_rotation_seals_everything_anew_and_keeps_the_old_key(trivet: Trivet, path: Path, configuration: Path) -> None:
+def test_rotation_seals_everything_anew_and_keeps_the_old_key(
+    trivet: Trivet, path: Path, configuration: Path
+) -> None:
     ids = [trivet.remember(github(str(number))).id for number in range(5)]
     backup = path.with_name("backup.db")
     trivet.backup(backup)
@@ -131,7 +135,10 @@ def test_rotation_seals_everything_anew_and_keeps_the_old_key(trivet: Trivet, pa
     keys = json.loads((configuration / "secret-keys.json").read_text())
     assert list(keys["keys"]) == [keys["current"]]
     assert trivet.reveal(ids[0]).content == github("0")
-    with Trivet.open(backup, embedder="none", background=False) as old, pytest.raises(SecretError, match="is not in"):
+    with (
+        Trivet.open(backup, embedder="none", background=False) as old,
+        pytest.raises(SecretError, match="is not in"),
+    ):
         old.reveal(ids[0])
 
 
@@ -140,19 +147,28 @@ def test_a_secret_that_was_sealed_before_a_rotation_and_written_after_it_is_seal
 ) -> None:
     writer = open_trivet().engine
     id = trivet.remember(github("before")).id
-    edited, _ = guard(writer, msgspec.structs.replace(writer.store.memories.get(id), content=github("edited")))
+    edited, _ = guard(
+        writer, msgspec.structs.replace(writer.store.memories.get(id), content=github("edited"))
+    )
     new, _ = guard(writer, new_memory(writer, check(Remember, {"content": github("new")})))
     assert trivet.rotate_keys(drop_old=True).dropped == 1
     add_entries(writer, [new])
     replace = writer.store.memories.replace
     write_with_current_key(
-        writer, [edited], lambda one: replace(one[0].memory, one[0].document, "edit", one[0].secrets)
+        writer,
+        [edited],
+        lambda one: replace(one[0].memory, one[0].document, "edit", one[0].secrets),
     )
     with Trivet.open(trivet.settings.path, embedder="none", background=False) as later:
-        assert [later.reveal(one).content for one in (id, new.memory.id)] == [github("edited"), github("new")]
+        assert [later.reveal(one).content for one in (id, new.memory.id)] == [
+            github("edited"),
+            github("new"),
+        ]
 
 
-def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(trivet: Trivet, path: Path) -> None:
+def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(
+    trivet: Trivet, path: Path
+) -> None:
     trivet.remember(github("a"))
     with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
         id = other.remember(github("b")).id
@@ -162,7 +178,12 @@ def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(trivet: Trive
     with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
         assert other.reveal(id).content == github("b")
         theirs = other.rotate_keys(drop_old=True)
-        assert (theirs.key, theirs.resumed, theirs.dropped, theirs.kept) == (rotated.key, True, 1, {})
+        assert (theirs.key, theirs.resumed, theirs.dropped, theirs.kept) == (
+            rotated.key,
+            True,
+            1,
+            {},
+        )
         assert other.reveal(id).content == github("b")
 
 
@@ -170,12 +191,17 @@ def test_a_restored_backup_is_noted_as_a_user_of_its_keys(trivet: Trivet, path: 
     trivet.remember(github("a"))
     trivet.backup(path.with_name("backup.db"))
     trivet.rotate_keys()
-    assert restore_backup(path.with_name("backup.db"), path.with_name("restored.db"), force=False) is None
+    assert (
+        restore_backup(path.with_name("backup.db"), path.with_name("restored.db"), force=False)
+        is None
+    )
     [[user]] = trivet.rotate_keys(drop_old=True).kept.values()
     assert user.startswith(f"{path.with_name('restored.db')} [")
 
 
-def test_a_key_from_before_users_were_noted_stays_until_it_is_named(trivet: Trivet, configuration: Path) -> None:
+def test_a_key_from_before_users_were_noted_stays_until_it_is_named(
+    trivet: Trivet, configuration: Path
+) -> None:
     trivet.remember(github("a"))
     file = configuration / "secret-keys.json"
     old = json.loads(file.read_text())
@@ -193,7 +219,9 @@ def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet:
     assert trivet.reveal(id).content == github("b")
 
 
-def test_a_configured_vault_keeps_the_keys(server: Vault, open_trivet: Opened, configuration: Path) -> None:
+def test_a_configured_vault_keeps_the_keys(
+    server: Vault, open_trivet: Opened, configuration: Path
+) -> None:
     trivet = open_trivet(secrets_vault=server.address)
     id = trivet.remember(github("a")).id
     assert not configuration.exists()
@@ -227,7 +255,11 @@ def test_who_is_faster_at_the_vault_wins(server: Vault, tmp_path: Path) -> None:
 
 
 def test_keys_travel_over_https_alone() -> None:
-    for address in ("http://vault.acme.dev:8200/secret/trivet", "ftp://x/secret/trivet", "https://vault.acme.dev"):
+    for address in (
+        "http://vault.acme.dev:8200/secret/trivet",
+        "ftp://x/secret/trivet",
+        "https://vault.acme.dev",
+    ):
         with pytest.raises(InvalidInput, match="secrets_vault"):
             VaultKeyStore(address, TOKEN)
 
@@ -282,7 +314,7 @@ def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
 
 
 def test_a_vault_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivet.secrets.keys.vault.SECONDS", 0.1)
+    monkeypatch.setattr("trivet.secrets.key_vault.SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = VaultKeyStore(f"http://127.0.0.1:{silent.getsockname()[1]}/secret/trivet", "token")
         with pytest.raises(SecretError, match="does not answer"):

@@ -35,7 +35,9 @@ def test_every_field_is_looked_through(trivet: Trivet) -> None:
     )
     assert done.redacted == {"github-token": 5}
     shown = trivet.get(done.id)
-    assert not [name for name, secret in secrets.items() if secret in said(shown) or secret in said(done)]
+    assert not [
+        name for name, secret in secrets.items() if secret in said(shown) or secret in said(done)
+    ]
     assert shown.content == "The bot uses [secret:github-token:1] at night."
     assert shown.tags == ("[secret:github-token:3]", "bots")
     revealed = trivet.reveal(done.id)
@@ -46,7 +48,9 @@ def test_it_is_found_by_the_words_around_it_and_by_its_kind(trivet: Trivet) -> N
     id = trivet.remember(f"The nightly bot uses {github('a')}.").id
     assert trivet.recall("nightly bot").hits[0].id == id
     assert trivet.recall("github token").hits[0].id == id
-    assert not trivet.recall(github("a")).hits or github("a") not in said(trivet.recall(github("a")).hits)
+    assert not trivet.recall(github("a")).hits or github("a") not in said(
+        trivet.recall(github("a")).hits
+    )
 
 
 def test_one_value_has_one_name_and_a_retry_says_the_same(trivet: Trivet) -> None:
@@ -79,14 +83,20 @@ def test_an_edit_keeps_the_names_and_seals_what_is_new(trivet: Trivet) -> None:
 
 def test_a_typed_placeholder_is_not_mistaken_for_one_of_ours(trivet: Trivet) -> None:
     id = trivet.remember(f"[secret:github-token:1] is how it looks; {github('a')}").id
-    assert trivet.get(id).content == "[secret:github-token:1] is how it looks; [secret:github-token:2]"
+    assert (
+        trivet.get(id).content == "[secret:github-token:1] is how it looks; [secret:github-token:2]"
+    )
     assert trivet.reveal(id).content == f"[secret:github-token:1] is how it looks; {github('a')}"
 
 
 def test_private_parts(trivet: Trivet) -> None:
-    id = trivet.remember("Lunch with Ines. <private>She leaves in May.</private> Bring cake. <PRIVATE>No nuts").id
+    id = trivet.remember(
+        "Lunch with Ines. <private>She leaves in May.</private> Bring cake. <PRIVATE>No nuts"
+    ).id
     assert trivet.get(id).content == "Lunch with Ines. [private] Bring cake. [private:2]"
-    assert trivet.reveal(id).content.endswith("<private>She leaves in May.</private> Bring cake. <PRIVATE>No nuts")
+    assert trivet.reveal(id).content.endswith(
+        "<private>She leaves in May.</private> Bring cake. <PRIVATE>No nuts"
+    )
     assert not trivet.recall("leaves in May").hits
 
 
@@ -122,7 +132,9 @@ def test_refused(open_trivet: Opened) -> None:
     id = trivet.remember("fine <private>and this is not refused</private>").id
     with pytest.raises(InvalidInput, match="github-token"):
         trivet.edit(id, content=github("a"))
-    imported = trivet.import_([json.dumps({"content": github("a")}), json.dumps({"content": "also fine"})])
+    imported = trivet.import_(
+        [json.dumps({"content": github("a")}), json.dumps({"content": "also fine"})]
+    )
     assert (imported.stored, len(imported.errors)) == (1, 1)
     assert github("a") not in said(imported)
     assert trivet.stats().memories == {"active": 2}
@@ -140,7 +152,9 @@ def test_a_scope_is_no_place_for_a_secret(trivet: Trivet) -> None:
     assert github("a") not in str(error.value)
 
 
-def test_an_import_is_looked_through_with_its_history(trivet: Trivet, open_trivet: Opened, tmp_path: Path) -> None:
+def test_an_import_is_looked_through_with_its_history(
+    trivet: Trivet, open_trivet: Opened, tmp_path: Path
+) -> None:
     trivet.close()
     other = Trivet.open(tmp_path / "other.db", embedder="none", background=False, secrets="off")
     id = other.remember(f"first {github('a')}").id
@@ -160,7 +174,9 @@ def test_an_import_is_looked_through_with_its_history(trivet: Trivet, open_trive
     assert trivet.reveal(id).content == f"first {github('a')}"
 
 
-def test_no_name_in_an_imported_history_is_stored_in_clear(trivet: Trivet, open_trivet: Opened, tmp_path: Path) -> None:
+def test_no_name_in_an_imported_history_is_stored_in_clear(
+    trivet: Trivet, open_trivet: Opened, tmp_path: Path
+) -> None:
     """The scope of a memory is refused; those of its past, and what else a line may name, are guarded like its text."""
     trivet.close()
     other = Trivet.open(tmp_path / "other.db", embedder="none", background=False, secrets="off")
@@ -207,7 +223,9 @@ def test_an_export_carries_placeholders(trivet: Trivet) -> None:
     assert github("a") not in lines
 
 
-def test_what_was_stored_in_the_clear_is_taken_out_of_the_past(open_trivet: Opened, path: Path) -> None:
+def test_what_was_stored_in_the_clear_is_taken_out_of_the_past(
+    open_trivet: Opened, path: Path
+) -> None:
     before = open_trivet(secrets="off")
     id = before.remember(f"first {github('a')}", title="T", tags=["t"]).id
     before.edit(id, content="second, clean")
@@ -237,14 +255,18 @@ def test_a_restored_revision_from_before_is_cleaned_with_its_past(open_trivet: O
     assert trivet.reveal(id).content == f"first {github('a')}"
 
 
-def test_what_was_stored_in_the_clear_can_be_forgotten_where_secrets_are_refused(open_trivet: Opened) -> None:
+def test_what_was_stored_in_the_clear_can_be_forgotten_where_secrets_are_refused(
+    open_trivet: Opened,
+) -> None:
     before = open_trivet(secrets="off")
     id = before.remember(f"first {github('a')}").id
     before.close()
     assert open_trivet(secrets="refuse").forget(id).state == "deleted"
 
 
-def test_revealing_is_on_the_record_even_if_it_fails(trivet: Trivet, configuration: Path, open_trivet: Opened) -> None:
+def test_revealing_is_on_the_record_even_if_it_fails(
+    trivet: Trivet, configuration: Path, open_trivet: Opened
+) -> None:
     id = trivet.remember(f"key {github('a')}").id
     trivet.reveal(id)
     trivet.close()

@@ -38,7 +38,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not versions:
             self._send(404, {"errors": []})
         else:
-            self._send(200, {"data": {"data": versions[-1], "metadata": {"version": len(versions)}}})
+            self._send(
+                200, {"data": {"data": versions[-1], "metadata": {"version": len(versions)}}}
+            )
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -49,7 +51,9 @@ class _Handler(BaseHTTPRequestHandler):
             versions.append(self.server.faster)
             self.server.faster = None
         if body["options"]["cas"] != len(versions):
-            self._send(400, {"errors": ["check-and-set parameter did not match the current version"]})
+            self._send(
+                400, {"errors": ["check-and-set parameter did not match the current version"]}
+            )
             return
         versions.append(body["data"])
         self._send(200, {"data": {"version": len(versions)}})

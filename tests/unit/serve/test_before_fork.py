@@ -42,5 +42,8 @@ def test_a_model_that_cannot_be_opened_is_told_and_costs_nothing_else(
     monkeypatch.setattr(onnx, "WEIGHTS", tmp_path)
     with caplog.at_level(logging.WARNING):
         open_models(["best", "embedder"])
-    assert "The model best is not shared by the processes of the server: this installation comes without" in caplog.text
+    assert (
+        "The model best is not shared by the processes of the server: this installation comes without"
+        in caplog.text
+    )
     assert bundled()._opened is not None

@@ -31,7 +31,9 @@ def test_who_has_fewer_connections_takes_those_that_come(
     async def come() -> list[int]:
         async with AsyncExitStack() as running:
             listener = running.enter_context(listen("127.0.0.1", 0))
-            servers = [await running.enter_async_context(_serving(path, listener)) for _ in range(2)]
+            servers = [
+                await running.enter_async_context(_serving(path, listener)) for _ in range(2)
+            ]
             for _ in range(20):
                 await running.enter_async_context(_connected_to(servers[busy]))
             for number in range(3):

@@ -49,7 +49,9 @@ def test_tenants_do_not_see_each_other(house: Tenants, settings: Settings) -> No
     }
 
 
-def test_a_key_opens_only_its_own_tenant_and_others_tell_nothing(house: Tenants, settings: Settings) -> None:
+def test_a_key_opens_only_its_own_tenant_and_others_tell_nothing(
+    house: Tenants, settings: Settings
+) -> None:
     key = key_of(settings, "acme")
     assert house.caller(key).tenant == "acme"
     key_of(settings, "birch")
@@ -62,7 +64,9 @@ def test_a_key_opens_only_its_own_tenant_and_others_tell_nothing(house: Tenants,
             house.caller(bad)
         said.add(str(refused.value))
     assert len(said) == 1, "whatever is wrong, the same is said"
-    assert not Path(settings.path).with_name("memory.tenants").joinpath("nobody.db").exists(), "nothing is made for it"
+    assert not Path(settings.path).with_name("memory.tenants").joinpath("nobody.db").exists(), (
+        "nothing is made for it"
+    )
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", "", "A", "x" * 64, ".", "ä"])
@@ -90,7 +94,9 @@ def test_no_more_are_open_than_there_is_room_for_but_those_in_use(
     house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.serve.http.tenants.MAX_OPEN_TENANTS", 3)
-    callers = {name: house.caller(key_of(settings, name)) for name in ("acme", "birch", "cedar", "dune")}
+    callers = {
+        name: house.caller(key_of(settings, name)) for name in ("acme", "birch", "cedar", "dune")
+    }
     with house.using(callers["acme"]) as acme, house.using(callers["birch"]):
         for name in ("cedar", "dune", "cedar"):
             house.trivet(callers[name])
@@ -106,7 +112,9 @@ def test_one_model_serves_all_tenants(settings: Settings) -> None:
 
     house = Tenants(msgspec.structs.replace(settings, embedder="bundled"))
     try:
-        engines = [house.trivet(house.caller(key_of(settings, name))).engine for name in ("acme", "birch")]
+        engines = [
+            house.trivet(house.caller(key_of(settings, name))).engine for name in ("acme", "birch")
+        ]
         assert engines[0].embedding._configured is engines[1].embedding._configured
         assert engines[0].legs is engines[1].legs
         house._tenants["acme"].trivet.close()
@@ -127,4 +135,7 @@ def test_who_has_no_key_does_not_learn_where_the_store_is(
     for attempt in (house.check, lambda: house.caller("tvt.default.x.y")):
         with pytest.raises(StoreError) as error:
             attempt()
-        assert str(error.value) == "The disk that holds the server's store is full. Nothing was written."
+        assert (
+            str(error.value)
+            == "The disk that holds the server's store is full. Nothing was written."
+        )

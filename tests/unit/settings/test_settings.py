@@ -85,13 +85,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ({"busy_time_limit_ms": 0}, "busy_time_limit_ms"),
     ],
 )
-def test_a_bad_setting_by_hand_writes_nothing(path: Path, overrides: dict[str, Any], names: str) -> None:
+def test_a_bad_setting_by_hand_writes_nothing(
+    path: Path, overrides: dict[str, Any], names: str
+) -> None:
     with pytest.raises(InvalidInput, match=names):
         Trivet.open(path, **overrides)
     assert not path.exists()
 
 
-def test_a_file_in_the_working_directory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_the_working_directory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cloned repository must not point anyone's memories at a stranger's server."""
     (tmp_path / "trivet.toml").write_text('embedder = "openai:evil@http://evil.example/v1"')
     monkeypatch.chdir(tmp_path)

@@ -34,13 +34,20 @@ def test_what_is_known_or_named_by_the_settings_is_not_told() -> None:
     system = {"wiki": {"command": ["wiki"], "key_env": "TRIVET_WIKI_TOKEN"}}
     settings = load_settings({}, federation=system)
     known = {f"TRIVET_{name.upper()}": "x" for name in Settings.__struct_fields__}
-    assert variables.unknown_variables({**known, "TRIVET_WIKI_TOKEN": "x", "TRIVETTE": "x"}, settings) == []
+    assert (
+        variables.unknown_variables({**known, "TRIVET_WIKI_TOKEN": "x", "TRIVETTE": "x"}, settings)
+        == []
+    )
     assert len(variables.unknown_variables({"TRIVET_XYZZY": "x"}, settings)) == 1
 
 
 def test_every_variable_that_the_code_reads_is_known() -> None:
     """A name that some module reads and this list lacks would be called a typo."""
     files = Path(trivet.__file__).parent.rglob("*.py")
-    read = {name for file in files for name in re.findall(r'"(TRIVET_[A-Z_]+[A-Z])"', file.read_text(encoding="utf-8"))}
+    read = {
+        name
+        for file in files
+        for name in re.findall(r'"(TRIVET_[A-Z_]+[A-Z])"', file.read_text(encoding="utf-8"))
+    }
     assert variables.unknown_variables(dict.fromkeys(read, "x"), Settings()) == []
     assert "TRIVET_MCP_REVEAL" in read

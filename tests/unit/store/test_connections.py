@@ -13,7 +13,7 @@ import pytest
 
 from trivet.errors import StoreError
 from trivet.serve.http.limits import ThreadPool
-from trivet.store.connection_leases import lease_scope
+from trivet.store.relational.database import lease_scope
 from trivet.store.sqlite.connections import Connection
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.store import SqliteStore
@@ -66,7 +66,9 @@ def test_the_threads_of_a_server_give_back_what_they_borrowed(database: Database
     all_run = threading.Barrier(THREADS)
 
     async def asked() -> set[Connection]:
-        await asyncio.gather(*(pool.run(lambda: all_run.wait(10)) for _ in range(THREADS)))  # every thread exists
+        await asyncio.gather(
+            *(pool.run(lambda: all_run.wait(10)) for _ in range(THREADS))
+        )  # every thread exists
         return {await pool.run(database.read) for _ in range(3 * THREADS)}
 
     assert len(asyncio.run(asked())) == 1

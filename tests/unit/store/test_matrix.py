@@ -59,6 +59,9 @@ def test_halves_become_the_singles_that_they_are() -> None:
 def test_a_score_does_not_depend_on_the_rows_beside_it() -> None:
     """Whoever shares a store, or has it on another database, gets the same score for the same memory."""
     chance = np.random.default_rng(5)
-    vectors, query = chance.standard_normal((300, 96), np.float32), chance.standard_normal(96, np.float32)
+    vectors, query = (
+        chance.standard_normal((300, 96), np.float32),
+        chance.standard_normal(96, np.float32),
+    )
     alone = [float(dot_products(vectors[row : row + 1], query)[0]) for row in range(len(vectors))]
     assert dot_products(vectors, query).tolist() == alone

@@ -30,8 +30,12 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
     del before["version"]
     # The owner is new, and times are read with the next reindex.
     after["memory"] = [row[:-2] for row in after["memory"] if row[-2:] == (LOCAL, None)]
-    after["passage"] = [row[:-1] for row in after["passage"] if row[-1] is None]  # terms come with the next reindex
-    after["revision"] = [row[:-3] for row in after["revision"] if row[-3:] == (None, None, None)]  # sync names them
+    after["passage"] = [
+        row[:-1] for row in after["passage"] if row[-1] is None
+    ]  # terms come with the next reindex
+    after["revision"] = [
+        row[:-3] for row in after["revision"] if row[-3:] == (None, None, None)
+    ]  # sync names them
     assert after == before
 
 
@@ -50,8 +54,17 @@ def answers_of_today(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 def answers(trivet: Trivet) -> Answers:
     """What each query finds, in order, with the scores: by words, and by way of the graph."""
     trivet.drain()
-    queries = ("Acme", "the office in Rostock", "where did we meet Clara", "forgotten words", "Xyzzy")
-    return {query: [(hit.id, round(hit.score, 6)) for hit in trivet.recall(query).hits] for query in queries}
+    queries = (
+        "Acme",
+        "the office in Rostock",
+        "where did we meet Clara",
+        "forgotten words",
+        "Xyzzy",
+    )
+    return {
+        query: [(hit.id, round(hit.score, 6)) for hit in trivet.recall(query).hits]
+        for query in queries
+    }
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
@@ -65,7 +78,9 @@ def test_a_store_of_each_version_answers_as_one_of_today(
 
 
 @pytest.mark.parametrize("version", range(2, SCHEMA_VERSION))
-def test_a_store_of_each_later_version_keeps_everything(path: Path, version: int, open_trivet: Opened) -> None:
+def test_a_store_of_each_later_version_keeps_everything(
+    path: Path, version: int, open_trivet: Opened
+) -> None:
     memories = make_version(path, version, more=5)
     connection = sqlite3.connect(path)
     columns = {table: _columns(connection, table) for table in _tables(connection)}
@@ -134,7 +149,9 @@ def test_each_older_version_refuses_a_store_of_today(
     shutil.copy(empty_store, path)
     before = path.read_bytes()
     monkeypatch.setattr(database, "SCHEMA_VERSION", version)
-    with pytest.raises(StoreError, match=rf"newer Trivet.*{SCHEMA_VERSION}.*knows {version}.*Nothing was.*upgrade"):
+    with pytest.raises(
+        StoreError, match=rf"newer Trivet.*{SCHEMA_VERSION}.*knows {version}.*Nothing was.*upgrade"
+    ):
         SqliteStore(path)
     assert path.read_bytes() == before
 

@@ -20,7 +20,9 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def plan(database: Database, file: str, name: str) -> list[str]:
-    rows = database.read().execute(f"EXPLAIN QUERY PLAN {database.sql(file)[name]}", MODEL).fetchall()
+    rows = (
+        database.read().execute(f"EXPLAIN QUERY PLAN {database.sql(file)[name]}", MODEL).fetchall()
+    )
     return [str(row[3]) for row in rows]
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from trivet.store.relational.index.embedding_queue import RECOUNT_MIN_ROWS, RECOUNT_PAUSE_FACTOR, ThrottledCount
+from trivet.store.relational.index.embedding_queue import (
+    RECOUNT_MIN_ROWS,
+    RECOUNT_PAUSE_FACTOR,
+    ThrottledCount,
+)
 
 
 class Rows:

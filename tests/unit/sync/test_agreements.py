@@ -21,11 +21,15 @@ from trivet.sync.verbs import drop_key, keep_key, key_for, record_use
 def allowing(laptop: LaptopMachine, allowed: bool) -> Laptop:
     engine = laptop.trivet.engine
     return Laptop(
-        msgspec.structs.replace(engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed))
+        msgspec.structs.replace(
+            engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed)
+        )
     )
 
 
-def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(folder: Path, team: dict[str, Path]) -> None:
+def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
@@ -43,7 +47,9 @@ def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(folder
         assert not first.rows("SELECT reason FROM parked")
 
 
-def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(folder: Path, team: dict[str, Path]) -> None:
+def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.", tags=["shared"]).id
@@ -76,7 +82,9 @@ def test_a_clash_is_settled_by_the_decision_and_not_by_what_is_brought_back(
         assert world.server.rows("SELECT waiting FROM branch") == [(0,)]
 
 
-def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(folder: Path, team: dict[str, Path]) -> None:
+def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
@@ -97,7 +105,15 @@ def test_what_is_let_go_is_not_taken_for_purged(folder: Path, team: dict[str, Pa
         world.come_to_rest()
         with first.trivet.engine.store.feed.transaction() as connection:
             connection.execute("INSERT INTO vault (name, root, options) VALUES ('v', '/v', '{}')")
-            values = {"vault": "v", "id": id, "path": "a.md", "place": "", "content": "c", "said": "s", "about": "{}"}
+            values = {
+                "vault": "v",
+                "id": id,
+                "path": "a.md",
+                "place": "",
+                "content": "c",
+                "said": "s",
+                "about": "{}",
+            }
             connection.execute(connection.sql("vaults")["put_part"], values)
         join(first.trivet.engine, "http://server", "ana", scopes=("work",))
         world.come_to_rest()
@@ -105,7 +121,9 @@ def test_what_is_let_go_is_not_taken_for_purged(folder: Path, team: dict[str, Pa
         assert first.rows("SELECT said FROM vault_part") == [("s",)]
 
 
-def test_a_key_stays_while_another_store_comes_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_stays_while_another_store_comes_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path / "config.toml"))
     stores = [tmp_path / name for name in ("one.db", "two.db")]
     keep_key("http://server", "ana", "secret")
@@ -128,11 +146,15 @@ def test_who_joins_again_brings_no_memory_twice(folder: Path, team: dict[str, Pa
             join(first.trivet.engine, "http://server", "ana")
             world.come_to_rest()
             leave(first.trivet.engine)
-        assert world.server.rows("SELECT count(*) FROM memory WHERE content = 'of a file'") == [(1,)]
+        assert world.server.rows("SELECT count(*) FROM memory WHERE content = 'of a file'") == [
+            (1,)
+        ]
         join(first.trivet.engine, "http://server", "ana")
 
 
-def test_who_leaves_keeps_what_a_server_that_was_put_back_is_still_to_get(folder: Path, team: dict[str, Path]) -> None:
+def test_who_leaves_keeps_what_a_server_that_was_put_back_is_still_to_get(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """The server tells another history meanwhile, and the words of the first one are on this laptop alone."""
     with history(folder, team) as world:
         first, second = world.laptops[:2]

@@ -6,14 +6,16 @@ from typing import Any
 
 import msgspec
 
-from trivet.store.sync_records import Bundle, Rev, ShareRecord
+from trivet.store.records import Bundle, Rev, ShareRecord
 from trivet.sync import core
 from trivet.sync.messages import Acks, Op, OtherEpoch, Page, Place
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 
-def rev(name: str, base: str | None = None, number: int = 0, author: str = "ana", **fields: Any) -> Rev:
+def rev(
+    name: str, base: str | None = None, number: int = 0, author: str = "ana", **fields: Any
+) -> Rev:
     said = {"content": "first", "title": None, "state": "active", **fields}
     return Rev(rev=name, base=base, author=author, at="", action="edit", fields=said, number=number)
 
@@ -41,7 +43,11 @@ def test_a_clash_keeps_the_head_and_the_whole_edit_beside() -> None:
     result, new = core.edit(HELD, edit("r3", "r1", content="other", title="a title"), "bo")
     assert (result, new.head, new.waiting) == ("branched", HELD.head, ("r3",))
     [branch] = new.branches
-    assert (branch.fields["content"], branch.fields["title"], branch.author) == ("other", "a title", "bo")
+    assert (branch.fields["content"], branch.fields["title"], branch.author) == (
+        "other",
+        "a title",
+        "bo",
+    )
     settled = core.resolve(new, Op(op="o", kind="resolve", id=ID, revs=("r3",)))[1]
     assert settled.waiting == ()
     assert settled.branches == new.branches
@@ -75,8 +81,15 @@ def test_rights_are_the_owners_the_writers_and_the_readers() -> None:
 
 
 def test_a_server_that_was_put_back_gets_each_lost_edit_again() -> None:
-    put_back = Bundle(id=ID, owner="ana", trunk=HELD.trunk[:1], shares=(ShareRecord(grantee="bo", permission="read"),))
-    decided = core.heal(put_back, Bundle(id=ID, owner="ana", trunk=HELD.trunk, seq=9), "ana", False, 0)
+    put_back = Bundle(
+        id=ID,
+        owner="ana",
+        trunk=HELD.trunk[:1],
+        shares=(ShareRecord(grantee="bo", permission="read"),),
+    )
+    decided = core.heal(
+        put_back, Bundle(id=ID, owner="ana", trunk=HELD.trunk, seq=9), "ana", False, 0
+    )
     assert decided is not None
     assert [one.rev for one in decided[1].trunk] == ["r1", "r2"]
     assert decided[1].shares == ()  # the owner had taken it back
@@ -90,7 +103,9 @@ def test_an_edit_brought_back_overwrites_nothing_where_it_had_said_what_stood_th
     """r4 said what r3 had said. Where the server has gone on otherwise, r3's words wait beside and r4 says no more."""
     twice = (rev("r3", "r2", 3, content="third"), rev("r4", "r2", 4, content="third"))
     held = msgspec.structs.replace(HELD, trunk=(*HELD.trunk, rev("r5", "r2", 3, content="other")))
-    decided = core.heal(held, msgspec.structs.replace(HELD, trunk=(*HELD.trunk, *twice)), "ana", False, 0)
+    decided = core.heal(
+        held, msgspec.structs.replace(HELD, trunk=(*HELD.trunk, *twice)), "ana", False, 0
+    )
     assert decided is not None
     healed = decided[1]
     assert (healed.head.fields["content"], healed.waiting) == ("other", ("r3",))
@@ -100,9 +115,14 @@ def test_an_edit_brought_back_overwrites_nothing_where_it_had_said_what_stood_th
 
 def test_who_lost_a_share_gets_no_more_back_than_they_have_now() -> None:
     def healed(taken: set[str], ended: tuple[str, ...] = ()) -> dict[str, str]:
-        shares = (ShareRecord(grantee="bo", permission="write"), ShareRecord(grantee="cleo", permission="write"))
+        shares = (
+            ShareRecord(grantee="bo", permission="write"),
+            ShareRecord(grantee="cleo", permission="write"),
+        )
         held = msgspec.structs.replace(HELD, shares=(ShareRecord(grantee="bo", permission="read"),))
-        decided = core.heal(held, msgspec.structs.replace(HELD, shares=shares, seq=9), "ana", False, 0, taken, ended)
+        decided = core.heal(
+            held, msgspec.structs.replace(HELD, shares=shares, seq=9), "ana", False, 0, taken, ended
+        )
         assert decided is not None
         return {one.grantee: one.permission for one in decided[1].shares}
 
@@ -127,7 +147,9 @@ def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone(
 
 def test_a_writer_brings_back_an_edit_of_what_has_another_name_since() -> None:
     edited = rev("r4", "named otherwise by a server before", 3, "bo", content="by bo")
-    decided = core.heal(HELD, Bundle(id=ID, owner="ana", trunk=(*HELD.trunk, edited), seq=9), "bo", True, 0)
+    decided = core.heal(
+        HELD, Bundle(id=ID, owner="ana", trunk=(*HELD.trunk, edited), seq=9), "bo", True, 0
+    )
     assert decided is not None
     assert (decided[1].head.rev, decided[1].head.fields["content"]) == ("r4", "by bo")
 
@@ -159,7 +181,10 @@ def test_an_answer_counts_only_where_the_laptop_still_stands() -> None:
     here = Place(epoch="e", seq=5, top=9, mark="m")
     page = Page(start=5, place=Place(epoch="e", seq=7, top=9, mark="m"), more=False, items=())
     assert core.answer_counts(here, here, page)
-    for elsewhere in (Place(epoch="f", seq=5, top=9, mark="m"), Place(epoch="e", seq=6, top=9, mark="m")):
+    for elsewhere in (
+        Place(epoch="f", seq=5, top=9, mark="m"),
+        Place(epoch="e", seq=6, top=9, mark="m"),
+    ):
         assert not core.answer_counts(elsewhere, here, page)
     assert not core.answer_counts(Place(epoch="e", seq=5, top=9, mark="other"), here, page)
     assert not core.answer_counts(here, here, OtherEpoch(epoch="e"))
@@ -178,7 +203,10 @@ def test_edits_that_wait_lie_on_top_of_what_the_server_says() -> None:
 
 
 def test_buckets_differ_where_a_head_differs() -> None:
-    ours, theirs = core.head_digests([(ID, "r1"), ("b", "r1")]), core.head_digests([("b", "r1"), (ID, "r2")])
+    ours, theirs = (
+        core.head_digests([(ID, "r1"), ("b", "r1")]),
+        core.head_digests([("b", "r1"), (ID, "r2")]),
+    )
     assert sum(ours[bucket] != theirs[bucket] for bucket in ours) == 1
 
 

@@ -46,14 +46,18 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("seed", [1, 13, 26])
-def test_a_history_ends_with_everything_in_its_place(seed: int, folder: Path, team: dict[str, Path]) -> None:
+def test_a_history_ends_with_everything_in_its_place(
+    seed: int, folder: Path, team: dict[str, Path]
+) -> None:
     world = World(seed, folder, team, STEPS)
     world.looks_closely = 1.0
     world.run()
 
 
 @pytest.mark.parametrize("first", SHORT_SEEDS[::SHORT_PART])
-def test_short_histories_end_with_everything_in_its_place(first: int, team: dict[str, Path]) -> None:
+def test_short_histories_end_with_everything_in_its_place(
+    first: int, team: dict[str, Path]
+) -> None:
     said: Counter[str] = Counter()
     for seed in range(first, first + SHORT_PART):
         with TemporaryDirectory(dir=memory_disk()) as folder:
@@ -71,7 +75,9 @@ def test_an_edit_and_a_redaction_on_two_machines_both_stand(
     with history(folder, team) as world:
         world.leave_raw()
         first, second = world.laptops[:2]
-        [raw] = [one for one in first.trivet.engine.store.memories.everything() if RAW in one.content]
+        [raw] = [
+            one for one in first.trivet.engine.store.memories.everything() if RAW in one.content
+        ]
         word = world.word("ana", raw.id)
         first.trivet.edit(raw.id, content=f"{word} is said now.")
         world.redact(second.trivet, "ana", list(second.trivet.engine.store.memories.everything()))
@@ -94,7 +100,9 @@ def test_an_answer_of_a_server_that_was_put_back_since(
         join(laptop.trivet.engine, "http://server", "ana", scopes=scopes)
         world.come_to_rest()
         world.server.back_up()
-        word = world.word("ana", laptop.trivet.remember(f"canary{world.count + 1}q was said.", scope="default").id)
+        word = world.word(
+            "ana", laptop.trivet.remember(f"canary{world.count + 1}q was said.", scope="default").id
+        )
         world.ask_for(laptop, 1)
         world.deliver_some()
         world.put_server_back()
@@ -105,7 +113,9 @@ def test_an_answer_of_a_server_that_was_put_back_since(
         assert (word in world.forgivable) == bool(scopes)
 
 
-def test_what_was_taken_from_a_user_before_the_server_was_put_back(folder: Path, team: dict[str, Path]) -> None:
+def test_what_was_taken_from_a_user_before_the_server_was_put_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """The answer that says so is under way meanwhile: the laptop obeys it, though only it still has the words."""
     with history(folder, team) as world:
         laptop, owner = world.laptops[0], world.laptops[2]
@@ -135,13 +145,17 @@ def test_numbers_that_are_counted_again_hide_nothing(folder: Path, team: dict[st
         other, laptop = world.laptops[:2]
         world.server.back_up()
         id = edited_often(world, laptop, laptop.trivet.remember("was said.").id)
-        for _ in range(2):  # the second time the server has all that the laptop has pulled since, and not what it knew
+        for _ in range(
+            2
+        ):  # the second time the server has all that the laptop has pulled since, and not what it knew
             world.put_server_back()
             level(world, laptop)
         edited_at_last(world, other, id)
 
 
-def test_numbers_of_what_is_outside_for_a_while_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
+def test_numbers_of_what_is_outside_for_a_while_hide_nothing(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """As far as the backup knows, what waits to be brought back is in none of the laptop's scopes."""
     with history(folder, team) as world:
         other, laptop = world.laptops[:2]
@@ -213,7 +227,9 @@ def test_what_was_taken_since_does_not_come_back_with_a_late_laptop(
         assert rows == ([] if left == "none" else [("read",)])
 
 
-def test_what_was_told_since_is_brought_back_with_what_was_sent_before(folder: Path, team: dict[str, Path]) -> None:
+def test_what_was_told_since_is_brought_back_with_what_was_sent_before(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """The backup knows what the laptop had sent without hearing of it, and lacks what it has pulled since."""
     with history(folder, team) as world:
         first, others = world.laptops[0], world.laptops[2]
@@ -248,7 +264,9 @@ def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_
     """The value is on this machine alone."""
     with history(folder, team) as world:
         id, laptop = SHARED_IDS[0], world.laptops[0]
-        world.server.trivet.acting_as(caller("bo")).remember(f"{world.word('bo', id)} was said.", id=id)
+        world.server.trivet.acting_as(caller("bo")).remember(
+            f"{world.word('bo', id)} was said.", id=id
+        )
         laptop.trivet.remember(f"{world.word('ana', id)} the token is {TOKEN}", id=id)
         world.ask_for(laptop, 1)
         world.deliver_some()
@@ -260,20 +278,26 @@ def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_
         assert TOKEN in laptop.trivet.reveal(reassigned_id(id, "ana")).content
 
 
-def test_a_secret_stays_though_its_memory_is_outside_of_the_laptops_scopes(folder: Path, team: dict[str, Path]) -> None:
+def test_a_secret_stays_though_its_memory_is_outside_of_the_laptops_scopes(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """The server has the memory and not the value."""
     with history(folder, team) as world:
         laptop = world.laptops[0]
         join(laptop.trivet.engine, "http://server", "ana", scopes=("work",))
         world.come_to_rest()
-        id = laptop.trivet.remember(f"canary{world.count + 1}q the token is {TOKEN}", scope="default").id
+        id = laptop.trivet.remember(
+            f"canary{world.count + 1}q the token is {TOKEN}", scope="default"
+        ).id
         plain = laptop.trivet.remember("was said.", scope="default").id
         world.word("ana", id)
         world.come_to_rest()
         check_at_rest(world)
         assert TOKEN in laptop.trivet.reveal(id).content
         assert (plain,) not in laptop.rows("SELECT id FROM memory")
-        left = laptop.trivet.remember(f"canary{world.count + 1}q the token is {TOKEN}", scope="work").id
+        left = laptop.trivet.remember(
+            f"canary{world.count + 1}q the token is {TOKEN}", scope="work"
+        ).id
         world.word("ana", left)
         world.come_to_rest()
         world.laptops[1].trivet.edit(left, scope="default")
@@ -326,7 +350,10 @@ def test_who_leaves_keeps_what_they_wrote_for_others(folder: Path, team: dict[st
         laptop.trivet.edit(id, title="second")
         leave(laptop.trivet.engine)
         assert (id,) not in laptop.rows("SELECT id FROM memory")
-        assert [one.said for one in laptop.trivet.sync_refused()] == [{"title": "first"}, {"title": "second"}]
+        assert [one.said for one in laptop.trivet.sync_refused()] == [
+            {"title": "first"},
+            {"title": "second"},
+        ]
 
 
 def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:
@@ -346,10 +373,15 @@ def edited_at_last(world: World, other: LaptopMachine, id: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_rule_that_is_switched_off_is_noticed(name: str, tmp_path: Path, team: dict[str, Path]) -> None:
+def test_a_rule_that_is_switched_off_is_noticed(
+    name: str, tmp_path: Path, team: dict[str, Path]
+) -> None:
     """By the history that is known to show it, or, once that is told otherwise, by one of the next ones."""
     assert name in FAULTS
-    assert any(noticed(name, seed, tmp_path, team) for seed in range(PLANTED[name], PLANTED[name] + MOST_SEEDS))
+    assert any(
+        noticed(name, seed, tmp_path, team)
+        for seed in range(PLANTED[name], PLANTED[name] + MOST_SEEDS)
+    )
 
 
 def test_a_redaction_that_is_not_sent_is_noticed(folder: Path, team: dict[str, Path]) -> None:
@@ -358,7 +390,9 @@ def test_a_redaction_that_is_not_sent_is_noticed(folder: Path, team: dict[str, P
         world.leave_raw()
         laptop = world.laptops[0]
         with planted("redactions are not sent", world):
-            world.redact(laptop.trivet, "ana", list(laptop.trivet.engine.store.memories.everything()))
+            world.redact(
+                laptop.trivet, "ana", list(laptop.trivet.engine.store.memories.everything())
+            )
             world.come_to_rest()
             with pytest.raises(AssertionError, match=RAW):
                 check_at_rest(world)

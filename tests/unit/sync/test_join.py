@@ -17,7 +17,9 @@ MADE = str(uuid.uuid5(uuid.NAMESPACE_URL, "a file of a vault"))
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
 
-def test_ids_made_of_names_become_the_users_own_with_their_secrets_and_links(open_trivet: Opened, path: Path) -> None:
+def test_ids_made_of_names_become_the_users_own_with_their_secrets_and_links(
+    open_trivet: Opened, path: Path
+) -> None:
     before = open_trivet(secrets_keyring=False)
     before.remember(f"The token is {TOKEN}.", id=MADE)
     before.edit(MADE, title="Token")

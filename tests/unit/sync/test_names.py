@@ -16,8 +16,8 @@ from soak.syncing.world import LEVEL, World
 from support.told_history import history, level
 from trivet import Trivet
 from trivet.common.ids import new_id
+from trivet.store.records import Bundle
 from trivet.store.relational.tables.sync_bundles import read_bundles
-from trivet.store.sync_records import Bundle
 from trivet.sync import server as server_side
 from trivet.sync.core import reassigned_id
 from trivet.sync.laptop import join, leave
@@ -93,9 +93,13 @@ def test_a_purge_under_one_name_is_one_under_the_other_though_the_first_was_give
         id, (first, second) = SHARED_IDS[0], world.laptops[:2]
         word = known_by_two_names(world, id)
         world.put_server_back(0)
-        world.server.trivet.acting_as(caller("ana")).remember(f"{world.word('ana', id)} was said.", id=id)
+        world.server.trivet.acting_as(caller("ana")).remember(
+            f"{world.word('ana', id)} was said.", id=id
+        )
         first.trivet.purge(id)
-        for laptop in (second, second, first, first) if brought_first else (first, first, second, second):
+        for laptop in (
+            (second, second, first, first) if brought_first else (first, first, second, second)
+        ):
             world.exchange(laptop)
         world.come_to_rest()
         check_at_rest(world)
@@ -110,7 +114,9 @@ def test_two_memories_that_were_one_in_a_life_of_the_server_are_two_again(
     with history(folder, team) as world:
         id, laptop = SHARED_IDS[0], world.laptops[0]
         world.server.back_up()
-        world.server.trivet.acting_as(caller("bo")).remember(f"{world.word('bo', id)} was said.", id=id)
+        world.server.trivet.acting_as(caller("bo")).remember(
+            f"{world.word('bo', id)} was said.", id=id
+        )
         first, second = world.word("ana", reassigned_id(id, "ana")), world.word("ana", id)
         laptop.trivet.remember(f"{first} was said.", id=id)
         for _ in range(LEVEL):
@@ -219,14 +225,18 @@ def known_by_two_names(world: World, id: str) -> str:
     return word
 
 
-def test_what_is_brought_under_the_name_of_another_memory_goes_to_its_own(folder: Path, team: dict[str, Path]) -> None:
+def test_what_is_brought_under_the_name_of_another_memory_goes_to_its_own(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """In one life of the server the second lay beside the first, which had its name; now each has a name of its own."""
     with history(folder, team) as world:
         ana, id, another = two_that_were_one(world)
         first, second = (bundle_of(world, name) for name in (id, another))
         beside = msgspec.structs.replace(second.head, number=0)
         both = msgspec.structs.replace(first, id=another, branches=(beside,), waiting=(beside.rev,))
-        answer = server_side.push(ana.engine, Place(), [Op(op=new_id(), kind="heal", id=another, bundle=both)])
+        answer = server_side.push(
+            ana.engine, Place(), [Op(op=new_id(), kind="heal", id=another, bundle=both)]
+        )
         assert isinstance(answer, Acks)
         assert answer.acks[0].id == id
         assert (bundle_of(world, id).revs.keys(), bundle_of(world, another).revs.keys()) == (
@@ -244,17 +254,25 @@ def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
         ana, id, another = two_that_were_one(world)
         said = bundle_of(world, id).head
         clash = msgspec.structs.replace(
-            said, rev=new_id(), number=0, author="ana", fields={**said.fields, "content": "third was said."}
+            said,
+            rev=new_id(),
+            number=0,
+            author="ana",
+            fields={**said.fields, "content": "third was said."},
         )
         second = bundle_of(world, another)
         both = msgspec.structs.replace(second, branches=(clash,), waiting=(clash.rev,))
-        begun = msgspec.structs.replace(second, id=id, trunk=(msgspec.structs.replace(clash, number=1),))
+        begun = msgspec.structs.replace(
+            second, id=id, trunk=(msgspec.structs.replace(clash, number=1),)
+        )
         again = {
             "create": Op(op=new_id(), kind="create", id=id, rev=clash.rev, fields=clash.fields),
             "heal": Op(op=new_id(), kind="heal", id=id, bundle=begun),
         }
         answer = server_side.push(
-            ana.engine, Place(), [Op(op=new_id(), kind="heal", id=another, bundle=both), again[kind]]
+            ana.engine,
+            Place(),
+            [Op(op=new_id(), kind="heal", id=another, bundle=both), again[kind]],
         )
         assert isinstance(answer, Acks)
         assert [one.id for one in answer.acks] == [another, another]
@@ -277,7 +295,9 @@ def bundle_of(world: World, id: str) -> Bundle:
         return read_bundles(connection, [key])[key]
 
 
-def test_ones_own_memory_takes_the_id_under_which_anothers_is_here(folder: Path, team: dict[str, Path]) -> None:
+def test_ones_own_memory_takes_the_id_under_which_anothers_is_here(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """Bo had shared his; then the server was put back to before that, and another of ana's machines came first."""
     with history(folder, team) as world:
         id, (first, second, bos) = SHARED_IDS[0], world.laptops[:3]
@@ -295,11 +315,15 @@ def test_ones_own_memory_takes_the_id_under_which_anothers_is_here(folder: Path,
         assert first.rows(f"SELECT owner FROM memory WHERE id = '{id}'") == [("local",)]
 
 
-def test_words_of_a_sensitive_memory_outlive_its_second_name(folder: Path, team: dict[str, Path]) -> None:
+def test_words_of_a_sensitive_memory_outlive_its_second_name(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """The laptop was told its memory under another id, not that it is the same, and left before it could hear that."""
     with history(folder, team) as world:
         id, first = SHARED_IDS[0], world.laptops[0]
-        world.server.trivet.acting_as(caller("bo")).remember(f"{world.word('bo', id)} was said.", id=id)
+        world.server.trivet.acting_as(caller("bo")).remember(
+            f"{world.word('bo', id)} was said.", id=id
+        )
         first.trivet.remember(f"{world.word('ana', id)} was said.", id=id)
         place, ops = first.laptop.ask(100)
         world.answer(Request(first, place, list(ops), 100))  # and the answer is lost

@@ -44,17 +44,27 @@ def test_a_secret_in_an_edit_that_clashed_is_taken_out_everywhere(
 ) -> None:
     with history(folder, team) as world:
         id = clashed(world)
-        trivet = world.laptops[0].trivet if where == "laptop" else world.server.trivet.acting_as(caller("ana"))
+        trivet = (
+            world.laptops[0].trivet
+            if where == "laptop"
+            else world.server.trivet.acting_as(caller("ana"))
+        )
         redact_one(trivet.engine, trivet.engine.store.memories.get(id))
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
             assert not holds(machine), machine.name
-        assert "a1 says [secret:slack-token:1]" in str(world.server.rows("SELECT snapshot FROM revision"))
-        assert "a2 says [secret:slack-token:1]" in str(world.laptops[1].rows("SELECT snapshot FROM branch"))
+        assert "a1 says [secret:slack-token:1]" in str(
+            world.server.rows("SELECT snapshot FROM revision")
+        )
+        assert "a2 says [secret:slack-token:1]" in str(
+            world.laptops[1].rows("SELECT snapshot FROM branch")
+        )
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_a_secret_that_waits_to_be_brought_back_is_taken_out(where: int, folder: Path, team: dict[str, Path]) -> None:
+def test_a_secret_that_waits_to_be_brought_back_is_taken_out(
+    where: int, folder: Path, team: dict[str, Path]
+) -> None:
     """On the laptop that redacts, and on another one that hears of it."""
     with history(folder, team) as world:
         world.server.back_up()
@@ -85,11 +95,15 @@ def test_a_secret_in_what_was_refused_is_taken_out(folder: Path, team: dict[str,
         assert "says [secret:slack-token:1]" in str(first.rows("SELECT body FROM parked"))
 
 
-def test_a_redaction_that_waits_is_not_undone_by_what_comes(folder: Path, team: dict[str, Path]) -> None:
+def test_a_redaction_that_waits_is_not_undone_by_what_comes(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         first = world.laptops[0]
-        raw = next(one for one in first.trivet.engine.store.memories.everything() if RAW in one.content)
+        raw = next(
+            one for one in first.trivet.engine.store.memories.everything() if RAW in one.content
+        )
         world.server.trivet.acting_as(caller("ana")).edit(raw.id, title="a title")
         redact_one(first.trivet.engine, raw)
         level(world, first)
@@ -102,10 +116,14 @@ def test_a_redaction_that_waits_is_not_undone_by_what_comes(folder: Path, team: 
 
 
 def raw_on(laptop: LaptopMachine) -> Memory:
-    return next(one for one in laptop.trivet.engine.store.memories.everything() if RAW in one.content)
+    return next(
+        one for one in laptop.trivet.engine.store.memories.everything() if RAW in one.content
+    )
 
 
-def test_a_redaction_by_one_who_had_left_reaches_the_server(folder: Path, team: dict[str, Path]) -> None:
+def test_a_redaction_by_one_who_had_left_reaches_the_server(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         first = world.laptops[0]
@@ -114,10 +132,17 @@ def test_a_redaction_by_one_who_had_left_reaches_the_server(folder: Path, team: 
         join(first.trivet.engine, "http://server", first.user)
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
-            assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+            assert (
+                CANARY
+                not in str(
+                    machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")
+                ).lower()
+            )
 
 
-def test_a_secret_that_a_backup_brings_back_is_taken_out_again(folder: Path, team: dict[str, Path]) -> None:
+def test_a_secret_that_a_backup_brings_back_is_taken_out_again(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         world.server.back_up()
@@ -127,7 +152,12 @@ def test_a_secret_that_a_backup_brings_back_is_taken_out_again(folder: Path, tea
         world.put_server_back()
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
-            assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+            assert (
+                CANARY
+                not in str(
+                    machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")
+                ).lower()
+            )
 
 
 @pytest.mark.parametrize("sensitive_on", [0, 1])
@@ -143,7 +173,12 @@ def test_a_redaction_reaches_one_who_has_the_memory_as_sensitive(
         world.laptops[sensitive_on].trivet.edit(id, content="a private matter", sensitive=True)
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
-            assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+            assert (
+                CANARY
+                not in str(
+                    machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")
+                ).lower()
+            )
         assert not holds(first)
         said = str(first.rows("SELECT snapshot FROM revision"))
         assert "the token is [secret:slack-token:1]" in said
@@ -157,7 +192,9 @@ def test_a_secret_is_taken_out_of_what_a_laptop_keeps_outside_of_its_scopes(
     with history(folder, team) as world:
         world.leave_raw()
         redactor, other = world.laptops[:2]
-        [raw] = [one for one in other.trivet.engine.store.memories.everything() if RAW in one.content]
+        [raw] = [
+            one for one in other.trivet.engine.store.memories.everything() if RAW in one.content
+        ]
         other.trivet.edit(raw.id, title="a title")
         join(other.trivet.engine, "http://server", "ana", scopes=("work",))
         world.come_to_rest()

@@ -49,7 +49,9 @@ def test_who_may_read_it_no_longer_may_not_on_the_server(
         check_at_rest(world)
 
 
-def test_one_who_left_and_joined_again_ends_what_the_server_shares(folder: Path, team: dict[str, Path]) -> None:
+def test_one_who_left_and_joined_again_ends_what_the_server_shares(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = hidden(world, first)

@@ -14,8 +14,8 @@ from soak.syncing.team import Request
 from support.told_history import history, level
 from trivet.common.ids import new_id
 from trivet.secrets.masking import MASK
+from trivet.store.records import ShareRecord
 from trivet.store.relational.tables.sync_bundles import read_bundles
-from trivet.store.sync_records import ShareRecord
 from trivet.sync import server as server_side
 from trivet.sync.laptop import join, leave
 from trivet.sync.messages import Acks, Op, Page, Place
@@ -33,7 +33,9 @@ def test_what_is_no_longer_sensitive_travels_again(folder: Path, team: dict[str,
         world.come_to_rest()
         first.trivet.edit(id, sensitive=False)
         world.come_to_rest()
-        assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 0)]
+        assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [
+            ("hidden words", 0)
+        ]
 
 
 def test_sensitive_words_stay_though_the_memory_is_told_before_the_server_knows(
@@ -49,10 +51,14 @@ def test_sensitive_words_stay_though_the_memory_is_told_before_the_server_knows(
         first.trivet.edit(id, sensitive=True)
         first.trivet.edit(id, content="hidden words")
         level(world, first)
-        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 1)]
+        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [
+            ("hidden words", 1)
+        ]
 
 
-def test_what_is_sensitive_stays_so_when_the_server_is_put_back(folder: Path, team: dict[str, Path]) -> None:
+def test_what_is_sensitive_stays_so_when_the_server_is_put_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first, _, others = world.laptops[:3]
         id = first.trivet.remember("plain was said.").id
@@ -65,11 +71,15 @@ def test_what_is_sensitive_stays_so_when_the_server_is_put_back(folder: Path, te
         assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
         world.put_server_back()
         world.come_to_rest()
-        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 1)]
+        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [
+            ("hidden words", 1)
+        ]
         assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
 
 
-def test_sensitive_words_are_kept_where_another_machine_ends_that(folder: Path, team: dict[str, Path]) -> None:
+def test_sensitive_words_are_kept_where_another_machine_ends_that(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
@@ -80,7 +90,9 @@ def test_sensitive_words_are_kept_where_another_machine_ends_that(folder: Path, 
         world.server.trivet.acting_as(caller("ana")).edit(id, sensitive=False)
         world.come_to_rest()
         held = "".join(
-            str(row) for row in first.rows("SELECT snapshot FROM revision") + first.rows("SELECT body FROM parked")
+            str(row)
+            for row in first.rows("SELECT snapshot FROM revision")
+            + first.rows("SELECT body FROM parked")
         )
         assert "hidden words" in held
         assert "hidden words" not in words_on_server(world)
@@ -90,7 +102,9 @@ def test_sensitive_words_are_kept_where_another_machine_ends_that(folder: Path, 
         assert first.trivet.acting_as(caller("eve")).sync_refused() == ()
 
 
-def test_what_clashed_before_the_memory_became_sensitive_is_brought_back(folder: Path, team: dict[str, Path]) -> None:
+def test_what_clashed_before_the_memory_became_sensitive_is_brought_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """Two machines made a memory of one id. The server took the second's text beside it, and told nothing of that."""
     with history(folder, team) as world:
         first, second = world.laptops[:2]
@@ -99,7 +113,9 @@ def test_what_clashed_before_the_memory_became_sensitive_is_brought_back(folder:
         world.server.back_up()
         first.trivet.remember("first said.", id=SHARED_IDS[0])
         level(world, first)
-        [id] = [row[0] for row in first.rows("SELECT id FROM memory WHERE content = 'second said.'")]
+        [id] = [
+            row[0] for row in first.rows("SELECT id FROM memory WHERE content = 'second said.'")
+        ]
         first.trivet.edit(id, content="a private matter", sensitive=True)
         for _ in range(3):
             world.exchange(first)
@@ -167,7 +183,11 @@ def test_a_redaction_leaves_no_byte(where: str, folder: Path, team: dict[str, Pa
         for n in (0, 2):
             laptop = world.laptops[n]
             if where == "laptop":
-                world.redact(laptop.trivet, laptop.user, list(laptop.trivet.engine.store.memories.everything()))
+                world.redact(
+                    laptop.trivet,
+                    laptop.user,
+                    list(laptop.trivet.engine.store.memories.everything()),
+                )
             else:
                 t = world.server.trivet.acting_as(caller(laptop.user))
                 world.redact(t, laptop.user, list(t.engine.store.memories.everything()))
@@ -178,7 +198,9 @@ def test_a_redaction_leaves_no_byte(where: str, folder: Path, team: dict[str, Pa
             assert RAW.encode() not in machine.bytes(), machine.name
 
 
-def test_a_key_that_may_not_share_cannot_by_bringing_back(folder: Path, team: dict[str, Path]) -> None:
+def test_a_key_that_may_not_share_cannot_by_bringing_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("was said.").id
@@ -186,15 +208,25 @@ def test_a_key_that_may_not_share_cannot_by_bringing_back(folder: Path, team: di
         served = world.server.trivet.engine.store.feed.database
         key = world.server.rows(f"SELECT key FROM memory WHERE id = '{id}'")[0][0]
         bundle = read_bundles(served.read(), [key])[key]
-        bundle = msgspec.structs.replace(bundle, shares=(ShareRecord(grantee="bo", permission="write"),), seq=10**6)
-        who = Caller(tenant="default", user="ana", role="writer", key="k", rights=frozenset({"read", "write"}))
+        bundle = msgspec.structs.replace(
+            bundle, shares=(ShareRecord(grantee="bo", permission="write"),), seq=10**6
+        )
+        who = Caller(
+            tenant="default",
+            user="ana",
+            role="writer",
+            key="k",
+            rights=frozenset({"read", "write"}),
+        )
         engine = world.server.trivet.engine.acting_as(who)
         op = Op(op=new_id(), kind="heal", id=id, bundle=bundle)
         server_side.push(engine, Place(), [op])
         assert not world.server.rows(f"SELECT 1 FROM share WHERE memory = {key}")
 
 
-def test_who_leaves_keeps_what_lay_beside_and_was_not_sent(folder: Path, team: dict[str, Path]) -> None:
+def test_who_leaves_keeps_what_lay_beside_and_was_not_sent(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = SHARED_IDS[0]
@@ -244,7 +276,9 @@ def test_a_tag_that_no_memory_has_stays_unshared(folder: Path, team: dict[str, P
         assert not world.server.rows("SELECT 1 FROM tag_share WHERE tag = 'secretteam'")
 
 
-def test_what_follows_on_an_operation_that_waits_waits_too(folder: Path, team: dict[str, Path]) -> None:
+def test_what_follows_on_an_operation_that_waits_waits_too(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """Its create was rolled back, under the other id that it had got there: the edit is neither refused nor lost."""
     with history(folder, team) as world:
         when = "BEFORE INSERT ON memory WHEN NEW.content LIKE '%poison%'"
@@ -267,20 +301,26 @@ def test_what_follows_on_an_operation_that_waits_waits_too(folder: Path, team: d
         assert not first.rows("SELECT 1 FROM parked")
 
 
-def test_a_memory_made_sensitive_on_another_machine_stays_and_comes_back(folder: Path, team: dict[str, Path]) -> None:
+def test_a_memory_made_sensitive_on_another_machine_stays_and_comes_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = first.trivet.remember("plain was said.").id
         world.come_to_rest()
         second.trivet.edit(id, sensitive=True)
         world.come_to_rest()
-        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("plain was said.", 1)]
+        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [
+            ("plain was said.", 1)
+        ]
         first.trivet.edit(id, content="hidden words")
         world.come_to_rest()
         assert "hidden words" not in words_on_server(world)
         first.trivet.edit(id, sensitive=False)
         world.come_to_rest()
-        assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 0)]
+        assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [
+            ("hidden words", 0)
+        ]
         assert not first.rows("SELECT 1 FROM parked")
 
 
@@ -304,7 +344,9 @@ def test_words_from_before_a_memory_was_sensitive_outlive_a_server_that_lost_the
         assert "hidden words" in words_on(first)
 
 
-def test_an_edit_that_a_cloned_disk_sent_does_not_stop_the_sync(folder: Path, team: dict[str, Path]) -> None:
+def test_an_edit_that_a_cloned_disk_sent_does_not_stop_the_sync(
+    folder: Path, team: dict[str, Path]
+) -> None:
     """The clone sent it, this laptop was told it and still waits to send it; then the server loses it."""
     with history(folder, team) as world:
         first = world.laptops[0]

@@ -18,7 +18,12 @@ from trivet.agents.capture.rules import statements
 from trivet.agents.capture.transcript import new_turns, transcript_of
 from trivet.errors import TrivetError
 from trivet.memory.admin.maintenance import disk
-from trivet.memory.transcript_progress import forget_problem, note_problem, progress_of, save_progress
+from trivet.memory.transcript_progress import (
+    forget_problem,
+    note_problem,
+    progress_of,
+    save_progress,
+)
 from trivet.trivet import Trivet
 
 MAX_PROJECT_CHARACTERS = 64
@@ -61,7 +66,11 @@ def _learn_told(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -
 def _project(event: Mapping[str, Any]) -> str:
     """The name of the folder in which the agent works."""
     folder = event.get("cwd")
-    return _SEPARATOR.split(folder.rstrip("/\\"))[-1][:MAX_PROJECT_CHARACTERS] if isinstance(folder, str) else ""
+    return (
+        _SEPARATOR.split(folder.rstrip("/\\"))[-1][:MAX_PROJECT_CHARACTERS]
+        if isinstance(folder, str)
+        else ""
+    )
 
 
 def _over_budget(memory: Trivet) -> str | None:
@@ -78,8 +87,16 @@ def _over_budget(memory: Trivet) -> str | None:
 
 def _with_losses(captured: Captured, skipped_bytes: int, broken_lines: int) -> Captured:
     lost = [f"{skipped_bytes:,} bytes of a long transcript were skipped."] if skipped_bytes else []
-    lost += [f"{broken_lines} lines of the transcript are no JSON and were skipped."] if broken_lines else []
-    return msgspec.structs.replace(captured, problems=(*captured.problems, *lost)) if lost else captured
+    lost += (
+        [f"{broken_lines} lines of the transcript are no JSON and were skipped."]
+        if broken_lines
+        else []
+    )
+    return (
+        msgspec.structs.replace(captured, problems=(*captured.problems, *lost))
+        if lost
+        else captured
+    )
 
 
 _running = threading.Lock()
@@ -89,7 +106,9 @@ def start_in_background(memory: Trivet) -> threading.Thread | None:
     """Starts a thread that reads what waits, then curates; None if one runs. What it cannot do waits for the next."""
     if not _running.acquire(blocking=False):
         return None
-    thread = threading.Thread(target=_read_and_curate, args=(memory,), name="trivet-capture", daemon=True)
+    thread = threading.Thread(
+        target=_read_and_curate, args=(memory,), name="trivet-capture", daemon=True
+    )
     thread.start()
     return thread
 

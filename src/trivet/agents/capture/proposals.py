@@ -57,7 +57,9 @@ class Captured(Value, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def propose_all(memory: Trivet, statements: Sequence[Statement], path: PurePath, project: str) -> Captured:
+def propose_all(
+    memory: Trivet, statements: Sequence[Statement], path: PurePath, project: str
+) -> Captured:
     """Proposes or stores each statement, until as many are new as the setting allows for a turn."""
     proposed: list[str] = []
     stored: list[str] = []
@@ -86,7 +88,11 @@ def propose_all(memory: Trivet, statements: Sequence[Statement], path: PurePath,
         except TrivetError as error:  # a refused statement does not stop the others
             problems.append(str(error))
     return Captured(
-        proposed=tuple(proposed), stored=tuple(stored), known=known, left_out=left_out, problems=tuple(problems)
+        proposed=tuple(proposed),
+        stored=tuple(stored),
+        known=known,
+        left_out=left_out,
+        problems=tuple(problems),
     )
 
 
@@ -179,13 +185,18 @@ def read_waiting(memory: Trivet) -> ReadByModel:
                 problems += captured.problems
         except ModelUnavailable as error:
             return ReadByModel(
-                conversations=done, proposed=proposed, dropped=dropped, problems=(*problems, f"capture_llm: {error}")
+                conversations=done,
+                proposed=proposed,
+                dropped=dropped,
+                problems=(*problems, f"capture_llm: {error}"),
             )
         except (BadAnswer, InvalidInput) as error:  # asking the same again would give the same
             problems.append(f"{path.name}: {error}")
         save_progress(msgspec.structs.replace(progress, read_by_model=progress.read_by_rules))
         done += 1
-    return ReadByModel(conversations=done, proposed=proposed, dropped=dropped, problems=tuple(problems))
+    return ReadByModel(
+        conversations=done, proposed=proposed, dropped=dropped, problems=tuple(problems)
+    )
 
 
 def _words(memory: Trivet, progress: TranscriptProgress) -> Iterator[str]:
@@ -215,17 +226,28 @@ def _items(answer: Any, messages: Sequence[str]) -> tuple[list[Statement], int]:
     conversation = " ".join(" ".join(messages).split()).lower()
     found, bad = [], 0
     for item in items:
-        given = {name: item.get(name) for name in ("content", "kind", "quote")} if isinstance(item, dict) else {}
+        given = (
+            {name: item.get(name) for name in ("content", "kind", "quote")}
+            if isinstance(item, dict)
+            else {}
+        )
         content, kind = given.get("content"), _KINDS.get(str(given.get("kind")))
         # Small models leave the quote out and give the user's own sentence as the content, which is a quote too.
-        quote = next((one for one in (given.get("quote"), content) if _is_quoted_from(one, conversation)), None)
+        quote = next(
+            (one for one in (given.get("quote"), content) if _is_quoted_from(one, conversation)),
+            None,
+        )
         if (
             kind
             and quote
             and isinstance(content, str)
             and MIN_STATEMENT_CHARACTERS <= len(content.strip()) <= MAX_STATEMENT_CHARACTERS
         ):
-            found.append(Statement(" ".join(content.split()), kind, f"You said: {str(quote)[:MAX_SHOWN_QUOTE]}"))
+            found.append(
+                Statement(
+                    " ".join(content.split()), kind, f"You said: {str(quote)[:MAX_SHOWN_QUOTE]}"
+                )
+            )
         else:
             bad += 1
     return found, bad
@@ -271,7 +293,9 @@ def curate(memory: Trivet) -> Curated:
     for proposal in engine.store.inbox.uncurated(MAX_PROPOSALS_PER_CALL):
         neighbors = _neighbors(engine, proposal)
         try:
-            changed = _changed(proposal, model.ask(CURATE_INSTRUCTION, _question(proposal, neighbors)), neighbors)
+            changed = _changed(
+                proposal, model.ask(CURATE_INSTRUCTION, _question(proposal, neighbors)), neighbors
+            )
         except ModelUnavailable as error:
             problems.append(f"capture_llm: {error}")
             break
@@ -294,7 +318,9 @@ def _neighbors(engine: Engine, proposal: Proposal) -> dict[str, Memory]:
 
     Stored texts are scanned again here: they may date from before the guard, and they leave this machine.
     """
-    own = (one.memory for one in near(engine, proposal.content) if one.memory.owner == proposal.owner)
+    own = (
+        one.memory for one in near(engine, proposal.content) if one.memory.owner == proposal.owner
+    )
     return {
         memory.id: msgspec.structs.replace(memory, content=engine.guard.masked(memory.content)[0])
         for memory in own
@@ -304,7 +330,11 @@ def _neighbors(engine: Engine, proposal: Proposal) -> dict[str, Memory]:
 
 def _question(proposal: Proposal, neighbors: Mapping[str, Memory]) -> dict[str, Any]:
     stored = [
-        {"id": one.id, "content": one.content[:MAX_SHOWN_CHARACTERS], "since": f"{one.created_at:%Y-%m-%d}"}
+        {
+            "id": one.id,
+            "content": one.content[:MAX_SHOWN_CHARACTERS],
+            "since": f"{one.created_at:%Y-%m-%d}",
+        }
         for one in neighbors.values()
     ]
     return {"proposal": proposal.content, "kind": proposal.kind, "stored": stored}
@@ -320,8 +350,12 @@ def _changed(proposal: Proposal, answer: Any, neighbors: Mapping[str, Memory]) -
         raise BadAnswer(f"the answer would {action} a memory that it was not shown")
     if action == "nothing" or not isinstance(content, str) or not content.strip():
         content = proposal.content
-    if action != "nothing" and content.strip() in {one.content.strip() for one in neighbors.values()}:
-        raise BadAnswer("the answer gives a stored memory back, and what was proposed would be lost")
+    if action != "nothing" and content.strip() in {
+        one.content.strip() for one in neighbors.values()
+    }:
+        raise BadAnswer(
+            "the answer gives a stored memory back, and what was proposed would be lost"
+        )
     if len(content) > MAX_CONTENT_CHARACTERS:
         raise BadAnswer("the answer's text is too long")
     return msgspec.structs.replace(

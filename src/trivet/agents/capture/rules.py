@@ -31,7 +31,9 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def _rule(kind: ProposalKind, reason: str, *patterns: str) -> Rule:
-    return Rule(kind, reason, re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE))
+    return Rule(
+        kind, reason, re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+    )
 
 
 _SO = (
@@ -77,13 +79,18 @@ RULES: tuple[Rule, ...] = (
         r")\s*(?P<keep_a>.+)",
         _SO + _YOU + r"remember (?:this|it) for [\w ]{3,20},\s*(?P<keep_j>.+)",
         _SO + _YOU + r"(?:important to )?remember,? that (?P<keep_b>.+)",
-        _SO + _YOU + rf"remember (?P<keep_c>(?:the|our|my|we|i|he|she|all|every|no|\w+'s)\b.*\b{_BE}\b.*)",
+        _SO
+        + _YOU
+        + rf"remember (?P<keep_c>(?:the|our|my|we|i|he|she|all|every|no|\w+'s)\b.*\b{_BE}\b.*)",
         _SO + _YOU + r"(?:don'?t|do not|never) forget,? that (?P<keep_d>.+)",
         _SO + _YOU + r"(?:keep|bear) in mind,? that (?P<keep_e>.+)",
         _SO + r"(?:a )?note to (?:self|yourself)\s*[:,–—-]\s*(?P<keep_f>.+)",
         _SO + _YOU + r"(?:make|take) a note,? that (?P<keep_g>.+)",
-        _SO + r"(?:fyi )?for (?:future reference|later|next time|the record)\s*[:,–—-]\s*(?P<keep_h>.+)",
-        _SO + _YOU + r"(?:save|store|add|put|commit) (?:this |that |it )?(?:in|to|into) (?:your |the )?memory"
+        _SO
+        + r"(?:fyi )?for (?:future reference|later|next time|the record)\s*[:,–—-]\s*(?P<keep_h>.+)",
+        _SO
+        + _YOU
+        + r"(?:save|store|add|put|commit) (?:this |that |it )?(?:in|to|into) (?:your |the )?memory"
         r"\s*(?:that|[:,–—-])\s*(?P<keep_i>.+)",
     ),
     _rule(
@@ -113,7 +120,8 @@ RULES: tuple[Rule, ...] = (
         r"(?:decided|settled on|agreed|opted|chose (?=.*\b(?:over|because|instead of|rather than)\b))\b(?! (?:yet|"
         r"whether|if|nothing|later|this|it|to disagree|on (?:that|it|this)|that (?:already|before|earlier|"
         r"together|then))\b).{8,}",
-        _FIRST + r"i(?:'ve| have) decided (?:to (?:use|keep|drop|go with|switch|move|adopt|stick|support)|on|"
+        _FIRST
+        + r"i(?:'ve| have) decided (?:to (?:use|keep|drop|go with|switch|move|adopt|stick|support)|on|"
         r"against|that)\b.{6,}",
         _FIRST + r"we (?:made|have|'ve made) (?:it )?a (?:strict |hard |firm )?rule\b.{8,}",
         r"^(?:the )?(?:final )?(?:decision|call|verdict|conclusion)(?: (?:of|from) [\w' "
@@ -150,7 +158,8 @@ RULES: tuple[Rule, ...] = (
         rf")?\w+(?:s|ing)\b.{{2,}})",
         rf"^i (?:really )?like (?:my|all|our) (?!{_THIS_ONE}\b).{{6,}}",
         r"^i (?:always|never) want (?:to see|you to)\b.{6,}",
-        _SO + rf"(?:make sure (?:you |to |that you )?)?(?:always|never|don'?t ever|do not ever) {_DOING}\b.{{4,}}",
+        _SO
+        + rf"(?:make sure (?:you |to |that you )?)?(?:always|never|don'?t ever|do not ever) {_DOING}\b.{{4,}}",
         _SO + rf"{_DOING} .{{6,}}[, ]+always[.!]?$",
         r"^(?:please )?(?:don'?t|do not) use .{3,60}, (?:we|i) (?:have|use|don'?t|never|always)\b.{3,}",
         rf"^(?:in (?:this|our) (?:project|repo|repository|team|codebase|code base|company|house)[, ]+)?"
@@ -243,7 +252,9 @@ _task = re.compile(
     re.IGNORECASE,
 )
 # Begins with a pronoun: what it is about stands in the sentence before.
-_dangling = re.compile(r"^(?:it|this|that|they|these|those|he|she|him|her|them)\b(?!'s \w+ who\b)", re.IGNORECASE)
+_dangling = re.compile(
+    r"^(?:it|this|that|they|these|those|he|she|him|her|them)\b(?!'s \w+ who\b)", re.IGNORECASE
+)
 _corrects = re.compile(
     r"^(?:no+|nope|wrong|that'?s (?:wrong|not (?:right|true|correct))|not quite|incorrect|you got (?:that|it) "
     r"wrong)\W*$",
@@ -289,11 +300,15 @@ def _statement(sentence: str, before: str) -> Statement | None:
 
 
 def _ruled_out(sentence: str) -> bool:
-    return any(pattern.search(sentence) for pattern in (_question, _guess, _moment, _task, _at_once))
+    return any(
+        pattern.search(sentence) for pattern in (_question, _guess, _moment, _task, _at_once)
+    )
 
 
 def _content(match: re.Match[str], sentence: str, before: str) -> str | None:
-    kept = next((text for name, text in match.groupdict().items() if text), sentence).strip(" ,;:–—-")
+    kept = next((text for name, text in match.groupdict().items() if text), sentence).strip(
+        " ,;:–—-"
+    )
     if len(kept.split()) < _FEWEST_WORDS and not _short_but_whole.match(kept):
         return None
     kept = kept[0].upper() + kept[1:]

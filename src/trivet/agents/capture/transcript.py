@@ -49,7 +49,9 @@ class NewTurns(msgspec.Struct, frozen=True):
 def transcript_of(event: Mapping[str, Any]) -> Path:
     named = event.get("transcript_path")
     if not isinstance(named, str) or not named.strip() or "\x00" in named:
-        raise InvalidInput("The hook's event names no transcript_path, so there is nothing to learn from.")
+        raise InvalidInput(
+            "The hook's event names no transcript_path, so there is nothing to learn from."
+        )
     return Path(named).expanduser()
 
 
@@ -58,7 +60,9 @@ def new_turns(path: Path, position: int, end: int | None = None) -> NewTurns:
     try:
         handle = os.open(path, os.O_RDONLY | _NONBLOCKING)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"The transcript {path} cannot be read: {getattr(error, 'strerror', error)}.") from None
+        raise InvalidInput(
+            f"The transcript {path} cannot be read: {getattr(error, 'strerror', error)}."
+        ) from None
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -74,7 +78,9 @@ def new_turns(path: Path, position: int, end: int | None = None) -> NewTurns:
     whole = data[: data.rfind(b"\n") + 1]
     broken: list[int] = []
     events = list(_objects(whole, broken))
-    return NewTurns(tuple(_turns(events)), size - (len(data) - len(whole)), first - start, len(broken))
+    return NewTurns(
+        tuple(_turns(events)), size - (len(data) - len(whole)), first - start, len(broken)
+    )
 
 
 def _read(handle: int, first: int, last: int) -> bytes:
@@ -100,7 +106,9 @@ def _objects(data: bytes, broken: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
-    if any(is_gemini(event) for event in events):  # first: its opening line looks like one of Claude Code
+    if any(
+        is_gemini(event) for event in events
+    ):  # first: its opening line looks like one of Claude Code
         yield from gemini_turns(events)
     elif any(is_claude_code(event) for event in events):
         yield from claude_code_turns(events)
@@ -133,7 +141,9 @@ _log = re.compile(
 )
 _bullet = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 # An end mark before a space; not after "e.g.", a number's dot or a single letter.
-_sentence_end = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)\s+(?=[\"'“(]?[A-Z0-9a-z])")
+_sentence_end = re.compile(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)\s+(?=[\"'“(]?[A-Z0-9a-z])"
+)
 
 
 def sentences(message: str) -> Iterator[tuple[str, str]]:

@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from trivet.agents.hooks.context import at_start, before_prompt
-from trivet.agents.hooks.event import Event, event_of
-from trivet.agents.hooks.state import ShownMemories
+from trivet.agents.hooks.event import Event, ShownMemories, event_of
 from trivet.errors import InvalidInput, StoreError
 from trivet.serve.resident import hook_client
 from trivet.serve.resident.client import start_resident
@@ -50,7 +49,9 @@ def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
 
     The agent is not told. A problem is raised, so that it is counted as a failed hook; what was learnt is kept.
     """
-    from trivet.agents.capture import learn  # only this moment needs it: it loads the readers of transcripts
+    from trivet.agents.capture import (
+        learn,
+    )  # only this moment needs it: it loads the readers of transcripts
 
     captured = learn(memory, event.raw)
     if captured.problems:
@@ -79,7 +80,11 @@ def at_end(call: HookCall, event: Event) -> bytes:
 
 MOMENTS: Mapping[str, Handler] = {"start": at_start, "prompt": before_prompt, "stop": after_answer}
 WITHOUT_STORE: Mapping[str, HandlerWithoutStore] = {"compact": before_compaction, "end": at_end}
-ALSO_CALLED: Mapping[str, str] = {"session-start": "start", "pre-compact": "compact", "session-end": "end"}
+ALSO_CALLED: Mapping[str, str] = {
+    "session-start": "start",
+    "pre-compact": "compact",
+    "session-end": "end",
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -88,7 +93,9 @@ def main(arguments: Sequence[str]) -> int:
         output = _answer(list(arguments), given)
     except Exception as error:  # noqa: BLE001 - logged for `trivet status`; a failed hook must not disturb the agent
         if SUPPORTED:
-            hook_client.log_failure(os.environb, list(arguments), f"{type(error).__name__}: {error}")
+            hook_client.log_failure(
+                os.environb, list(arguments), f"{type(error).__name__}: {error}"
+            )
         return 0
     sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
@@ -97,14 +104,18 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: list[str], given: bytes) -> bytes:
     call = hook_call(os.environ, Path.cwd(), arguments, given)
-    done = answer_without_store(call)  # a session that ends or is shortened is no reason to start a process
+    done = answer_without_store(
+        call
+    )  # a session that ends or is shortened is no reason to start a process
     if done is not None:
         return done
     if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
         return _in_this_process(call)
     if not start_resident(call.settings):
         hook_client.log_failure(
-            os.environb, arguments, "the resident process did not come up; the hook worked without it"
+            os.environb,
+            arguments,
+            "the resident process did not come up; the hook worked without it",
         )
         return _in_this_process(call)
     try:

@@ -15,10 +15,10 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from trivet.agents.hooks.event import Event, answer_of
-from trivet.agents.hooks.state import ShownMemories
+from trivet.agents.hooks.event import Event, ShownMemories, answer_of
 from trivet.analyse import analyse_query
-from trivet.code.types import CodeHit, Search, reason
+from trivet.code.types import CodeHit, Search
+from trivet.code.types import reason as hit_reason
 from trivet.errors import InvalidInput, NotFound
 from trivet.memory.passages import estimate_tokens
 from trivet.models.vocabulary import is_known_word
@@ -51,7 +51,9 @@ def likely_files(call: HookCall, event: Event, query: str) -> str:
     files: dict[str, CodeHit] = {}
     for hit in found.hits if found else ():
         files.setdefault(hit.path, hit)
-    rows = [f"- {path}:{hit.start} ({reason(hit)})" for path, hit in list(files.items())[:MAX_FILES]]
+    rows = [
+        f"- {path}:{hit.start} ({hit_reason(hit)})" for path, hit in list(files.items())[:MAX_FILES]
+    ]
     return "\n".join([FILES_OPENING, *rows]) if rows else ""
 
 
@@ -73,7 +75,8 @@ PROMPT_OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _PARTIAL_FIRST_WORD = re.compile(r"^\S+")
 _PARTIAL_LAST_WORD = re.compile(r"(?<!\S)\S+$")
 _POSSESSIVE = re.compile(
-    r"\b(?:my|our|mein|meine|unser|unsere|mon|ma|mes|notre|nos|mi|mis|nuestro|nuestra)\s+\w", re.IGNORECASE
+    r"\b(?:my|our|mein|meine|unser|unsere|mon|ma|mes|notre|nos|mi|mis|nuestro|nuestra)\s+\w",
+    re.IGNORECASE,
 )
 # With a comma or a stop behind it, what may else begin a question: "right, go on", but "right wing of the house".
 _REACTION = re.compile(
@@ -89,7 +92,10 @@ def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
     query, settings = _question(event.prompt), call.settings
     if not _asks_something(query):
         return b""
-    parts = (_memories(memory, call, event, query) if settings.hook_memories else "", likely_files(call, event, query))
+    parts = (
+        _memories(memory, call, event, query) if settings.hook_memories else "",
+        likely_files(call, event, query),
+    )
     return answer_of(event, "\n".join(part for part in parts if part), "UserPromptSubmit")
 
 
@@ -132,14 +138,23 @@ def _asks_something(query: str) -> bool:
     And for what is one's own: "my dentist".
     """
     question = analyse_query(query)
-    if len(question.terms) > 1 or question.phrases or (question.words and _POSSESSIVE.search(query)):
+    if (
+        len(question.terms) > 1
+        or question.phrases
+        or (question.words and _POSSESSIVE.search(query))
+    ):
         return True
-    return any(len(word.text) >= MIN_NAME_LENGTH and not is_known_word(word.text) for word in question.words)
+    return any(
+        len(word.text) >= MIN_NAME_LENGTH and not is_known_word(word.text)
+        for word in question.words
+    )
 
 
 def _unshown(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
     """The hits to show: not shown before, not sensitive (those are masked), and none that only comes along."""
-    by_meaning = any(leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs)
+    by_meaning = any(
+        leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs
+    )
     least = SHARE_OF_BEST * (answer.best_relevance or 0.0)
     hits = tuple(
         hit
@@ -158,7 +173,9 @@ def _shares_words_only(hit: Hit) -> bool:
     Recall shows such hits; but a prompt such as "thanks, looks good" is no search for those words.
     """
     dense = hit.why.legs.get(DENSE)
-    return hit.strength != "strong" and (dense is None or dense.rank is None or dense.rank > NEAR_RANKS)
+    return hit.strength != "strong" and (
+        dense is None or dense.rank is None or dense.rank > NEAR_RANKS
+    )
 
 
 def _fit_bytes(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:
@@ -172,7 +189,9 @@ def _fit_bytes(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:
 
 
 def _text_of(recalled: Recalled, hits: tuple[Found, ...]) -> str:
-    return f"{PROMPT_OPENING} {recalled_text(msgspec.structs.replace(recalled, hits=hits), Wrapper())}"
+    return (
+        f"{PROMPT_OPENING} {recalled_text(msgspec.structs.replace(recalled, hits=hits), Wrapper())}"
+    )
 
 
 PREFERENCES = "preferences"
@@ -204,7 +223,9 @@ def at_start(memory: Trivet, call: HookCall, event: Event) -> bytes:
     return answer_of(event, text, "SessionStart")
 
 
-def _candidates(memory: Trivet, call: HookCall, event: Event, lost: tuple[str, ...]) -> Iterator[Chosen]:
+def _candidates(
+    memory: Trivet, call: HookCall, event: Event, lost: tuple[str, ...]
+) -> Iterator[Chosen]:
     """In order of need: what the model saw before the cut, then the project's scope, then the user's preferences."""
     for id in lost:
         yield from _by_id(memory, id)
@@ -214,10 +235,17 @@ def _candidates(memory: Trivet, call: HookCall, event: Event, lost: tuple[str, .
         page = memory.list(scope=scope, sort="importance", limit=MAX_PER_REASON)
         yield from ((one, "of this project's scope") for one in page.memories)
     if project:
-        answer = memory.recall(project, limit=MAX_BY_PROJECT_NAME, relevance_at_least=min_relevance(call.settings))
+        answer = memory.recall(
+            project, limit=MAX_BY_PROJECT_NAME, relevance_at_least=min_relevance(call.settings)
+        )
         yield from ((hit.memory, "about a thing of this project's name") for hit in answer.hits)
     if PREFERENCES in call.settings.categories:
-        page = memory.list(category=[PREFERENCES], scope=call.settings.scope, sort="importance", limit=MAX_PER_REASON)
+        page = memory.list(
+            category=[PREFERENCES],
+            scope=call.settings.scope,
+            sort="importance",
+            limit=MAX_PER_REASON,
+        )
         yield from ((one, "a preference of the user") for one in page.memories)
 
 
@@ -234,7 +262,9 @@ def _of_project(scope: str, project: str) -> bool:
     return bool(project) and scope.rpartition("/")[2].lower() == project.lower()
 
 
-def _fit_budget(chosen: Iterator[Chosen], most_tokens: int, most_bytes: int) -> tuple[str, list[str]]:
+def _fit_budget(
+    chosen: Iterator[Chosen], most_tokens: int, most_bytes: int
+) -> tuple[str, list[str]]:
     """The text of as many as fit, each once; one that is too long is skipped."""
     wrapper = Wrapper()
     rows, ids = [f"{START_OPENING} {wrapper.notice}"], []

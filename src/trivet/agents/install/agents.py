@@ -22,7 +22,9 @@ import msgspec
 from trivet import __version__
 from trivet.errors import Conflict, StoreError
 
-AgentName = Literal["claude-code", "cursor", "codex", "gemini", "windsurf", "vscode", "zed", "opencode"]
+AgentName = Literal[
+    "claude-code", "cursor", "codex", "gemini", "windsurf", "vscode", "zed", "opencode"
+]
 SERVER = "trivet"
 
 
@@ -56,7 +58,9 @@ class DesiredFile(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def wanted(agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool) -> list[DesiredFile]:
+def wanted(
+    agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool
+) -> list[DesiredFile]:
     made = _AGENTS[agent](launch, home, project)
     return [one for one in made if hooks or one.values]
 
@@ -82,7 +86,12 @@ _CLAUDE_CODE = {
     "PreCompact": "compact",
     "SessionEnd": "end",
 }
-_CODEX = {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "stop", "PreCompact": "compact"}
+_CODEX = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "PreCompact": "compact",
+}
 _GEMINI = {
     "SessionStart": "start",
     "BeforeAgent": "prompt",
@@ -96,7 +105,9 @@ _WINDSURF = {"post_cascade_response": "stop"}
 
 def _claude_code(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     server = {"type": "stdio", **server_entry(launch)}
-    folder = project / ".claude" if project else _from_environment("CLAUDE_CONFIG_DIR", home / ".claude")
+    folder = (
+        project / ".claude" if project else _from_environment("CLAUDE_CONFIG_DIR", home / ".claude")
+    )
     inside = os.environ.get("CLAUDE_CONFIG_DIR")
     servers = project / ".mcp.json" if project else (folder if inside else home) / ".claude.json"
     return [
@@ -107,7 +118,9 @@ def _claude_code(launch: Launch, home: Path, project: Path | None) -> list[Desir
 
 def _cursor(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = (project or home) / ".cursor"
-    hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _CURSOR.items())
+    hooks = tuple(
+        (("hooks", event), {"command": launch.hook(moment)}) for event, moment in _CURSOR.items()
+    )
     return [
         DesiredFile(folder / "mcp.json", ((("mcpServers", SERVER), server_entry(launch)),)),
         DesiredFile(folder / "hooks.json", ((("version",), 1),), hooks),
@@ -135,16 +148,24 @@ def _gemini(launch: Launch, home: Path, project: Path | None) -> list[DesiredFil
 
 def _windsurf(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = home / ".codeium" / "windsurf"
-    hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _WINDSURF.items())
+    hooks = tuple(
+        (("hooks", event), {"command": launch.hook(moment)}) for event, moment in _WINDSURF.items()
+    )
     return [
         DesiredFile(folder / "mcp_config.json", ((("mcpServers", SERVER), server_entry(launch)),)),
-        DesiredFile(project / ".windsurf" / "hooks.json" if project else folder / "hooks.json", (), hooks),
+        DesiredFile(
+            project / ".windsurf" / "hooks.json" if project else folder / "hooks.json", (), hooks
+        ),
     ]
 
 
 def _vscode(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
     folder = project / ".vscode" if project else _application(home, "Code") / "User"
-    return [DesiredFile(folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **server_entry(launch)}),))]
+    return [
+        DesiredFile(
+            folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **server_entry(launch)}),)
+        )
+    ]
 
 
 def _zed(launch: Launch, home: Path, project: Path | None) -> list[DesiredFile]:
@@ -159,12 +180,19 @@ def _opencode(launch: Launch, home: Path, project: Path | None) -> list[DesiredF
     file = with_comments if with_comments.exists() else folder / "opencode.json"
     server = {"type": "local", "command": [launch.program, *launch.server], "enabled": True}
     plugin = (project / ".opencode" if project else folder) / "plugin" / "trivet.js"
-    return [DesiredFile(file, ((("mcp", SERVER), server),)), DesiredFile(plugin, text=_opencode_plugin(launch))]
+    return [
+        DesiredFile(file, ((("mcp", SERVER), server),)),
+        DesiredFile(plugin, text=_opencode_plugin(launch)),
+    ]
 
 
 def _opencode_plugin(launch: Launch) -> str:
     """A script, because opencode runs no commands at its events."""
-    script = resources.files("trivet.agents.install").joinpath("opencode/trivet.js").read_text(encoding="utf-8")
+    script = (
+        resources.files("trivet.agents.install")
+        .joinpath("opencode/trivet.js")
+        .read_text(encoding="utf-8")
+    )
     for name, words in (("PROGRAM", launch.hook_words), ("ARGUMENTS", launch.arguments)):
         script = script.replace(f'= "{name}"', f"= {json.dumps(words)}")
     return script
@@ -194,7 +222,11 @@ def _nested(
     return tuple(
         (
             ("hooks", event),
-            {"hooks": [{**named, "type": "command", "command": launch.hook(moment), "timeout": timeout}]},
+            {
+                "hooks": [
+                    {**named, "type": "command", "command": launch.hook(moment), "timeout": timeout}
+                ]
+            },
         )
         for event, moment in events.items()
     )
@@ -238,7 +270,9 @@ def write_plugin(folder: Path, arguments: tuple[str, ...]) -> list[str]:
         MANIFEST: _json(_manifest()),
         MARKETPLACE: _json(_marketplace()),
         ".mcp.json": _json({"mcpServers": {"trivet": server_entry(launch)}}),
-        "hooks/hooks.json": _json({"hooks": plugin_hooks(launch)}).replace(f"'{PROGRAM}'", f'\\"{PROGRAM}\\"'),
+        "hooks/hooks.json": _json({"hooks": plugin_hooks(launch)}).replace(
+            f"'{PROGRAM}'", f'\\"{PROGRAM}\\"'
+        ),
         **_pages(resources.files("trivet.agents.install").joinpath("claude_code"), ""),
     }
     try:
@@ -248,7 +282,9 @@ def write_plugin(folder: Path, arguments: tuple[str, ...]) -> list[str]:
             if name.startswith(SCRIPTS):
                 (folder / name).chmod(EXECUTABLE)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
+        raise StoreError(
+            f"{folder} cannot be written: {error.strerror}. Name another folder."
+        ) from None
     return sorted(contents)
 
 
@@ -265,8 +301,19 @@ def _manifest() -> dict[str, Any]:
 
 def _marketplace() -> dict[str, Any]:
     """With it the folder, or a repository made of it, can be added as it is: `claude plugin marketplace add FOLDER`."""
-    plugin = {"name": "trivet", "source": "./", "description": DESCRIPTION, "version": __version__, "author": AUTHOR}
-    return {"name": "trivet", "owner": AUTHOR, "metadata": {"description": DESCRIPTION}, "plugins": [plugin]}
+    plugin = {
+        "name": "trivet",
+        "source": "./",
+        "description": DESCRIPTION,
+        "version": __version__,
+        "author": AUTHOR,
+    }
+    return {
+        "name": "trivet",
+        "owner": AUTHOR,
+        "metadata": {"description": DESCRIPTION},
+        "plugins": [plugin],
+    }
 
 
 def _is_ours(folder: Path) -> bool:

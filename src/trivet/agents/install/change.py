@@ -27,7 +27,9 @@ from trivet.errors import Conflict, InvalidInput, StoreError
 _MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
 # Older versions had `resident` outside of `serve`.
 _SCRIPT = r"[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
-_TRIVET_COMMAND = re.compile(r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + "|" + _SCRIPT + _MOMENT)
+_TRIVET_COMMAND = re.compile(
+    r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + "|" + _SCRIPT + _MOMENT
+)
 
 
 def with_trivet_entries(text: str, wanted: DesiredFile) -> str:
@@ -87,7 +89,11 @@ def _without_empty(text: str, path: tuple[str, ...]) -> str:
 def _trivet_entries_at(text: str, path: tuple[str, ...]) -> list[tuple[int, Any]]:
     found = _at(jsonc.parse(text), path)
     entries = found if isinstance(found, list) else []
-    return [(index, entry) for index, entry in enumerate(entries) if _TRIVET_COMMAND.search(_commands(entry))]
+    return [
+        (index, entry)
+        for index, entry in enumerate(entries)
+        if _TRIVET_COMMAND.search(_commands(entry))
+    ]
 
 
 def _commands(entry: Any) -> str:
@@ -138,13 +144,19 @@ def _toml(text: str) -> Any:
 def same_except_trivet(before: str, after: str, wanted: DesiredFile) -> bool:
     """A check before writing: without our entries, both texts must mean the same."""
     if wanted.file.suffix == ".toml":
-        one, other = (_toml(without_trivet_entries(text, wanted)).unwrap() for text in (before, after))
+        one, other = (
+            _toml(without_trivet_entries(text, wanted)).unwrap() for text in (before, after)
+        )
     else:
-        one, other = (jsonc.parse(without_trivet_entries(text, wanted)).value for text in (before, after))
+        one, other = (
+            jsonc.parse(without_trivet_entries(text, wanted)).value for text in (before, after)
+        )
         for path, _ in wanted.values:
             if len(path) == 1:
                 one, other = ({**value, path[0]: None} for value in (one, other))
-    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(
+        other, sort_keys=True, default=str
+    )
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -161,7 +173,12 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def diff(self) -> str:
         rows = difflib.unified_diff(
-            (self.before or "").splitlines(), (self.after or "").splitlines(), self.file, self.file, n=2, lineterm=""
+            (self.before or "").splitlines(),
+            (self.after or "").splitlines(),
+            self.file,
+            self.file,
+            n=2,
+            lineterm="",
         )
         return "\n".join(rows)
 
@@ -223,7 +240,9 @@ def _planned(wanted: DesiredFile, installing: bool) -> Change:
             return Change(str(wanted.file), before, _without_trivet(before, wanted))
         after = with_trivet_entries(before or "", wanted)
         if not same_except_trivet(before or "", after, wanted):
-            raise InvalidInput("it has a form that cannot be changed safely. Add Trivet by hand, see docs/mcp.md")
+            raise InvalidInput(
+                "it has a form that cannot be changed safely. Add Trivet by hand, see docs/mcp.md"
+            )
     except InvalidInput as error:
         raise InvalidInput(f"{wanted.file} was left as it is: {str(error).rstrip('.')}.") from None
     return Change(str(wanted.file), before, after)
@@ -234,7 +253,9 @@ def _planned_whole(wanted: DesiredFile, before: str | None, installing: bool) ->
     mark = wanted.text.partition("\n")[0]
     is_ours = before is not None and mark in before
     if installing and before is not None and not is_ours:
-        raise InvalidInput(f"{wanted.file} was left as it is: it is not Trivet's. Move it away, or say --no-hooks.")
+        raise InvalidInput(
+            f"{wanted.file} was left as it is: it is not Trivet's. Move it away, or say --no-hooks."
+        )
     after = wanted.text if installing else None if is_ours else before
     return Change(str(wanted.file), before, after)
 
@@ -265,7 +286,9 @@ def _replace(file: Path, text: str) -> None:
         with atomic_write(file, mode) as stream:
             stream.write(text.encode())
     except OSError as error:
-        raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
+        raise StoreError(
+            f"{file} cannot be written: {error.strerror}. It was left as it is."
+        ) from None
 
 
 def _write_record(records: Path, change: Change) -> None:
@@ -283,7 +306,9 @@ def _write_record(records: Path, change: Change) -> None:
 
 def _record(records: Path, file: Path) -> ChangeRecord | None:
     try:
-        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=prepared_type(ChangeRecord))
+        return msgspec.json.decode(
+            _record_file(records, file).read_bytes(), type=prepared_type(ChangeRecord)
+        )
     except (OSError, msgspec.DecodeError):
         return None
 

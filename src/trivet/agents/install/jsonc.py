@@ -56,7 +56,9 @@ def append(text: str, path: Sequence[str], value: Any) -> str:
     if depth < len(path):
         return put(text, path, [value])
     if not isinstance(node.value, list):
-        raise InvalidInput(f"{'.'.join(path)} is not a list there. Mend it first; nothing was changed.")
+        raise InvalidInput(
+            f"{'.'.join(path)} is not a list there. Mend it first; nothing was changed."
+        )
     return _inserted(text, node, "", value)
 
 
@@ -70,7 +72,10 @@ def remove(text: str, path: Sequence[str], index: int | None = None) -> str:
 
 
 def _last_index(node: Node, key: str) -> int | None:
-    return next((number for number in reversed(range(len(node.items))) if node.items[number][0] == key), None)
+    return next(
+        (number for number in reversed(range(len(node.items))) if node.items[number][0] == key),
+        None,
+    )
 
 
 def _nearest(text: str, path: Sequence[str]) -> tuple[Node, int]:
@@ -79,7 +84,9 @@ def _nearest(text: str, path: Sequence[str]) -> tuple[Node, int]:
     for depth, key in enumerate(path):
         if not isinstance(node.value, dict):
             where = ".".join(path[:depth]) or "the whole file"
-            raise InvalidInput(f"{where} is not an object there. Mend it first; nothing was changed.")
+            raise InvalidInput(
+                f"{where} is not an object there. Mend it first; nothing was changed."
+            )
         inner = node.member(key)
         if inner is None:
             return node, depth
@@ -88,12 +95,18 @@ def _nearest(text: str, path: Sequence[str]) -> tuple[Node, int]:
 
 
 def _replaced(text: str, node: Node, value: Any) -> str:
-    return text[: node.start] + _written(value, _indent_at(text, node.start), _unit(text)) + text[node.stop :]
+    return (
+        text[: node.start]
+        + _written(value, _indent_at(text, node.start), _unit(text))
+        + text[node.stop :]
+    )
 
 
 def _inserted(text: str, node: Node, key: str, value: Any) -> str:
     if node.start == node.stop:  # an empty file
-        return text + "{\n" + _unit(text) + key + _written(value, _unit(text), _unit(text)) + "\n}\n"
+        return (
+            text + "{\n" + _unit(text) + key + _written(value, _unit(text), _unit(text)) + "\n}\n"
+        )
     inside = text[node.start + 1 : node.stop - 1]
     outer, unit = _indent_at(text, node.start), _unit(text)
     if "\n" not in inside and node.items and "\n" not in text.strip():
@@ -119,13 +132,19 @@ def _without(text: str, node: Node, number: int) -> str:
         after = _skip(text, items[0][2].stop)
         stop = after + 1 if text[after] == "," else items[0][2].stop
         rest = text[node.start + 1 : items[0][1]] + text[stop : node.stop - 1]
-        return text[: node.start + 1] + (rest.rstrip() + "\n" if rest.strip() else "") + text[node.stop - 1 :]
+        return (
+            text[: node.start + 1]
+            + (rest.rstrip() + "\n" if rest.strip() else "")
+            + text[node.stop - 1 :]
+        )
     comma = _skip(text, items[number][2].stop)
     if number == len(items) - 1:
         return _without_last(text, items[number - 1][2].stop, items[number], comma)
     rest = text[comma + 1 :]
     same_row = rest.lstrip(" \t")
-    return text[: items[number][1]] + (same_row.lstrip() if same_row.startswith(("\n", "\r")) else same_row)
+    return text[: items[number][1]] + (
+        same_row.lstrip() if same_row.startswith(("\n", "\r")) else same_row
+    )
 
 
 def _without_last(text: str, before: int, item: tuple[str, int, Node], after: int) -> str:
@@ -150,7 +169,9 @@ def _indent_at(text: str, position: int) -> str:
 
 def _unit(text: str) -> str:
     found = _INDENT.search(text)
-    return ("\t" if found[1].startswith("\t") else found[1]) if found and len(found[1]) <= 8 else "  "
+    return (
+        ("\t" if found[1].startswith("\t") else found[1]) if found and len(found[1]) <= 8 else "  "
+    )
 
 
 def _value(text: str, start: int, depth: int) -> Node:
@@ -189,7 +210,11 @@ def _collection(text: str, start: int, depth: int) -> Node:
             position = _skip(text, position + 1)
             if text.startswith(close, position):
                 break
-    value: Any = {key: node.value for key, _, node in items} if is_object else [node.value for _, _, node in items]
+    value: Any = (
+        {key: node.value for key, _, node in items}
+        if is_object
+        else [node.value for _, _, node in items]
+    )
     return Node(value, start, position + 1, tuple(items))
 
 

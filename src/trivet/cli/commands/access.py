@@ -13,9 +13,8 @@ import msgspec
 import typer
 
 from trivet.cli.command import command, verb_command
-from trivet.cli.output import line
 from trivet.cli.session import Session
-from trivet.cli.stderr import DelayedProgress
+from trivet.cli.terminal import DelayedProgress, line
 from trivet.cli.views import memories as views
 from trivet.common.clock import stamp
 from trivet.contract import (
@@ -30,7 +29,9 @@ from trivet.contract import (
 from trivet.errors import InvalidInput
 from trivet.types import Right, Role, Rotated, Share
 
-NAME = Annotated[str, typer.Argument(metavar="USER", help="The name of the user.", show_default=False)]
+NAME = Annotated[
+    str, typer.Argument(metavar="USER", help="The name of the user.", show_default=False)
+]
 ROLES = ", ".join(get_args(Role))
 RIGHTS = ", ".join(get_args(Right))
 
@@ -56,13 +57,18 @@ def add_user(
 @command("user list", "List the users of the server.", example="trivet user list")
 def list_users(session: Session) -> None:
     users = session.memory.list_users()
-    session.show(users, lambda: [line(f"{one.name:<20} {one.role}") for one in users] or [line("No users yet.")])
+    session.show(
+        users,
+        lambda: [line(f"{one.name:<20} {one.role}") for one in users] or [line("No users yet.")],
+    )
 
 
 @command("user role", "Give a user another role; their keys allow no more than it from now on.",
          example="trivet user role ana admin")  # fmt: skip
 def change_role(
-    session: Session, name: NAME, role: Annotated[str, typer.Argument(help=f"One of {ROLES}.", show_default=False)]
+    session: Session,
+    name: NAME,
+    role: Annotated[str, typer.Argument(help=f"One of {ROLES}.", show_default=False)],
 ) -> None:
     session.memory.set_role(_user(name), _role(role))
     session.show({"name": name, "role": role}, lambda: [line(f"{name} is a {role} now.")])
@@ -76,7 +82,10 @@ def change_role(
 )
 def remove_user(session: Session, name: NAME) -> None:
     session.memory.remove_user(_user(name))
-    session.show({"name": name, "status": "removed"}, lambda: [line(f"{name} is removed; their keys are void.")])
+    session.show(
+        {"name": name, "status": "removed"},
+        lambda: [line(f"{name} is removed; their keys are void.")],
+    )
 
 
 @command(
@@ -89,15 +98,25 @@ def remove_user(session: Session, name: NAME) -> None:
 def add_key(
     session: Session,
     name: NAME,
-    right: Annotated[list[str] | None, typer.Option("--right", help="What it allows; may be repeated.")] = None,
+    right: Annotated[
+        list[str] | None, typer.Option("--right", help="What it allows; may be repeated.")
+    ] = None,
     label: Annotated[str, typer.Option("--label", help="What it is for.")] = "",
     days: Annotated[
         int | None, typer.Option("--days", min=1, max=36500, help="After how many days it expires.")
     ] = None,
 ) -> None:
-    made = session.memory.add_key(_user(name), rights=_rights(right) or (), label=label[:200], days=days)
+    made = session.memory.add_key(
+        _user(name), rights=_rights(right) or (), label=label[:200], days=days
+    )
     rights = ", ".join(made.rights)
-    session.show(made, lambda: [line((made.key, "cyan")), line(f"Keep it: it is not shown again. It allows {rights}.")])
+    session.show(
+        made,
+        lambda: [
+            line((made.key, "cyan")),
+            line(f"Keep it: it is not shown again. It allows {rights}."),
+        ],
+    )
 
 
 @command("key list", "List the keys, never their secrets.", example="trivet key list")
@@ -106,7 +125,14 @@ def list_keys(session: Session) -> None:
     rows = [
         line(
             f"{one.id}  {one.user:<16} {','.join(one.rights)}  ",
-            ("revoked" if one.revoked_at else f"until {stamp(one.expires_at)}" if one.expires_at else "", "dim"),
+            (
+                "revoked"
+                if one.revoked_at
+                else f"until {stamp(one.expires_at)}"
+                if one.expires_at
+                else "",
+                "dim",
+            ),
             f"  {one.label}",
         )
         for one in keys
@@ -117,7 +143,12 @@ def list_keys(session: Session) -> None:
 @command("key revoke", "Make a key void at once.", example="trivet key revoke 3f9a1c0b77d2")
 def revoke_key(
     session: Session,
-    id: Annotated[str, typer.Argument(help="The id of the key, as `trivet key list` shows it.", show_default=False)],
+    id: Annotated[
+        str,
+        typer.Argument(
+            help="The id of the key, as `trivet key list` shows it.", show_default=False
+        ),
+    ],
 ) -> None:
     session.memory.revoke_key(id)
     session.show({"id": id, "status": "revoked"}, lambda: [line(f"The key {id} is void.")])
@@ -167,7 +198,9 @@ def share(session: Session, request: ShareRequest) -> None:
 @verb_command("unshare", example=f"trivet unshare bo --id {ID}")
 def unshare(session: Session, request: UnshareRequest) -> None:
     session.memory.perform(request)
-    session.show({**given(request), "status": "removed"}, lambda: [line("It is not shared any longer.")])
+    session.show(
+        {**given(request), "status": "removed"}, lambda: [line("It is not shared any longer.")]
+    )
 
 
 @verb_command("shares", example="trivet shares")
@@ -217,7 +250,10 @@ def redact(session: Session) -> None:
 def audit(session: Session, request: AuditRequest) -> None:
     entries = session.memory.perform(request)
     rows = [
-        line((f"{stamp(one.at)}  ", "dim"), f"{one.actor or '-':<12} {one.act:<12} {one.memory or '-'}  {one.detail}")
+        line(
+            (f"{stamp(one.at)}  ", "dim"),
+            f"{one.actor or '-':<12} {one.act:<12} {one.memory or '-'}  {one.detail}",
+        )
         for one in entries
     ]
     session.show(entries, lambda: rows or [line("Nothing is on the record yet.")])
@@ -234,11 +270,18 @@ def audit(session: Session, request: AuditRequest) -> None:
 def rotate_keys(
     session: Session,
     drop_old: Annotated[
-        bool, typer.Option("--drop-old", help="Remove the old keys that no store needs, when all is sealed anew.")
+        bool,
+        typer.Option(
+            "--drop-old", help="Remove the old keys that no store needs, when all is sealed anew."
+        ),
     ] = False,
     drop: Annotated[
         list[str] | None,
-        typer.Option("--drop", metavar="KEY", help="Remove this old key, even if another store was noted to use it."),
+        typer.Option(
+            "--drop",
+            metavar="KEY",
+            help="Remove this old key, even if another store was noted to use it.",
+        ),
     ] = None,
 ) -> None:
     rotated = session.memory.rotate_keys(drop_old=drop_old, drop=tuple(drop or ()))
@@ -247,10 +290,17 @@ def rotate_keys(
 
 def _of_rotation(rotated: Rotated) -> list[str]:
     which = "the key of an unfinished rotation" if rotated.resumed else "the new key"
-    said = [f"{rotated.resealed} secrets are sealed with {which} {rotated.key}; {rotated.dropped} old keys dropped."]
+    said = [
+        f"{rotated.resealed} secrets are sealed with {which} {rotated.key}; {rotated.dropped} old keys dropped."
+    ]
     if rotated.resumed:
         said.append("Run it again for a new key.")
-    said += [f"Kept: {key}, which may be needed by {', '.join(users)}." for key, users in rotated.kept.items()]
+    said += [
+        f"Kept: {key}, which may be needed by {', '.join(users)}."
+        for key, users in rotated.kept.items()
+    ]
     if rotated.kept:
-        said.append("Run `trivet rotate-keys` on these stores, then --drop-old again; --drop KEY drops one regardless.")
+        said.append(
+            "Run `trivet rotate-keys` on these stores, then --drop-old again; --drop KEY drops one regardless."
+        )
     return said

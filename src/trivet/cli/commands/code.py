@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.file_io import read_if_dash
 from trivet.cli.session import Session
-from trivet.cli.stderr import INVALID, DelayedProgress, report_error
+from trivet.cli.terminal import INVALID, DelayedProgress, read_if_dash, report_error
 from trivet.code.types import (
     DEFAULT_BUDGET,
     DEFAULT_LIMIT,
@@ -37,10 +36,21 @@ FOUND, NOTHING = 0, 1
 # Memories that are read at a time for `trivet code check`.
 PAGE = 500
 
-Root = Annotated[Path, typer.Option("--root", metavar="DIR", help="The folder of the code; this one if none.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Most hits.")]
+Root = Annotated[
+    Path, typer.Option("--root", metavar="DIR", help="The folder of the code; this one if none.")
+]
+Limit = Annotated[
+    int, typer.Option("--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Most hits.")
+]
 Budget = Annotated[
-    int, typer.Option("--budget", min=0, max=10**6, metavar="TOKENS", help="About how many tokens of code to show.")
+    int,
+    typer.Option(
+        "--budget",
+        min=0,
+        max=10**6,
+        metavar="TOKENS",
+        help="About how many tokens of code to show.",
+    ),
 ]
 CURRENT_FOLDER = Path()
 
@@ -74,16 +84,26 @@ gh issue view 12 | trivet code search - --root ~/src/shop --limit 5 --json
 @with_ripgrep_statuses
 def search(
     session: Session,
-    query: Annotated[str, typer.Argument(help="What to look for; - reads standard input.", show_default=False)],
+    query: Annotated[
+        str, typer.Argument(help="What to look for; - reads standard input.", show_default=False)
+    ],
     root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
     within: Annotated[
-        str, typer.Option("--path", metavar="PATTERN", help="Only in this folder, file or pattern below DIR.")
+        str,
+        typer.Option(
+            "--path", metavar="PATTERN", help="Only in this folder, file or pattern below DIR."
+        ),
     ] = "",
-    lang: Annotated[str, typer.Option("--lang", "-l", metavar="NAME", help="Only in this language.")] = "",
-    kind: Annotated[Kind | None, typer.Option("--kind", "-k", help="Only such definitions.")] = None,
+    lang: Annotated[
+        str, typer.Option("--lang", "-l", metavar="NAME", help="Only in this language.")
+    ] = "",
+    kind: Annotated[
+        Kind | None, typer.Option("--kind", "-k", help="Only such definitions.")
+    ] = None,
     tests: Annotated[
-        bool | None, typer.Option("--tests/--no-tests", help="Only in tests, or in none; all if neither.")
+        bool | None,
+        typer.Option("--tests/--no-tests", help="Only in tests, or in none; all if neither."),
     ] = None,
     budget: Budget = DEFAULT_BUDGET,
     recipe: Annotated[
@@ -94,7 +114,13 @@ def search(
     return _ask(
         session,
         root,
-        Search(query=read_if_dash(query), limit=limit, filters=filters, recipe=recipe, budget=budget or None),
+        Search(
+            query=read_if_dash(query),
+            limit=limit,
+            filters=filters,
+            recipe=recipe,
+            budget=budget or None,
+        ),
     )
 
 
@@ -108,7 +134,10 @@ def search(
 @with_ripgrep_statuses
 def symbol(
     session: Session,
-    name: Annotated[str, typer.Argument(help="The name; with its container as Class.method.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(help="The name; with its container as Class.method.", show_default=False),
+    ],
     root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
     budget: Budget = 0,
@@ -125,7 +154,9 @@ def symbol(
 @with_ripgrep_statuses
 def related(
     session: Session,
-    place: Annotated[str, typer.Argument(metavar="PATH:LINE", help="From DIR.", show_default=False)],
+    place: Annotated[
+        str, typer.Argument(metavar="PATH:LINE", help="From DIR.", show_default=False)
+    ],
     root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
     budget: Budget = 0,
@@ -144,8 +175,12 @@ def related(
 def index_folder(
     session: Session,
     root: Root = CURRENT_FOLDER,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")] = False,
-    left_out: Annotated[bool, typer.Option("--left-out", help="Name what is not indexed, and why.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")
+    ] = False,
+    left_out: Annotated[
+        bool, typer.Option("--left-out", help="Name what is not indexed, and why.")
+    ] = False,
 ) -> int:
     from trivet.cli.views import code as views
     from trivet.code.code_index import CodeIndex
@@ -153,7 +188,11 @@ def index_folder(
     with CodeIndex.open(root) as index:
         status = _refreshed(index)
         others = index.left_out() if left_out else None
-        value = {"status": status, "file": str(index.file), **({"left_out": others} if left_out else {})}
+        value = {
+            "status": status,
+            "file": str(index.file),
+            **({"left_out": others} if left_out else {}),
+        }
         session.show(value, lambda: views.indexed(status, str(index.file), others))
         if watch:
             _watch_folder(session, index)
@@ -175,7 +214,8 @@ def status(session: Session, root: Root = CURRENT_FOLDER) -> int:
     with CodeIndex.open(root) as index:
         known, size = index.known_so_far(), index.file.stat().st_size
         session.show(
-            {"status": known, "file": str(index.file), "bytes": size}, lambda: views.known(known, str(index.file), size)
+            {"status": known, "file": str(index.file), "bytes": size},
+            lambda: views.known(known, str(index.file), size),
         )
     return NOTHING if known.stale else FOUND
 
@@ -192,7 +232,8 @@ def check_links(
     session: Session,
     root: Root = CURRENT_FOLDER,
     scope: Annotated[
-        str | None, typer.Option("--scope", "-s", metavar="TEXT", help="Only memories of this scope.")
+        str | None,
+        typer.Option("--scope", "-s", metavar="TEXT", help="Only memories of this scope."),
     ] = None,
 ) -> int:
     from trivet.cli.views import code as views
@@ -203,7 +244,9 @@ def check_links(
     with CodeIndex.open(root) as index:
         _refreshed(index)
         found = sorted(check(texts, index), key=lambda one: (one.path, one.symbol, one.memory))
-    session.show({"root": str(index.root.folder), "links": found}, lambda: views.checked(found, len(texts)))
+    session.show(
+        {"root": str(index.root.folder), "links": found}, lambda: views.checked(found, len(texts))
+    )
     return NOTHING if any(one.state in ("moved", "gone") for one in found) else FOUND
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trivet.cli.command import command, verb_command
-from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-from trivet.cli.stderr import EMBEDDER_ERROR
+from trivet.cli.terminal import EMBEDDER_ERROR, Line, line
 from trivet.cli.views.memories import day, preview
-from trivet.contract import InboxAccept, InboxEdit, InboxList, InboxPropose, InboxReject, InboxReopen, InboxShow
+from trivet.contract import (
+    InboxAccept,
+    InboxEdit,
+    InboxList,
+    InboxPropose,
+    InboxReject,
+    InboxReopen,
+    InboxShow,
+)
 from trivet.types import Proposal, ProposalPage, Proposed
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -43,7 +50,9 @@ def propose(session: Session, request: InboxPropose) -> None:
 @verb_command("inbox accept", example=f"trivet inbox accept {ID} {OTHER}")
 def accept(session: Session, request: InboxAccept) -> None:
     accepted = session.memory.perform(request)
-    session.show(accepted, lambda: [line("Accepted, memory ", (str(one.stored), "cyan")) for one in accepted])
+    session.show(
+        accepted, lambda: [line("Accepted, memory ", (str(one.stored), "cyan")) for one in accepted]
+    )
     session.embed_pending()
 
 
@@ -101,7 +110,12 @@ def _page(page: ProposalPage, state: str) -> Iterator[Line]:
             yield line((preview(proposal.reason), "dim"), indent=4)
     shown = page.offset + len(page.proposals)
     if shown < page.total:
-        yield line((f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.", "dim"))
+        yield line(
+            (
+                f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.",
+                "dim",
+            )
+        )
     elif not page.proposals:
         yield line("Nothing waits." if state == "waiting" else f"Nothing was {state}.")
     elif state == "waiting":
@@ -110,7 +124,9 @@ def _page(page: ProposalPage, state: str) -> Iterator[Line]:
 
 def _about(proposal: Proposal) -> str:
     what = proposal.action + (f" {proposal.memory}" if proposal.memory else "")
-    return " · ".join([day(proposal.created_at), proposal.kind, proposal.category, proposal.scope, what])
+    return " · ".join(
+        [day(proposal.created_at), proposal.kind, proposal.category, proposal.scope, what]
+    )
 
 
 def _whole(proposal: Proposal) -> Iterator[Line]:

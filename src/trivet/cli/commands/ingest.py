@@ -12,9 +12,8 @@ import typer
 
 from trivet import Trivet, load_settings
 from trivet.cli.command import command
-from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-from trivet.cli.stderr import INVALID, DelayedProgress, warn
+from trivet.cli.terminal import INVALID, DelayedProgress, Line, line, warn
 from trivet.errors import InvalidInput, TrivetError
 from trivet.settings.locations import is_file
 
@@ -40,27 +39,46 @@ NAMES_SHOWN = 5
 def ingest_files(
     session: Session,
     files: Annotated[
-        Path | None, typer.Argument(metavar="PATH", help="The folder or file to take in.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="PATH", help="The folder or file to take in.", show_default=False),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What to call the folder; its own name if none.")
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="What to call the folder; its own name if none."
+        ),
     ] = None,
-    scope: Annotated[str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of what is taken in.")] = "",
+    scope: Annotated[
+        str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of what is taken in.")
+    ] = "",
     category: Annotated[
-        str, typer.Option("--category", "-c", metavar="TEXT", help="The category, where a file names none.")
+        str,
+        typer.Option(
+            "--category", "-c", metavar="TEXT", help="The category, where a file names none."
+        ),
     ] = "",
     tags: Annotated[
-        list[str] | None, typer.Option("--tags", "--tag", "-t", metavar="TEXT", help="A tag for all. Repeatable.")
+        list[str] | None,
+        typer.Option("--tags", "--tag", "-t", metavar="TEXT", help="A tag for all. Repeatable."),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option("--exclude", metavar="PATTERN", help="Leave out such paths from the folder. Repeatable."),
+        typer.Option(
+            "--exclude", metavar="PATTERN", help="Leave out such paths from the folder. Repeatable."
+        ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the folders that were taken in.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the folders that were taken in.")
+    ] = False,
     dropped: Annotated[
-        str | None, typer.Option("--drop", metavar="NAME", help="Forget all that came from this folder.")
+        str | None,
+        typer.Option("--drop", metavar="NAME", help="Forget all that came from this folder."),
     ] = None,
 ) -> int:
     from trivet.sources.files import Options
@@ -92,11 +110,16 @@ def _list_or_drop(session: Session, dropped: str | None) -> int:
     return 0
 
 
-def _once(session: Session, files: Path, name: str | None, options: Options, dry_run: bool) -> Ingested:
+def _once(
+    session: Session, files: Path, name: str | None, options: Options, dry_run: bool
+) -> Ingested:
     from trivet.sources.files import ingest
 
     total = [0]
-    with _store(session, dry_run) as memory, DelayedProgress("reading files", lambda _: total[0]) as progress:
+    with (
+        _store(session, dry_run) as memory,
+        DelayedProgress("reading files", lambda _: total[0]) as progress,
+    ):
         ingested = ingest(
             memory,
             files,
@@ -116,7 +139,10 @@ def _store(session: Session, dry_run: bool) -> Iterator[Trivet]:
     if not dry_run or not is_file(settings.path) or session.file.exists():
         yield session.memory
         return
-    with TemporaryDirectory() as folder, Trivet.open(Path(folder) / "empty.db", background=False) as empty:
+    with (
+        TemporaryDirectory() as folder,
+        Trivet.open(Path(folder) / "empty.db", background=False) as empty,
+    ):
         yield empty
 
 
@@ -139,7 +165,9 @@ def _watch(session: Session, files: Path, options: Options) -> None:
         return  # that is how it ends; what was under way is whole or not there
 
 
-def _ingest_again(session: Session, asked: Path, options: Options, told: tuple[str, ...]) -> tuple[str, ...]:
+def _ingest_again(
+    session: Session, asked: Path, options: Options, told: tuple[str, ...]
+) -> tuple[str, ...]:
     try:
         ingested = _once(session, asked, None, options, False)
     except TrivetError as error:
@@ -151,8 +179,12 @@ def _ingest_again(session: Session, asked: Path, options: Options, told: tuple[s
 
 
 def shown(ingested: Ingested) -> Iterator[Line]:
-    if not (ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems):
-        yield line("No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested.")
+    if not (
+        ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems
+    ):
+        yield line(
+            "No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested."
+        )
         yield from _skipped(ingested.skipped)
         return
     yield line(_summary(ingested))

@@ -1,6 +1,8 @@
 """Looking into the store: what a memory was, why it did not come, what there is.
 
 Counting memories by what they have in common.
+
+The concept graph for people: what memories speak of, and what is connected with what.
 """
 
 from __future__ import annotations
@@ -11,14 +13,16 @@ from typing import Annotated
 import typer
 
 from trivet.cli.command import command, verb_command
-from trivet.cli.options import completer
-from trivet.cli.output import Line, line
+from trivet.cli.options import completer, keyword
 from trivet.cli.session import Session
+from trivet.cli.terminal import Line, line, write_text
 from trivet.cli.views import memories as views
 from trivet.contract import (
     CategoriesRequest,
+    ConceptsRequest,
     DaysRequest,
     FeedbackRequest,
+    GraphRequest,
     History,
     SourcesRequest,
     StatsRequest,
@@ -27,7 +31,7 @@ from trivet.contract import (
     WhyNotRequest,
     describe,
 )
-from trivet.errors import NotFound
+from trivet.errors import InvalidInput, NotFound
 from trivet.types import Count, Usage
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -40,26 +44,38 @@ def history(session: Session, request: History) -> None:
 
 
 @command(
-    "diff", "Show what changed between two revisions of a memory.", example=f"trivet diff {ID}\ntrivet diff {ID} 1 3"
+    "diff",
+    "Show what changed between two revisions of a memory.",
+    example=f"trivet diff {ID}\ntrivet diff {ID} 1 3",
 )
 def diff(
     session: Session,
     id: Annotated[
-        str, typer.Argument(help=describe(History, "id"), show_default=False, autocompletion=completer("memory"))
+        str,
+        typer.Argument(
+            help=describe(History, "id"), show_default=False, autocompletion=completer("memory")
+        ),
     ],
     older: Annotated[
-        int | None, typer.Argument(min=1, help="The one before `newer` if none.", show_default=False)
+        int | None,
+        typer.Argument(min=1, help="The one before `newer` if none.", show_default=False),
     ] = None,
-    newer: Annotated[int | None, typer.Argument(min=1, help="The latest if none.", show_default=False)] = None,
+    newer: Annotated[
+        int | None, typer.Argument(min=1, help="The latest if none.", show_default=False)
+    ] = None,
     reveal: Annotated[bool, typer.Option("--reveal", help=describe(History, "reveal"))] = False,
 ) -> None:
     newer = newer or session.memory.get(id).revision
     older = older or newer - 1
     if older < 1:
-        raise NotFound("This memory has only one revision, so there is nothing to compare. Its text: `trivet get`.")
+        raise NotFound(
+            "This memory has only one revision, so there is nothing to compare. Its text: `trivet get`."
+        )
     text = session.memory.diff(id, older, newer, reveal=reveal)
     value = {"id": id, "older": older, "newer": newer, "diff": text}
-    session.show(value, lambda: views.diff(text) if text else [line("The two revisions are the same.")])
+    session.show(
+        value, lambda: views.diff(text) if text else [line("The two revisions are the same.")]
+    )
 
 
 @verb_command(
@@ -137,3 +153,47 @@ def days(session: Session, request: DaysRequest) -> None:
 
 def _lines(counts: Sequence[Count]) -> list[Line]:
     return [line(f"{one.memories:>6}  {one.name}") for one in counts]
+
+
+DOT = keyword("dot", Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")], False)
+SVG = keyword(
+    "svg",
+    Annotated[bool, typer.Option("--svg", help="Print it as a drawing for a browser.")],
+    False,
+)
+
+
+@verb_command(
+    "concepts",
+    more="Concepts are found by rules in every memory that is not sensitive: names, titles, tags, quoted terms, "
+    "identifiers, paths, codes, URLs and dates. docs/graph.md tells more.",
+    example="trivet concepts\ntrivet concepts postgres --kind identifier --scope acme/shop",
+)
+def concepts(session: Session, request: ConceptsRequest) -> None:
+    page = session.memory.perform(request)
+    session.show(page, lambda: graph_views.concepts(page))
+
+
+@verb_command(
+    "graph",
+    more="Rare concepts are followed first, so that what everything mentions does not fill the picture. Statements are "
+    "shown as they hold now, or at the time of --as-of.",
+    example="""
+trivet graph Berlin
+trivet graph 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b --depth 1
+trivet graph "Li Hua" --as-of 2026-03-01 --svg > li-hua.svg
+""",
+    extra=(DOT, SVG),
+)
+def graph(session: Session, request: GraphRequest, dot: bool, svg: bool) -> None:
+    if dot + svg + session.as_json > 1:
+        raise InvalidInput("--json, --dot and --svg exclude each other. Choose one.")
+    found = session.memory.perform(request)
+    if dot or svg:
+        from trivet.graph import draw
+
+        write_text(draw.dot(found) if dot else draw.svg(found))
+        return
+    from trivet.cli.views import graph as graph_views  # takes milliseconds to load
+
+    session.show(found, lambda: graph_views.graph(found))

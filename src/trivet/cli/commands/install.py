@@ -13,9 +13,8 @@ import typer
 
 from trivet.agents.install.agents import AFTERWARDS, AgentName, Launch, wanted
 from trivet.cli.command import command
-from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-from trivet.cli.stderr import STOPPED
+from trivet.cli.terminal import STOPPED, Line, line
 from trivet.errors import InvalidInput
 from trivet.serve.resident import hook_client
 from trivet.settings import data_folder, load_settings
@@ -24,13 +23,19 @@ from trivet.settings.locations import without_password
 if TYPE_CHECKING:
     from trivet.agents.install.change import Change
 
-AgentArgument = Annotated[AgentName, typer.Argument(help="The agent's program.", show_default=False)]
+AgentArgument = Annotated[
+    AgentName, typer.Argument(help="The agent's program.", show_default=False)
+]
 ProjectOption = Annotated[
     Path | None,
-    typer.Option("--project", metavar="FOLDER", help="Only for this project; else for you, everywhere."),
+    typer.Option(
+        "--project", metavar="FOLDER", help="Only for this project; else for you, everywhere."
+    ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the changes, and write nothing.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show the changes, and write nothing.")
+]
 
 
 @command(
@@ -46,9 +51,12 @@ def install(
     session: Session,
     agent: AgentArgument,
     project: ProjectOption = None,
-    hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Recall and learn by hooks too.")] = True,
+    hooks: Annotated[
+        bool, typer.Option("--hooks/--no-hooks", help="Recall and learn by hooks too.")
+    ] = True,
     plugin: Annotated[
-        Path | None, typer.Option("--plugin", metavar="FOLDER", help="Write a plugin folder, and no settings.")
+        Path | None,
+        typer.Option("--plugin", metavar="FOLDER", help="Write a plugin folder, and no settings."),
     ] = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -78,11 +86,18 @@ def uninstall(
     from trivet.agents.install.change import plan_uninstall
 
     asked = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
-    return _carry_out(session, agent, plan_uninstall(asked, _records()), yes, dry_run, installing=False)
+    return _carry_out(
+        session, agent, plan_uninstall(asked, _records()), yes, dry_run, installing=False
+    )
 
 
 def _carry_out(
-    session: Session, agent: AgentName, changes: Sequence[Change], yes: bool, dry_run: bool, installing: bool
+    session: Session,
+    agent: AgentName,
+    changes: Sequence[Change],
+    yes: bool,
+    dry_run: bool,
+    installing: bool,
 ) -> int:
     from trivet.agents.install.change import write
 
@@ -108,7 +123,9 @@ def _carry_out(
 
 def _asked(needed: Sequence[Change]) -> bool:
     if not sys.stdin.isatty():
-        raise InvalidInput("Nobody is there to be asked, and nothing was written. Say --yes to write these changes.")
+        raise InvalidInput(
+            "Nobody is there to be asked, and nothing was written. Say --yes to write these changes."
+        )
     return typer.confirm(f"Write {'this file' if len(needed) == 1 else 'these files'}?", err=True)
 
 
@@ -123,13 +140,22 @@ def _shown(needed: Sequence[Change], installing: bool) -> Iterator[Line]:
             yield line((f"{change.file} would be empty, and goes.", "yellow"))
 
 
-def _done(session: Session, agent: AgentName, needed: Sequence[Change], installing: bool) -> Iterator[Line]:
+def _done(
+    session: Session, agent: AgentName, needed: Sequence[Change], installing: bool
+) -> Iterator[Line]:
     from trivet.agents.install.change import backup_of
 
     for change in needed:
-        yield line(f"Wrote {change.file}." if change.after is not None else f"Removed {change.file}.")
+        yield line(
+            f"Wrote {change.file}." if change.after is not None else f"Removed {change.file}."
+        )
         if installing and change.before is not None:
-            yield line((f"What it was before is kept in {backup_of(_records(), Path(change.file))}.", "dim"))
+            yield line(
+                (
+                    f"What it was before is kept in {backup_of(_records(), Path(change.file))}.",
+                    "dim",
+                )
+            )
     if installing:
         yield line(f"Its memory is {without_password(_store(session))}.")
     yield line(f"Start {agent} again for it to take effect.")
@@ -148,7 +174,9 @@ def _write_plugin(session: Session, agent: str, folder: Path) -> int:
         value,
         lambda: [
             line(f"Wrote {folder}. Try it with: claude --plugin-dir {folder}"),
-            line(f"Or install it: claude plugin marketplace add {folder} && claude plugin install trivet@trivet"),
+            line(
+                f"Or install it: claude plugin marketplace add {folder} && claude plugin install trivet@trivet"
+            ),
         ],
     )
     return 0
@@ -157,7 +185,9 @@ def _write_plugin(session: Session, agent: str, folder: Path) -> int:
 def _launch(session: Session) -> Launch:
     """By its full path: an agent started from a desktop does not know the shell's."""
     beside = Path(sys.argv[0]).resolve()
-    program = str(beside) if beside.name.startswith("trivet") else shutil.which("trivet") or "trivet"
+    program = (
+        str(beside) if beside.name.startswith("trivet") else shutil.which("trivet") or "trivet"
+    )
     return Launch(program, _path_arguments(session.path or _path_of_this_shell()), _hook_program())
 
 

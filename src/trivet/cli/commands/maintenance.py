@@ -18,9 +18,16 @@ import msgspec
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.output import Line, line, write_json, write_text
 from trivet.cli.session import Session
-from trivet.cli.stderr import EMBEDDER_ERROR, STORE_ERROR, DelayedProgress
+from trivet.cli.terminal import (
+    EMBEDDER_ERROR,
+    STORE_ERROR,
+    DelayedProgress,
+    Line,
+    line,
+    write_json,
+    write_text,
+)
 from trivet.cli.views import memories as views
 from trivet.contract import json_schema
 from trivet.errors import InvalidInput
@@ -60,11 +67,17 @@ def reindex(
     chosen = {"lexical": lexical, "vectors": vectors, "graph": graph}
     if not any(chosen.values()):
         chosen = dict.fromkeys(chosen, True)
-    with DelayedProgress("embedding", lambda done: done + session.memory.stats().not_embedded) as progress:
+    with DelayedProgress(
+        "embedding", lambda done: done + session.memory.stats().not_embedded
+    ) as progress:
         embedded = session.memory.reindex(**chosen, progress=progress)
     done = ["the lexical index"] if chosen["lexical"] else []
     done += [f"the vectors ({embedded} memories embedded)"] if chosen["vectors"] else []
-    done += [f"the concept graph ({session.memory.stats().concepts} concepts)"] if chosen["graph"] else []
+    done += (
+        [f"the concept graph ({session.memory.stats().concepts} concepts)"]
+        if chosen["graph"]
+        else []
+    )
     session.show({**chosen, "embedded": embedded}, lambda: [line(f"Rebuilt {_listed(done)}.")])
 
 
@@ -79,7 +92,9 @@ def _listed(parts: list[str]) -> str:
     example="trivet embed",
 )
 def embed(session: Session) -> int:
-    with DelayedProgress("embedding", lambda done: done + session.memory.stats().not_embedded) as progress:
+    with DelayedProgress(
+        "embedding", lambda done: done + session.memory.stats().not_embedded
+    ) as progress:
         embedded = session.memory.embed(progress=progress)
     counts = session.memory.stats()
     value = {"embedded": embedded, "waiting": counts.not_embedded, "error": counts.last_error}
@@ -155,7 +170,9 @@ def _origin(name: str, in_file: frozenset[str]) -> Origin:
 def _names_in_file() -> frozenset[str]:
     """Loading the settings has checked the file already."""
     file = config_file()
-    return frozenset(tomllib.loads(file.read_text(encoding="utf-8"))) if file.exists() else frozenset()
+    return (
+        frozenset(tomllib.loads(file.read_text(encoding="utf-8"))) if file.exists() else frozenset()
+    )
 
 
 HEADINGS: dict[TidyKind, str] = {
@@ -178,20 +195,33 @@ ACTS = {"forget": "would be forgotten", "look": "left alone"}
 )
 def tidy(
     session: Session,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; so too without --yes.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; so too without --yes.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget what is found.")] = False,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="duplicate|expired|unused|unhelpful|orphan", help="Only such. Repeatable."),
+        typer.Option(
+            "--kind",
+            metavar="duplicate|expired|unused|unhelpful|orphan",
+            help="Only such. Repeatable.",
+        ),
     ] = None,
     unused_days: Annotated[
-        int, typer.Option("--unused-days", min=1, metavar="NUMBER", help="Never recalled in so many days.")
+        int,
+        typer.Option(
+            "--unused-days", min=1, metavar="NUMBER", help="Never recalled in so many days."
+        ),
     ] = 180,
-    undo: Annotated[bool, typer.Option("--undo", help="Bring back what the last run forgot.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Bring back what the last run forgot.")
+    ] = False,
 ) -> None:
     if yes and (dry_run or undo):
         raise InvalidInput("--yes forgets, --dry-run and --undo do not. Say one of them.")
-    done = session.memory.tidy(kinds=_kinds(kinds or []), dry_run=not yes, unused_days=unused_days, undo=undo)
+    done = session.memory.tidy(
+        kinds=_kinds(kinds or []), dry_run=not yes, unused_days=unused_days, undo=undo
+    )
     session.show(done, lambda: _lines(done))
 
 
@@ -213,6 +243,10 @@ def _lines(done: Tidy) -> Iterator[Line]:
         yield line((note, "dim"))
     would = sum(finding.act == "forget" for finding in done.findings)
     if done.dry_run:
-        yield line(f"{would} would be forgotten; --yes does it." if would else "There is nothing to forget.")
+        yield line(
+            f"{would} would be forgotten; --yes does it."
+            if would
+            else "There is nothing to forget."
+        )
     elif done.findings or done.forgotten:
         yield line(f"Forgot {done.forgotten}. `trivet tidy --undo` brings them back.")

@@ -14,8 +14,8 @@ import typer
 from trivet.cli.command import verb_command
 from trivet.cli.commands.access import ID as ID_of_share
 from trivet.cli.options import keyword
-from trivet.cli.output import line, one_line
 from trivet.cli.session import Session
+from trivet.cli.terminal import line, one_line
 from trivet.cli.views import memories as views
 from trivet.cli.views.answer import answer_lines
 from trivet.contract import (
@@ -102,7 +102,9 @@ def remember(session: Session, request: Remember) -> None:
 @verb_command("links", example=f"trivet links {ID_of_share}")
 def links(session: Session, request: LinksRequest) -> None:
     found = session.memory.perform(request)
-    session.show(found, lambda: [views.link_line(one) for one in found] or [line("It has no links.")])
+    session.show(
+        found, lambda: [views.link_line(one) for one in found] or [line("It has no links.")]
+    )
 
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -119,7 +121,9 @@ def edit(session: Session, request: Edit) -> None:
     before = session.memory.get(request.id).revision
     memory = session.memory.perform(request)
     said = "Nothing changed, still" if memory.revision == before else "Now"
-    session.show(memory, lambda: [line(f"{said} at revision {memory.revision}: ", (memory.id, "cyan"))])
+    session.show(
+        memory, lambda: [line(f"{said} at revision {memory.revision}: ", (memory.id, "cyan"))]
+    )
     session.embed_pending()
 
 
@@ -133,7 +137,9 @@ def forget(session: Session, request: Forget) -> None:
 @verb_command("restore", example=f"trivet restore {ID}\ntrivet restore {ID} --revision 2")
 def restore(session: Session, request: Restore) -> None:
     memory = session.memory.perform(request)
-    session.show(memory, lambda: [line(f"Restored as revision {memory.revision}: ", (memory.id, "cyan"))])
+    session.show(
+        memory, lambda: [line(f"Restored as revision {memory.revision}: ", (memory.id, "cyan"))]
+    )
     session.embed_pending()
 
 
@@ -160,8 +166,12 @@ def purge(session: Session, request: Purge, yes: bool) -> int:
 
 def _confirmed(memory: Memory) -> bool:
     if not sys.stdin.isatty():
-        raise InvalidInput("purge cannot ask here, since standard input is no terminal. Say --yes to purge.")
-    return typer.confirm(f"Remove for good: {one_line(memory.title or memory.content)[:80]!r}?", err=True)
+        raise InvalidInput(
+            "purge cannot ask here, since standard input is no terminal. Say --yes to purge."
+        )
+    return typer.confirm(
+        f"Remove for good: {one_line(memory.title or memory.content)[:80]!r}?", err=True
+    )
 
 
 @verb_command(

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.output import Line, line, write_text
 from trivet.cli.session import Session
-from trivet.cli.stderr import STOPPED, warn
+from trivet.cli.terminal import STOPPED, Line, line, warn, write_text
 from trivet.errors import Conflict, StoreError, TrivetError
 from trivet.settings import load_settings
 from trivet.settings.locations import is_file, is_server
@@ -42,7 +41,10 @@ def mcp(
     session: Session,
     form: Annotated[
         Literal["trivet", "reference-memory"],
-        typer.Option("--as", help="The tools to offer: Trivet's own, or those of the MCP reference memory server."),
+        typer.Option(
+            "--as",
+            help="The tools to offer: Trivet's own, or those of the MCP reference memory server.",
+        ),
     ] = "trivet",
 ) -> None:
     from trivet.serve.mcp.quick_start import run
@@ -61,11 +63,20 @@ def mcp(
 )
 def serve(
     session: Session,
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")] = PORT,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="The address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")
+    ] = PORT,
     workers: Annotated[
         int,
-        typer.Option("--workers", min=1, max=64, help="How many processes serve it: as many as there are cores, say."),
+        typer.Option(
+            "--workers",
+            min=1,
+            max=64,
+            help="How many processes serve it: as many as there are cores, say.",
+        ),
     ] = 1,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve the demo's memories instead of a store of yours.")
@@ -89,7 +100,9 @@ def serve(
 )
 def open_(
     session: Session,
-    only_print: Annotated[bool, typer.Option("--print", help="Print the link instead of opening a browser.")] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print the link instead of opening a browser.")
+    ] = False,
 ) -> None:
     from trivet.cli.processes import open_page
 
@@ -117,8 +130,12 @@ def demo(session: Session) -> None:
 )
 def up(
     session: Session,
-    background: Annotated[bool, typer.Option("--background", help="Return as soon as it answers.")] = False,
-    systemd: Annotated[bool, typer.Option("--systemd", help="Print a unit for systemd, and start nothing.")] = False,
+    background: Annotated[
+        bool, typer.Option("--background", help="Return as soon as it answers.")
+    ] = False,
+    systemd: Annotated[
+        bool, typer.Option("--systemd", help="Print a unit for systemd, and start nothing.")
+    ] = False,
     ready: Annotated[int | None, typer.Option("--ready", hidden=True)] = None,
 ) -> int:
     if systemd:
@@ -141,7 +158,11 @@ def down(session: Session) -> int:
     from trivet.cli.processes import stop_resident
 
     ended = stop_resident()
-    told = {None: "It did not run.", "ended": "It has ended.", "killed": "It did not answer, and was killed."}[ended]
+    told = {
+        None: "It did not run.",
+        "ended": "It has ended.",
+        "killed": "It did not answer, and was killed.",
+    }[ended]
     session.show({"ended": ended}, lambda: [line(told)])
     return 0
 
@@ -153,12 +174,18 @@ def down(session: Session) -> int:
     example="trivet status",
 )
 def status(session: Session) -> int:
-    from trivet.agents.hooks.state import failures
+    from trivet.agents.hooks.event import failures
     from trivet.cli.processes import request_status
 
     found, failed = request_status(), failures()
     used, stands, trouble = _store(session)
-    value = {"running": found is not None, "resident": found, "hook_failures": failed, "budgets": used, "sync": stands}
+    value = {
+        "running": found is not None,
+        "resident": found,
+        "hook_failures": failed,
+        "budgets": used,
+        "sync": stands,
+    }
     session.show(
         {**value, "store_error": trouble},
         lambda: [*_status_lines(found, failed), *_sync_lines(stands), *_budget_lines(used)],
@@ -178,7 +205,10 @@ def status(session: Session) -> int:
 def hook(
     session: Session,
     moment: Annotated[
-        str, typer.Argument(help="start, prompt, stop, compact or end; also session-start, pre-compact, session-end.")
+        str,
+        typer.Argument(
+            help="start, prompt, stop, compact or end; also session-start, pre-compact, session-end."
+        ),
     ],
 ) -> int:
     from trivet.serve.resident.hook_client import main
@@ -188,7 +218,12 @@ def hook(
 
 def _run_in_foreground(session: Session, ready: int | None) -> int:
     from trivet.agents.hooks.answer import answer
-    from trivet.serve.resident.protocol import READY, ensure_socket_folder, socket_file, with_absolute_path
+    from trivet.serve.resident.protocol import (
+        READY,
+        ensure_socket_folder,
+        socket_file,
+        with_absolute_path,
+    )
     from trivet.serve.resident.server import Server, set_up_logs
 
     ensure_socket_folder()
@@ -203,7 +238,8 @@ def _run_in_foreground(session: Session, ready: int | None) -> int:
             os.close(ready)
         else:
             session.show(
-                {"socket": socket_file()}, lambda: [line(f"Trivet is up, at {socket_file()}. Ctrl-C ends it.")]
+                {"socket": socket_file()},
+                lambda: [line(f"Trivet is up, at {socket_file()}. Ctrl-C ends it.")],
             )
 
     return Server(settings, answer).run(tell)
@@ -218,17 +254,27 @@ def _start_in_background(session: Session) -> int:
         raise Conflict(f"The resident process runs already, as process {running}.")
     if not start_resident(load_settings(path=session.path)):
         raise StoreError(f"The resident process did not come up. {folder / LOG} says why.")
-    session.show({"pid": lock_holder()}, lambda: [line(f"Trivet is up, as process {lock_holder()}.")])
+    session.show(
+        {"pid": lock_holder()}, lambda: [line(f"Trivet is up, as process {lock_holder()}.")]
+    )
     return 0
 
 
 def _status_lines(found: Any, failed: Any) -> Iterator[Line]:
     if found is None:
-        yield line("The resident process does not run. `trivet up --background` starts it; hooks do so by themselves.")
+        yield line(
+            "The resident process does not run. `trivet up --background` starts it; hooks do so by themselves."
+        )
     else:
-        yield line(f"Up for {found.seconds:.0f} s, as process {found.pid}, version {found.version}.")
+        yield line(
+            f"Up for {found.seconds:.0f} s, as process {found.pid}, version {found.version}."
+        )
         yield line(f"memory        {found.memory_mb:.0f} of {found.memory_limit_mb} MB")
-        limit = f"ends after {found.idle_limit_seconds:.0f} s" if found.idle_limit_seconds else "never ends by itself"
+        limit = (
+            f"ends after {found.idle_limit_seconds:.0f} s"
+            if found.idle_limit_seconds
+            else "never ends by itself"
+        )
         yield line(f"idle          for {found.idle_seconds:.0f} s; {limit}")
         yield line(f"stores        {', '.join(found.stores)}")
         if found.code:

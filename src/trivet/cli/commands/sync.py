@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from trivet.cli.command import command, verb_command
-from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-from trivet.cli.stderr import STORE_ERROR
+from trivet.cli.terminal import STORE_ERROR, Line, line
 from trivet.cli.views.memories import preview
 from trivet.contract import SyncConflicts, SyncResolve
 from trivet.types import EditConflict, RefusedOperation
 
-UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The address of the server.", show_default=False)]
+UrlArgument = Annotated[
+    str, typer.Argument(metavar="URL", help="The address of the server.", show_default=False)
+]
 
 
 @command(
@@ -32,10 +33,12 @@ def join(
     session: Session,
     url: UrlArgument,
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", metavar="NAME", help="Hold this scope alone; may be repeated.")
+        list[str] | None,
+        typer.Option("--scope", metavar="NAME", help="Hold this scope alone; may be repeated."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--everything", help="Hold all scopes again, after a join that named some.")
+        bool,
+        typer.Option("--everything", help="Hold all scopes again, after a join that named some."),
     ] = False,
 ) -> None:
     from trivet.sync import verbs
@@ -43,11 +46,18 @@ def join(
     state = verbs.join(session.memory.engine, url, [] if everything else scope or None)
     said = f"This store follows {state.url} as {state.user}. `trivet sync now` exchanges."
     held = _held(state.place.scopes)
-    session.show({"server": state.url, "user": state.user, "scopes": state.place.scopes}, lambda: [line(said), *held])
+    session.show(
+        {"server": state.url, "user": state.user, "scopes": state.place.scopes},
+        lambda: [line(said), *held],
+    )
 
 
 def _held(scopes: Sequence[str]) -> list[Line]:
-    return [line(f"it holds the scopes {', '.join(scopes)}; the rest is on the server alone")] if scopes else []
+    return (
+        [line(f"it holds the scopes {', '.join(scopes)}; the rest is on the server alone")]
+        if scopes
+        else []
+    )
 
 
 @command("sync now", "Send what waits and fetch what changed.", example="trivet sync now")
@@ -62,13 +72,27 @@ def now(session: Session) -> None:
 def _exchanged(done: Any) -> list[Line]:
     lines = [line(f"Sent {done.sent}, received {done.received}.")]
     if done.vectors.taken:
-        lines.append(line(f"{done.vectors.taken} memories came with their vectors, and need not be embedded here."))
+        lines.append(
+            line(
+                f"{done.vectors.taken} memories came with their vectors, and need not be embedded here."
+            )
+        )
     if done.vectors.reason:
-        lines.append(line(f"Vectors of the server are not used, and made here instead: {done.vectors.reason}"))
+        lines.append(
+            line(
+                f"Vectors of the server are not used, and made here instead: {done.vectors.reason}"
+            )
+        )
     if done.branched:
-        lines.append(line(f"{done.branched} edits clashed with others' and are kept: `trivet sync conflicts`."))
+        lines.append(
+            line(
+                f"{done.branched} edits clashed with others' and are kept: `trivet sync conflicts`."
+            )
+        )
     if done.refused:
-        lines.append(line(f"{done.refused} operations were refused and are kept: `trivet sync refused`."))
+        lines.append(
+            line(f"{done.refused} operations were refused and are kept: `trivet sync refused`.")
+        )
     if done.held_back:
         lines.append(line(f"Some wait, since the server said: {done.held_back}"))
     return lines
@@ -84,17 +108,32 @@ def status(session: Session) -> None:
     from trivet.sync import verbs
 
     told = verbs.status(session.memory.engine)
-    level = {True: "both hold the same", False: "they differ: `trivet sync now`", None: "not asked"}[told.level]
+    level = {
+        True: "both hold the same",
+        False: "they differ: `trivet sync now`",
+        None: "not asked",
+    }[told.level]
     session.show(
         told,
         lambda: [
             line(f"{told.server} as {told.user}; last contact {told.contact or 'never'}; {level}"),
             *([line(f"the server cannot be asked: {told.trouble}")] if told.trouble else []),
-            line(f"{told.outbox} operations wait" + (f", the oldest since {told.oldest}" if told.oldest else "")),
+            line(
+                f"{told.outbox} operations wait"
+                + (f", the oldest since {told.oldest}" if told.oldest else "")
+            ),
             line(f"{told.conflicts} conflicts, {told.refused} refused"),
-            *([line(f"{told.stays_local} memories stay here: {told.why_local}")] if told.stays_local else []),
+            *(
+                [line(f"{told.stays_local} memories stay here: {told.why_local}")]
+                if told.stays_local
+                else []
+            ),
             *_held(told.scopes),
-            *([line("everything is being read, and not all of it is here yet")] if told.full_pull else []),
+            *(
+                [line("everything is being read, and not all of it is here yet")]
+                if told.full_pull
+                else []
+            ),
             *([line("what others shared is hidden until the next contact")] if told.hidden else []),
         ],
     )
@@ -103,7 +142,9 @@ def status(session: Session) -> None:
 @verb_command("sync conflicts", example="trivet sync conflicts")
 def conflicts(session: Session, request: SyncConflicts) -> None:
     found = session.memory.perform(request)
-    session.show(found, lambda: [made for one in found for made in _conflict(one)] or [line("No conflicts.")])
+    session.show(
+        found, lambda: [made for one in found for made in _conflict(one)] or [line("No conflicts.")]
+    )
 
 
 def _conflict(one: EditConflict) -> list[Line]:
@@ -122,7 +163,10 @@ def _conflict(one: EditConflict) -> list[Line]:
 )
 def resolve(session: Session, request: SyncResolve) -> None:
     session.memory.perform(request)
-    session.show({"id": request.id, "status": "resolved"}, lambda: [line("Resolved; it is told at the next exchange.")])
+    session.show(
+        {"id": request.id, "status": "resolved"},
+        lambda: [line("Resolved; it is told at the next exchange.")],
+    )
 
 
 @command(
@@ -132,19 +176,30 @@ def resolve(session: Session, request: SyncResolve) -> None:
 )
 def refused(
     session: Session,
-    drop: Annotated[str | None, typer.Option("--drop", metavar="OP", help="Let go of one of them.")] = None,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Show words that are or were sensitive.")] = False,
+    drop: Annotated[
+        str | None, typer.Option("--drop", metavar="OP", help="Let go of one of them.")
+    ] = None,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show words that are or were sensitive.")
+    ] = False,
 ) -> None:
     if drop is not None:
         session.memory.sync_drop(drop)
     found = session.memory.sync_refused(reveal=reveal)
-    session.show(found, lambda: [made for one in found for made in _refused(one)] or [line("Nothing was refused.")])
+    session.show(
+        found,
+        lambda: [made for one in found for made in _refused(one)] or [line("Nothing was refused.")],
+    )
 
 
 def _refused(one: RefusedOperation) -> list[Line]:
     return [
         line((one.op, "cyan"), f" {one.kind} of {one.id}: {one.reason}"),
-        *(line(f"  {name}: {preview(str(value))}") for name, value in one.said.items() if value not in (None, [], "")),
+        *(
+            line(f"  {name}: {preview(str(value))}")
+            for name, value in one.said.items()
+            if value not in (None, [], "")
+        ),
     ]
 
 
@@ -158,7 +213,11 @@ def verify(session: Session) -> int:
     from trivet.sync import verbs
 
     found = verbs.verify(session.memory.engine)
-    said = "Both hold the same." if found.level else f"{found.different} of {found.buckets} buckets differ."
+    said = (
+        "Both hold the same."
+        if found.level
+        else f"{found.different} of {found.buckets} buckets differ."
+    )
     waiting = f" {found.outbox} operations wait to be sent." if found.outbox else ""
     session.show(found, lambda: [line(said + waiting)])
     return 0 if found.level else STORE_ERROR
@@ -173,4 +232,7 @@ def leave(session: Session) -> None:
     from trivet.sync import verbs
 
     state = verbs.leave(session.memory.engine)
-    session.show({"server": state.url, "status": "left"}, lambda: [line(f"This store follows {state.url} no longer.")])
+    session.show(
+        {"server": state.url, "status": "left"},
+        lambda: [line(f"This store follows {state.url} no longer.")],
+    )

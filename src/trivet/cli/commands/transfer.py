@@ -1,26 +1,42 @@
 """Memories on the move: export, import, backup, and to a server.
 
 The lines of an export on their way to a file, and what its last line says was left out.
+
+`trivet tenant`: moves tenants between databases, and shows where they are.
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.file_io import open_lines
-from trivet.cli.output import line, write_text
 from trivet.cli.session import Session
-from trivet.cli.stderr import INVALID, STORE_ERROR, DelayedProgress, warn
+from trivet.cli.terminal import (
+    INVALID,
+    STORE_ERROR,
+    DelayedProgress,
+    Line,
+    line,
+    open_lines,
+    warn,
+    write_text,
+)
 from trivet.cli.views import memories as views
 from trivet.common.threads import prepared_type
-from trivet.errors import InvalidInput
+from trivet.errors import InvalidInput, StoreError
 from trivet.sources.other_memories.foreign import SystemName
+
+if TYPE_CHECKING:
+    from trivet.settings import Settings
+    from trivet.store.postgres.server import Server
 
 
 @command(
@@ -38,13 +54,20 @@ from trivet.sources.other_memories.foreign import SystemName
 def export(
     session: Session,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; standard output if none.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write; standard output if none."
+        ),
     ] = None,
     include_sensitive: Annotated[
-        bool, typer.Option("--include-sensitive", help="Export sensitive memories too, in the clear.")
+        bool,
+        typer.Option("--include-sensitive", help="Export sensitive memories too, in the clear."),
     ] = False,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FOLDER", help="Keep a folder of Markdown files up to date.")
+        Path | None,
+        typer.Option(
+            "--markdown", metavar="FOLDER", help="Keep a folder of Markdown files up to date."
+        ),
     ] = None,
 ) -> int:
     if markdown is not None and output is not None:
@@ -64,7 +87,7 @@ def _write_lines(session: Session, rows: ExportRows, output: Path | None) -> int
         for row in rows:
             write_text(f"{row}\n")
         return 0
-    from trivet.cli.file_io import write_rows_atomically
+    from trivet.cli.terminal import write_rows_atomically
 
     count = write_rows_atomically(output, rows)
     value = {"path": str(output), "lines": count}
@@ -73,12 +96,17 @@ def _write_lines(session: Session, rows: ExportRows, output: Path | None) -> int
 
 
 def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
-    from trivet.cli.file_io import write_rows_atomically
+    from trivet.cli.terminal import write_rows_atomically
     from trivet.sources.files.mirror import mirror
 
-    done = mirror(rows, folder, lambda file, text: write_rows_atomically(file, [text.removesuffix("\n")]))
+    done = mirror(
+        rows, folder, lambda file, text: write_rows_atomically(file, [text.removesuffix("\n")])
+    )
     counts = f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed in {folder}."
-    left = [line((f"Left as it is, since you edited it: {name}. Ingest it first.", "yellow")) for name in done.left]
+    left = [
+        line((f"Left as it is, since you edited it: {name}. Ingest it first.", "yellow"))
+        for name in done.left
+    ]
     session.show(done, lambda: [line(counts), *left])
     return INVALID if done.left else 0
 
@@ -96,14 +124,21 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
 )
 def import_file(
     session: Session,
-    file: Annotated[str, typer.Argument(help="The file to read. `-` reads standard input.", show_default=False)],
-    system: Annotated[SystemName | None, typer.Option("--from", help="The program whose memories they are.")] = None,
+    file: Annotated[
+        str, typer.Argument(help="The file to read. `-` reads standard input.", show_default=False)
+    ],
+    system: Annotated[
+        SystemName | None, typer.Option("--from", help="The program whose memories they are.")
+    ] = None,
     scope: Annotated[
         str | None,
-        typer.Option("--scope", "-s", metavar="TEXT", help="With --from: the scope; the configured if none."),
+        typer.Option(
+            "--scope", "-s", metavar="TEXT", help="With --from: the scope; the configured if none."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --from: show what becomes what, and write nothing.")
+        bool,
+        typer.Option("--dry-run", help="With --from: show what becomes what, and write nothing."),
     ] = False,
 ) -> int:
     if system is not None:
@@ -111,7 +146,9 @@ def import_file(
 
         return import_foreign_memories(session, system, Path(file).expanduser(), scope, dry_run)
     if scope is not None or dry_run:
-        raise InvalidInput("--scope and --dry-run go with --from. Lines of JSON say their own scope.")
+        raise InvalidInput(
+            "--scope and --dry-run go with --from. Lines of JSON say their own scope."
+        )
     with open_lines(file) as rows, DelayedProgress("importing", lambda _: None) as progress:
         imported = session.memory.import_(_without_line_ends(rows), progress=progress)
     session.show(imported, lambda: views.imported(imported))
@@ -134,9 +171,12 @@ def backup(
     session: Session,
     target: Annotated[Path | None, typer.Argument(help="The new file.", show_default=False)] = None,
     restore: Annotated[
-        Path | None, typer.Option("--restore", metavar="FILE", help="Put this backup in the store's place.")
+        Path | None,
+        typer.Option("--restore", metavar="FILE", help="Put this backup in the store's place."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="With --restore: move the present store aside.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --restore: move the present store aside.")
+    ] = False,
 ) -> None:
     if (target is None) == (restore is None):
         raise InvalidInput("Name the file to write, or the backup to --restore, and not both.")
@@ -152,7 +192,11 @@ def _restore_backup(session: Session, backup: Path, force: bool) -> None:
 
     store = session.file
     aside = restore_backup(backup, store, force)
-    value = {"path": str(store), "restored": str(backup), "moved_aside": str(aside) if aside else None}
+    value = {
+        "path": str(store),
+        "restored": str(backup),
+        "moved_aside": str(aside) if aside else None,
+    }
     moved = [line(f"The store that was there is now {aside}.")] if aside else []
     session.show(value, lambda: [line(f"{store} is restored from {backup}."), *moved])
 
@@ -168,7 +212,10 @@ def _restore_backup(session: Session, backup: Path, force: bool) -> None:
 def move(
     session: Session,
     target: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="postgresql://USER@HOST/DATABASE", show_default=False)
+        str,
+        typer.Argument(
+            metavar="ADDRESS", help="postgresql://USER@HOST/DATABASE", show_default=False
+        ),
     ],
     tenant: Annotated[
         str | None, typer.Option("--tenant", metavar="NAME", help="Whose memories they are there.")
@@ -182,7 +229,10 @@ def move(
     count = move_to_server(file, settings)
     shown = without_password(target)
     value = {"path": str(file), "target": shown, "tenant": settings.tenant, "memories": count}
-    session.show(value, lambda: [line(f"{count} memories of {file} are at {shown} (tenant {settings.tenant}).")])
+    session.show(
+        value,
+        lambda: [line(f"{count} memories of {file} are at {shown} (tenant {settings.tenant}).")],
+    )
 
 
 @command(
@@ -198,9 +248,14 @@ def move(
 def migrate(
     session: Session,
     target: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="postgresql://OWNER@HOST/DATABASE", show_default=False)
+        str,
+        typer.Argument(
+            metavar="ADDRESS", help="postgresql://OWNER@HOST/DATABASE", show_default=False
+        ),
     ],
-    tenant: Annotated[str | None, typer.Option("--tenant", metavar="NAME", help="Whose vectors are indexed.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", metavar="NAME", help="Whose vectors are indexed.")
+    ] = None,
 ) -> None:
     from trivet import load_settings
     from trivet.cli.store_transfer import migrate_server
@@ -208,7 +263,9 @@ def migrate(
 
     schema = migrate_server(load_settings(path=target, tenant=tenant))
     shown = without_password(target)
-    session.show({"target": shown, "schema": schema}, lambda: [line(f"{shown} is at schema {schema:04}.")])
+    session.show(
+        {"target": shown, "schema": schema}, lambda: [line(f"{shown} is at schema {schema:04}.")]
+    )
 
 
 class _Left(msgspec.Struct, frozen=True):
@@ -230,3 +287,165 @@ class ExportRows:
         if not self._last.startswith('{"trivet_export_end"'):
             return ()
         return msgspec.json.decode(self._last, type=prepared_type(_Left)).unreadable
+
+
+TenantArgument = Annotated[
+    str, typer.Argument(metavar="TENANT", help="The name of the tenant.", show_default=False)
+]
+ToOption = Annotated[
+    str,
+    typer.Option("--to", metavar="DATABASE", help="The new home: postgresql://USER@HOST/DATABASE."),
+]
+# Between two lines about how far a stage is.
+PROGRESS_INTERVAL_SECONDS = 1.0
+
+
+@command(
+    "tenant move",
+    "Move a tenant to another PostgreSQL database while it is used.",
+    more="Everything of the tenant is copied, then what changed meanwhile; for the last of it writers are told to come "
+    "back in some seconds; then the new database is its home. Servers whose setting `cells` names that database follow "
+    "by themselves, keys stay good, and laptops that sync go on. Stopped or killed anywhere, the same command goes on "
+    "where it was. Before the switch --abandon gives the move up. The old copy stays, closed, until `trivet tenant "
+    "forget-moved`. --path names the database where the tenant is now.",
+    example="trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet",
+)
+def move_tenant(
+    session: Session,
+    tenant: TenantArgument,
+    to: ToOption,
+    abandon: Annotated[
+        bool, typer.Option("--abandon", help="Give the move up; the tenant stays.")
+    ] = False,
+) -> None:
+    from trivet.store.postgres import tenant_move as moving
+
+    with _servers(session, tenant) as (settings, old, stack):
+        if abandon:
+            new = _reached(settings, to, stack)
+            moving.abandon(old, new, tenant, _Progress())
+            said = f"The move of {tenant} is given up; it lives at {old.address}."
+            session.show({"tenant": tenant, "home": old.address}, lambda: [line(said)])
+            return
+        home = moving.move(old, _opened(settings, to, stack), tenant, _Progress())
+        told = [
+            line(f"{tenant} lives at {home}."),
+            line(f"The old copy is closed and stays until `trivet tenant forget-moved {tenant}`."),
+        ]
+        session.show({"tenant": tenant, "home": home, "left": old.address}, lambda: told)
+
+
+@command(
+    "tenant show",
+    "Show whether a tenant is at home in this database, and how far its move is.",
+    example="trivet tenant show acme --path postgresql://trivet@db1/trivet",
+)
+def show_tenant(session: Session, tenant: TenantArgument) -> None:
+    with _servers(session, tenant) as (_, server, _stack):
+        standing, listed = server.standing(tenant), server.listed(tenant)
+        value = {
+            "tenant": tenant,
+            "database": server.address,
+            "standing": standing.standing if standing else "unknown",
+            "other": standing.address if standing else "",
+            "directory": listed[1] if listed else "",
+        }
+        session.show(value, lambda: _told(value))
+
+
+@command(
+    "tenant forget-moved",
+    "Remove the copy that a moved tenant left in its old database.",
+    more="Only after a move is done, and only if its new home has it. The tenant's row stays and says where it went. "
+    "The new home is one that the setting `cells` names, or given with --to.",
+    example="trivet tenant forget-moved acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet",
+)
+def forget_moved(session: Session, tenant: TenantArgument, to: ToOption = "") -> None:
+    from trivet.store.postgres import tenant_move
+
+    with _servers(session, tenant) as (settings, old, stack):
+        pending = tenant_move.forget_moved(
+            old, _open_target(settings, old, tenant, to, stack), tenant
+        )
+        if pending:
+            warn(pending)
+        said = f"The old copy of {tenant} in {old.address} is removed."
+        session.show(
+            {"tenant": tenant, "removed_from": old.address, "pending": pending},
+            lambda: [line(said)],
+        )
+
+
+@contextmanager
+def _servers(session: Session, tenant: str) -> Iterator[tuple[Settings, Server, ExitStack]]:
+    """The settings, the database that --path names, and what closes it and any other that is opened."""
+    from trivet.memory.open_store import check_tenant
+    from trivet.settings import load_settings
+
+    check_tenant(tenant)
+    settings = load_settings(path=session.path)
+    with ExitStack() as stack:
+        yield settings, _opened(settings, settings.path, stack), stack
+
+
+def _opened(settings: Settings, address: str, stack: ExitStack) -> Server:
+    import msgspec
+
+    from trivet.settings.locations import database_of
+
+    if database_of(address) is None:
+        raise InvalidInput(
+            "Tenants move between PostgreSQL databases: name both as postgresql://USER@HOST/DATABASE."
+        )
+    from trivet.store.postgres.store import open_server
+
+    server = open_server(msgspec.structs.replace(settings, path=address, replica_urls=()))
+    stack.callback(server.close)
+    return server
+
+
+def _reached(settings: Settings, address: str, stack: ExitStack) -> Server | None:
+    """None where it is away: a move can be given up without it."""
+    try:
+        return _opened(settings, address, stack)
+    except StoreError as error:
+        warn(
+            f"What was copied there stays, closed, until this is done again or the tenant is moved there: {error}"
+        )
+        return None
+
+
+def _open_target(settings: Settings, old: Server, tenant: str, to: str, stack: ExitStack) -> Server:
+    standing = old.standing(tenant)
+    for address in (to,) if to else settings.cells:
+        server = _opened(settings, address, stack)
+        if to or (standing is not None and server.cell == standing.cell):
+            return server
+    raise InvalidInput("Say where the tenant lives now, with --to. Nothing was removed.")
+
+
+def _told(value: dict[str, str]) -> list[Line]:
+    here, other = f"{value['tenant']} in {value['database']}", value["other"]
+    said = {
+        "unknown": f"There is no {here}.",
+        "home": f"{here}: at home"
+        + (f"; it is being moved to {other}, not frozen yet." if other else "."),
+        "frozen": f"{here}: frozen for its move to {other}; it is read, and writers come back.",
+        "moved": f"{here}: moved to {other}; what is here is an old copy or gone.",
+        "arriving": f"{here}: being moved here from {other}, where it still lives until the switch.",
+    }[value["standing"]]
+    listed = [line(f"The directory has it at {value['directory']}.")] if value["directory"] else []
+    return [line(said), *listed]
+
+
+class _Progress:
+    """A line on standard error for each stage, and now and then one about how far it is."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._told = 0.0
+
+    def __call__(self, stage: str, detail: str = "") -> None:
+        if stage != self._stage or time.monotonic() - self._told > PROGRESS_INTERVAL_SECONDS:
+            print(f"trivet: {stage}{detail and f': {detail}'}", file=sys.stderr, flush=True)
+            self._stage, self._told = stage, time.monotonic()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trivet.cli.output import Line, line, one_line
+from trivet.cli.terminal import Line, line, one_line
 from trivet.cli.views.memories import about, preview
 from trivet.search.legs.registry import leg_named, leg_names
 from trivet.types import Answer, Contribution, ForeignHit, Health, Hit, Why
@@ -20,9 +20,16 @@ STRENGTH_STYLES = {"strong": "green", "possible": "yellow", "weak": "dim"}
 
 
 def answer_lines(answer: Answer) -> Iterator[Line]:
-    nothing = "no memory is" if answer.foreign else "nothing"  # how likely a foreign hit is to be relevant is not known
+    nothing = (
+        "no memory is" if answer.foreign else "nothing"
+    )  # how likely a foreign hit is to be relevant is not known
     if answer.hits and answer.nothing_relevant:
-        yield line((f"Probably {nothing} relevant here: the likeliest is {likely(answer)} likely to be.", "yellow"))
+        yield line(
+            (
+                f"Probably {nothing} relevant here: the likeliest is {likely(answer)} likely to be.",
+                "yellow",
+            )
+        )
     together: list[Hit | ForeignHit] = [*answer.hits, *answer.foreign]
     for hit in sorted(together, key=lambda hit: hit.rank):
         yield from hit_lines(hit) if isinstance(hit, Hit) else foreign_lines(hit)
@@ -31,7 +38,11 @@ def answer_lines(answer: Answer) -> Iterator[Line]:
         said = f"{none} is so relevant: the likeliest candidate is {likely(answer)} likely to be. "
         yield line(said, ("--relevance-at-least 0 shows every candidate.", "dim"))
     elif not answer.hits and not answer.foreign:
-        hint = "`trivet list` shows what is stored." if answer.health.memories else "The store is empty."
+        hint = (
+            "`trivet list` shows what is stored."
+            if answer.health.memories
+            else "The store is empty."
+        )
         yield line(f"Nothing was found. {hint}")
     if answer.asked:
         yield line((f"The first answer was unsure; also asked: {'; '.join(answer.asked)}", "dim"))
@@ -58,7 +69,9 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
     yield about(hit, indent=INDENT, with_id=bool(heading))
     yield line(("why: ", "bold dim"), (why_line(hit.why), "dim"), indent=INDENT)
     if hit.why.conflicts:
-        yield line(("clashes with another edit; see `trivet sync conflicts`", "yellow"), indent=INDENT)
+        yield line(
+            ("clashes with another edit; see `trivet sync conflicts`", "yellow"), indent=INDENT
+        )
     if hit.why.older_than:
         yield line(("older; see ", "yellow"), (hit.why.older_than, "cyan"), indent=INDENT)
     for resolution in hit.resolved_by:
@@ -111,7 +124,9 @@ def _evidence(part: Contribution, why: Why) -> str:
 
 def legs_line(legs: Mapping[str, Contribution]) -> str:
     """The place in each system's list, such as: notes #1, wiki #3."""
-    return ", ".join(f"{leg} #{part.rank}" for leg, part in sorted(legs.items()) if part.rank is not None)
+    return ", ".join(
+        f"{leg} #{part.rank}" for leg, part in sorted(legs.items()) if part.rank is not None
+    )
 
 
 def _adjustments(why: Why) -> Iterator[str]:

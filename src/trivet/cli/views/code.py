@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trivet.cli.output import Line, Part, line
+from trivet.cli.terminal import Line, Part, line
 from trivet.code.memory_links import Checked
 from trivet.code.types import CodeAnswer, CodeHit, CodeStatus, LeftOut, reason
 
@@ -17,13 +17,17 @@ def answer(found: CodeAnswer) -> Iterator[Line]:
     for hit in found.hits:
         yield from hit_lines(hit)
     if not found.hits:
-        yield line(f"Nothing was found in {_count(found.status.files, 'file')} of {found.status.root}.")
+        yield line(
+            f"Nothing was found in {_count(found.status.files, 'file')} of {found.status.root}."
+        )
     yield from notes(found.status)
 
 
 def hit_lines(hit: CodeHit) -> Iterator[Line]:
     """The place first and unbroken, as terminals and editors take it: `path:line`."""
-    named: list[Part] = [f"  {hit.kind} ", (hit.symbol, "bold")] if hit.symbol else [(f"  {hit.kind}", "dim")]
+    named: list[Part] = (
+        [f"  {hit.kind} ", (hit.symbol, "bold")] if hit.symbol else [(f"  {hit.kind}", "dim")]
+    )
     yield line((hit.path, "magenta"), ":", (f"{hit.start}-{hit.end}", "green"), *named)
     if hit.snippet:
         yield from _numbered(hit)
@@ -66,18 +70,25 @@ def known(status: CodeStatus, file: str, size: int) -> Iterator[Line]:
     yield line(("index     ", "bold dim"), f"{file} ({size / 2**20:.1f} MB)")
     yield line(("holds     ", "bold dim"), f"{_count(status.files, 'file')}, {_sizes(status)}")
     yield line(("left out  ", "bold dim"), f"{status.left_out:,}")
-    behind = f"{_count(len(status.stale), 'file')}: {_some(status.stale)}" if status.stale else "nothing"
+    behind = (
+        f"{_count(len(status.stale), 'file')}: {_some(status.stale)}" if status.stale else "nothing"
+    )
     yield line(("behind    ", "bold dim"), (behind, "yellow" if status.stale else ""))
 
 
 def checked(found: Sequence[Checked], memories: int) -> Iterator[Line]:
     for one in found:
         if one.state != "ok":
-            yield line((f"{one.state:<8}", STATE_STYLES[one.state]), (f"{one.path}:{one.symbol}", "magenta"))
+            yield line(
+                (f"{one.state:<8}", STATE_STYLES[one.state]),
+                (f"{one.path}:{one.symbol}", "magenta"),
+            )
             yield line(_link_outcome(one), indent=8)
             yield line(("memory ", "dim"), (one.memory, "cyan"), indent=8)
     fine = sum(one.state == "ok" for one in found)
-    yield line(f"{_count(len(found), 'link')} in {_count(memories, 'memory', 'memories')}: {fine:,} as they were.")
+    yield line(
+        f"{_count(len(found), 'link')} in {_count(memories, 'memory', 'memories')}: {fine:,} as they were."
+    )
 
 
 def _link_outcome(one: Checked) -> str:
@@ -92,7 +103,12 @@ def _numbered(hit: CodeHit) -> Iterator[Line]:
     width = len(str(hit.end))
     for number, text in enumerate(hit.snippet.split("\n"), hit.snippet_start):
         cut = text == "…"
-        yield line(("" if cut else f"{number:>{width}}", "dim"), "  ", text.expandtabs(INDENT), indent=INDENT)
+        yield line(
+            ("" if cut else f"{number:>{width}}", "dim"),
+            "  ",
+            text.expandtabs(INDENT),
+            indent=INDENT,
+        )
 
 
 def _sizes(status: CodeStatus) -> str:

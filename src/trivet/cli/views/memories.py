@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trivet.cli.output import Line, line, one_line
+from trivet.cli.terminal import Line, line, one_line
 from trivet.common.clock import stamp, stamp_or_none
 from trivet.types import Finding, Imported, Link, Memory, Page, Remembered, Revision, Stats, WhyNot
 
@@ -82,7 +82,12 @@ def page(page: Page) -> Iterator[Line]:
         yield line(preview(entry.title or entry.content), indent=4)
     shown = page.offset + len(page.memories)
     if shown < page.total:
-        yield line((f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.", "dim"))
+        yield line(
+            (
+                f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.",
+                "dim",
+            )
+        )
     elif not page.memories:
         yield line("No memory matches." if page.total == 0 else f"There are only {page.total}.")
 
@@ -95,13 +100,26 @@ def remembered(remembered: Remembered) -> Iterator[Line]:
                    (f"`trivet reveal {remembered.id}` shows it.", "dim"))  # fmt: skip
     for other in remembered.near_duplicates:
         yield line(
-            (f"Nearly the same ({other.similarity:.0%}): ", "yellow"), (other.id, "cyan"), f" {preview(other.content)}"
+            (f"Nearly the same ({other.similarity:.0%}): ", "yellow"),
+            (other.id, "cyan"),
+            f" {preview(other.content)}",
         )
     if remembered.near_duplicates:
-        yield line(("Nothing was merged. Forget one of them, or link them if one supersedes the other.", "dim"))
+        yield line(
+            (
+                "Nothing was merged. Forget one of them, or link them if one supersedes the other.",
+                "dim",
+            )
+        )
     for old in remembered.may_update:
-        yield line(("May update ", "yellow"), (old.id, "cyan"), f" ({one_line(old.why)}): {preview(old.content)}")
-        yield line((f"If it does: trivet link {remembered.id} supersedes {old.id}", "dim"), indent=4)
+        yield line(
+            ("May update ", "yellow"),
+            (old.id, "cyan"),
+            f" ({one_line(old.why)}): {preview(old.content)}",
+        )
+        yield line(
+            (f"If it does: trivet link {remembered.id} supersedes {old.id}", "dim"), indent=4
+        )
 
 
 def history(revisions: Sequence[Revision]) -> Iterator[Line]:
@@ -162,7 +180,9 @@ def imported(imported: Imported) -> Iterator[Line]:
         f"{imported.kept} kept because ours is newer, {imported.links} links."
     )
     if imported.redacted:
-        yield line((f"Encrypted, and replaced in the texts: {_counts(imported.redacted)}.", "yellow"))
+        yield line(
+            (f"Encrypted, and replaced in the texts: {_counts(imported.redacted)}.", "yellow")
+        )
     for error in imported.errors:
         yield line((error, "red"))
 

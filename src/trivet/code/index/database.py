@@ -97,14 +97,21 @@ class IndexFile:
         """The facts of each key that is known; a text instead is the reason why the file is left out."""
         with _explained(self.file):
             rows = self._some("SELECT key, facts, reason FROM file WHERE key IN ({})", keys)
-            return {key: _facts.decode(zlib.decompress(facts)) if facts else reason for key, facts, reason in rows}
+            return {
+                key: _facts.decode(zlib.decompress(facts)) if facts else reason
+                for key, facts, reason in rows
+            }
 
     def put_tree(self, root: str, listing: bytes, seen: float) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (root, listing, seen))
+        self._connection.execute(
+            "INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (root, listing, seen)
+        )
 
     def tree(self, root: str) -> bytes | None:
         with _explained(self.file):
-            row = self._connection.execute("SELECT listing FROM tree WHERE root = ?", (root,)).fetchone()
+            row = self._connection.execute(
+                "SELECT listing FROM tree WHERE root = ?", (root,)
+            ).fetchone()
             return row[0] if row else None
 
     def trees(self) -> list[tuple[str, bytes, float]]:
@@ -117,8 +124,12 @@ class IndexFile:
     def keep_only(self, keys: Iterable[bytes]) -> int:
         """Deletes the facts of all other files; returns how many files that were."""
         self._connection.execute("CREATE TEMP TABLE kept (key BLOB PRIMARY KEY) WITHOUT ROWID")
-        self._connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", [(key,) for key in keys])
-        gone = self._connection.execute("DELETE FROM file WHERE key NOT IN (SELECT key FROM kept)").rowcount
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO kept VALUES (?)", [(key,) for key in keys]
+        )
+        gone = self._connection.execute(
+            "DELETE FROM file WHERE key NOT IN (SELECT key FROM kept)"
+        ).rowcount
         self._connection.execute("DROP TABLE kept")
         return gone
 
@@ -146,7 +157,9 @@ def _opened(file: Path) -> sqlite3.Connection:
 
 
 def _prepared(file: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(file, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        file, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+    )
     connection.execute("PRAGMA journal_mode = WAL")
     # A crash of the machine may lose the last batch, which is then made again; it cannot damage the file.
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -154,7 +167,9 @@ def _prepared(file: Path) -> sqlite3.Connection:
         return connection
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
-        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for (table,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
             connection.execute(f'DROP TABLE "{table}"')
         for statement in filter(None, map(str.strip, SCHEMA.split(";"))):
             connection.execute(statement)
@@ -173,9 +188,13 @@ def _explained(file: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise StoreError(f"The code index {file} failed ({error}). Is the disk full, or the file read-only?") from error
+        raise StoreError(
+            f"The code index {file} failed ({error}). Is the disk full, or the file read-only?"
+        ) from error
     except (sqlite3.Error, zlib.error, msgspec.MsgspecError) as error:
-        raise Damaged(f"The code index {file} is damaged ({error}). Delete the file: it is made anew.") from error
+        raise Damaged(
+            f"The code index {file} is damaged ({error}). Delete the file: it is made anew."
+        ) from error
 
 
 # Facts of other branches are kept, so that a switch back costs nothing, while they are fewer than this share of all.

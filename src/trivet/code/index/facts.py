@@ -83,7 +83,9 @@ def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFact
         posting_term=_packed(found.term),
         posting_count=np.minimum(found.counts, MAX_COUNTED_WORDS).astype(np.uint8).tobytes(),
         posting_fields=found.fields.astype(np.uint8).tobytes(),
-        vectors=encoder.vectors(path, terms, held, found.term, found.counts).tobytes() if encoder else b"",
+        vectors=encoder.vectors(path, terms, held, found.term, found.counts).tobytes()
+        if encoder
+        else b"",
     )
 
 
@@ -118,7 +120,9 @@ def _expanded(parts: Sequence[Sequence[int]], size: Numbers, flat: Numbers, term
     sizes = size[words]
     first = np.cumsum(size) - size
     within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found: Numbers = np.repeat(chunks, sizes) * terms + flat[np.repeat(first[words], sizes) + within]
+    found: Numbers = (
+        np.repeat(chunks, sizes) * terms + flat[np.repeat(first[words], sizes) + within]
+    )
     return found
 
 

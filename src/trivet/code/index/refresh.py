@@ -102,12 +102,16 @@ def _started(share: Share) -> subprocess.Popen[bytes] | None:
     command = [sys.executable, "-P", "-m", "trivet.code.index.refresh"]
     quiet = subprocess.DEVNULL
     try:
-        with tempfile.TemporaryFile() as told:  # a pipe would make this process wait until the other reads
+        with (
+            tempfile.TemporaryFile() as told
+        ):  # a pipe would make this process wait until the other reads
             told.write(msgspec.msgpack.encode(share, enc_hook=str))
             told.seek(0)
             return subprocess.Popen(command, stdin=told, stdout=quiet, stderr=quiet)
     except OSError as error:
-        logger.warning("No process can be begun to help with the index (%s): it takes longer.", error)
+        logger.warning(
+            "No process can be begun to help with the index (%s): it takes longer.", error
+        )
         return None
 
 
@@ -141,14 +145,17 @@ def parse_missing(
     waiting = [one for one in files if one.key in unknown]
     own, *others = shares_of(waiting, encoder)
     told = [
-        Share(index=index.file, root=root, files=share, began=began, encoder=encoder is not None) for share in others
+        Share(index=index.file, root=root, files=share, began=began, encoder=encoder is not None)
+        for share in others
     ]
     with helper_processes(told):
         for done in parse_batches(index, root, own, began, encoder):
             if progress:
                 progress(min(done * (1 + len(others)), len(waiting)), len(waiting))
     helpers_left = index.unknown(one.key for share in others for one in share)
-    for _ in parse_batches(index, root, [one for one in waiting if one.key in helpers_left], began, encoder):
+    for _ in parse_batches(
+        index, root, [one for one in waiting if one.key in helpers_left], began, encoder
+    ):
         pass
     return len(waiting)
 
@@ -174,7 +181,9 @@ def _batches(files: Sequence[KeyedFile]) -> Iterator[Sequence[KeyedFile]]:
         yield files[start : start + BATCH]
 
 
-def _facts(root: Root, file: TreeFile, began: float, encoder: Encoder | None) -> FileFacts | LeftOut | None:
+def _facts(
+    root: Root, file: TreeFile, began: float, encoder: Encoder | None
+) -> FileFacts | LeftOut | None:
     """None where the file cannot be read now, or changed since it was listed: the next refresh looks again."""
     try:
         source = read_file(root, file.path)
@@ -200,7 +209,9 @@ def main() -> None:
     share = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Share, dec_hook=_path)
     asked_by, index = os.getppid(), IndexFile(share.index)
     try:
-        for _ in parse_batches(index, share.root, share.files, share.began, bundled() if share.encoder else None):
+        for _ in parse_batches(
+            index, share.root, share.files, share.began, bundled() if share.encoder else None
+        ):
             if os.getppid() != asked_by:  # it is gone, and with it whoever waits for this
                 return
     finally:

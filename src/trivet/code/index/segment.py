@@ -77,7 +77,10 @@ class Symbols(NamedTuple):
 
     def rows(self, spoken: str) -> range:
         term = np.uint64(hashed(spoken))
-        return range(int(np.searchsorted(self.spoken, term)), int(np.searchsorted(self.spoken, term, "right")))
+        return range(
+            int(np.searchsorted(self.spoken, term)),
+            int(np.searchsorted(self.spoken, term, "right")),
+        )
 
 
 class Segment(NamedTuple):
@@ -143,7 +146,9 @@ def _words(facts: Sequence[FileFacts]) -> Postings:
     held = _joined([one.held for one in facts], np.uint32)
     holders = np.repeat(np.arange(len(held), dtype=np.int32), held)
     # A file names each of its terms once: to sort those is far less than to sort all postings.
-    vocabulary, numbers = np.unique(_joined([one.terms for one in facts], np.uint64), return_inverse=True)
+    vocabulary, numbers = np.unique(
+        _joined([one.terms for one in facts], np.uint64), return_inverse=True
+    )
     local = _joined([one.posting_term for one in facts], np.uint32).astype(np.int64)
     base = np.cumsum([0, *[len(one.terms) // 8 for one in facts]])[:-1]
     places = local + np.repeat(base, [len(one.posting_count) for one in facts])
@@ -159,13 +164,20 @@ def _paths(paths: Sequence[str]) -> Postings:
         stem = all_hashes(words_of(name.partition(".")[0]))
         folder = all_hashes(words_of(folders))
         rows += [
-            (term, number, stem.get(term, 0) + folder.get(term, 0), STEM * (term in stem) | FOLDER * (term in folder))
+            (
+                term,
+                number,
+                stem.get(term, 0) + folder.get(term, 0),
+                STEM * (term in stem) | FOLDER * (term in folder),
+            )
             for term in stem.keys() | folder.keys()
         ]
     terms = np.array([row[0] for row in rows], dtype=np.uint64)
     rest = np.array([row[1:] for row in rows], dtype=np.int32).reshape(-1, 3)
     vocabulary, numbers = np.unique(terms, return_inverse=True)
-    return _by_term(vocabulary, numbers, rest[:, 0], rest[:, 1].astype(np.uint8), rest[:, 2].astype(np.uint8))
+    return _by_term(
+        vocabulary, numbers, rest[:, 0], rest[:, 1].astype(np.uint8), rest[:, 2].astype(np.uint8)
+    )
 
 
 def _by_term(
@@ -176,8 +188,12 @@ def _by_term(
     fields: NDArray[np.uint8],
 ) -> Postings:
     """`numbers` says of each posting which term of the vocabulary it is of."""
-    order = np.argsort(numbers.astype(np.int32), kind="stable")  # by radix, since the numbers are small
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=len(vocabulary)))]).astype(np.int64)
+    order = np.argsort(
+        numbers.astype(np.int32), kind="stable"
+    )  # by radix, since the numbers are small
+    offsets = np.concatenate(
+        [[0], np.cumsum(np.bincount(numbers, minlength=len(vocabulary)))]
+    ).astype(np.int64)
     return Postings(vocabulary, offsets, holders[order], counts[order], fields[order])
 
 

@@ -61,7 +61,9 @@ def _arrays(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _built(kind: type[NamedTuple], prefix: str, parts: dict[str, Any]) -> Any:
     hints = get_type_hints(kind)
     values = [
-        _built(hints[name], f"{prefix}{name}.", parts) if hasattr(hints[name], "_fields") else parts[prefix + name]
+        _built(hints[name], f"{prefix}{name}.", parts)
+        if hasattr(hints[name], "_fields")
+        else parts[prefix + name]
         for name in kind._fields
     ]
     return kind(*values)
@@ -75,7 +77,9 @@ MIN_SNAPSHOT_FILES = 50
 UNREADABLE = "cannot be read"
 
 
-def view_of_tree(index: IndexFile, root: Root, files: Sequence[KeyedFile]) -> tuple[View, tuple[LeftOut, ...]]:
+def view_of_tree(
+    index: IndexFile, root: Root, files: Sequence[KeyedFile]
+) -> tuple[View, tuple[LeftOut, ...]]:
     """What can be searched, and the files of the listing that cannot."""
     file = _snapshot_file(index, root)
     base = load_snapshot(file) if len(files) > MIN_SNAPSHOT_FILES else None
@@ -91,7 +95,9 @@ def view_of_tree(index: IndexFile, root: Root, files: Sequence[KeyedFile]) -> tu
     segment = segment_of(found)
     if len(files) > MIN_SNAPSHOT_FILES:
         save_snapshot(file, segment)
-        segment = load_snapshot(file) or segment  # mapped: its pages are shared with other processes, and can be let go
+        segment = (
+            load_snapshot(file) or segment
+        )  # mapped: its pages are shared with other processes, and can be let go
     return _joined(segment, np.ones(len(segment.path), bool), None), left_out
 
 
@@ -108,7 +114,9 @@ def _facts(
     """The facts of files as a segment takes them, and the files without any, with the reason."""
     facts = index.facts([one.key for one in files])
     found = [(one, facts.get(one.key, UNREADABLE)) for one in files]
-    kept = [(one.key.hex(), one.file.path, fact) for one, fact in found if isinstance(fact, FileFacts)]
+    kept = [
+        (one.key.hex(), one.file.path, fact) for one, fact in found if isinstance(fact, FileFacts)
+    ]
     return kept, tuple(LeftOut(one.file.path, fact) for one, fact in found if isinstance(fact, str))
 
 

@@ -24,13 +24,17 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     name: str  # qualified
     signature: str = ""
-    definition: Definition | None = None  # None where nothing is defined: a section, `impl Trait for Type`
+    definition: Definition | None = (
+        None  # None where nothing is defined: a section, `impl Trait for Type`
+    )
 
 
 SOFT = 1000  # characters to which neighbours are merged, and of the parts of what is split
 WHOLE = 1500  # a definition up to this size is not split
 HARD = 2000  # no chunk's text is longer
-TINY = 120  # what is smaller than this says nothing alone: a closing brace, the first line of a class
+TINY = (
+    120  # what is smaller than this says nothing alone: a closing brace, the first line of a class
+)
 HEADING_CHARACTERS = 400
 HEADING_DEPTH = 4
 
@@ -62,14 +66,21 @@ def cut(lines: Sequence[str], regions: Sequence[Region]) -> tuple[Chunk, ...]:
     return _chunks(lines, pieces, regions, parents)
 
 
-def _pieces(lines: Sequence[str], sizes: Sequence[int], regions: Sequence[Region], parents: list[int]) -> list[_Piece]:
+def _pieces(
+    lines: Sequence[str], sizes: Sequence[int], regions: Sequence[Region], parents: list[int]
+) -> list[_Piece]:
     pieces: list[_Piece] = []
     open_regions = [(len(lines), _FILE)]
     at = 1  # the first line that is in no piece yet
 
     def take(last: int, owner: int, *, begins: bool = False) -> None:
         nonlocal at
-        while pieces and at <= last and not lines[at - 1].strip() and sizes[at] - sizes[pieces[-1].start - 1] <= HARD:
+        while (
+            pieces
+            and at <= last
+            and not lines[at - 1].strip()
+            and sizes[at] - sizes[pieces[-1].start - 1] <= HARD
+        ):
             pieces[-1].end = at  # blank lines belong to what is above them
             at += 1
         if last < at:
@@ -106,7 +117,9 @@ def _pieces(lines: Sequence[str], sizes: Sequence[int], regions: Sequence[Region
     return pieces
 
 
-def windows(lines: Sequence[str], sizes: Sequence[int], first: int, last: int) -> list[tuple[int, int]]:
+def windows(
+    lines: Sequence[str], sizes: Sequence[int], first: int, last: int
+) -> list[tuple[int, int]]:
     """Lines in parts of about SOFT characters, cut where the indentation is smallest, best behind a blank line."""
     found: list[tuple[int, int]] = []
     while sizes[last] - sizes[first - 1] > WHOLE and first < last:
@@ -119,7 +132,9 @@ def windows(lines: Sequence[str], sizes: Sequence[int], first: int, last: int) -
     return found
 
 
-def _best_end(lines: Sequence[str], sizes: Sequence[int], first: int, last: int, target: float) -> int:
+def _best_end(
+    lines: Sequence[str], sizes: Sequence[int], first: int, last: int, target: float
+) -> int:
     """The last line of the window that begins with `first`: the next line is a good one to begin with."""
     base = sizes[first - 1]
     best, best_cost = 0, (10**9, 10**9, 10**9)
@@ -163,13 +178,19 @@ def _belong_together(left: _Piece, right: _Piece, sizes: Sequence[int]) -> bool:
     total = sizes[right.end] - sizes[left.start - 1]
     if left.owner == right.owner and total <= SOFT:
         return True
-    left_size, right_size = sizes[left.end] - sizes[left.start - 1], sizes[right.end] - sizes[right.start - 1]
+    left_size, right_size = (
+        sizes[left.end] - sizes[left.start - 1],
+        sizes[right.end] - sizes[right.start - 1],
+    )
     tiny = left_size <= TINY or (right_size <= TINY and not right.begins)
     return tiny and total <= HARD
 
 
 def _chunks(
-    lines: Sequence[str], pieces: Sequence[_Piece], regions: Sequence[Region], parents: Sequence[int]
+    lines: Sequence[str],
+    pieces: Sequence[_Piece],
+    regions: Sequence[Region],
+    parents: Sequence[int],
 ) -> tuple[Chunk, ...]:
     starts = [region.start for region in regions]
     numbers = list(accumulate((region.definition is not None for region in regions), initial=0))

@@ -45,10 +45,26 @@ class _Lead:
 class _Frame:
     """Siblings that are being walked."""
 
-    __slots__ = ("children", "container", "lead", "local", "member", "only", "outer", "previous", "swallower")
+    __slots__ = (
+        "children",
+        "container",
+        "lead",
+        "local",
+        "member",
+        "only",
+        "outer",
+        "previous",
+        "swallower",
+    )
 
     def __init__(
-        self, children: Iterator[Node], container: str, *, member: bool, local: bool, lead: _Lead | None = None
+        self,
+        children: Iterator[Node],
+        container: str,
+        *,
+        member: bool,
+        local: bool,
+        lead: _Lead | None = None,
     ) -> None:
         self.children = children
         self.container = self.outer = container
@@ -57,7 +73,9 @@ class _Frame:
         self.lead = lead
         self.previous: Node | None = None
         self.only: frozenset[str] | None = None  # the types of nodes that count, if not all
-        self.swallower: int | None = None  # the place of the broken function that holds these by mistake
+        self.swallower: int | None = (
+            None  # the place of the broken function that holds these by mistake
+        )
 
 
 def find_definitions(root: Node, source: bytes, grammar: Grammar) -> list[Region]:
@@ -76,15 +94,26 @@ def find_definitions(root: Node, source: bytes, grammar: Grammar) -> list[Region
 
 def _without_own_exports(found: list[Region]) -> list[Region]:
     """A list of what a file offers, such as `__all__`, says nothing new of what the file defines itself."""
-    defined = {one.definition.name for one in found if one.definition is not None and one.kind != "export"}
+    defined = {
+        one.definition.name for one in found if one.definition is not None and one.kind != "export"
+    }
     return [
-        one for one in found if one.kind != "export" or one.definition is None or one.definition.name not in defined
+        one
+        for one in found
+        if one.kind != "export" or one.definition is None or one.definition.name not in defined
     ]
 
 
-def _walk(frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]) -> list[_Frame] | None:
+def _walk(
+    frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]
+) -> list[_Frame] | None:
     """Goes on among siblings until one must be walked into. None when there are no more."""
-    rules, through, wraps, comments = grammar.rules, grammar.through, grammar.wraps, grammar.comments
+    rules, through, wraps, comments = (
+        grammar.rules,
+        grammar.through,
+        grammar.wraps,
+        grammar.comments,
+    )
     for node in frame.children:
         kind = node.type
         deeper: list[_Frame] = []
@@ -99,10 +128,14 @@ def _walk(frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]) -
         elif kind in through:
             deeper.append(_inner(frame, node, lead=frame.lead))
         elif kind == "ERROR":
-            deeper.append(_inner(frame, node, local=True))  # its variables may be those of a broken function
+            deeper.append(
+                _inner(frame, node, local=True)
+            )  # its variables may be those of a broken function
         elif kind in comments:
             _note_comment(frame, node, source)
-        elif kind in grammar.attributes and source.startswith(grammar.attribute_marks, node.start_byte):
+        elif kind in grammar.attributes and source.startswith(
+            grammar.attribute_marks, node.start_byte
+        ):
             _note_attribute(frame, node)
         elif kind in grammar.tails and found:
             found[-1] = _extended(found[-1], last_row(node) + 1)
@@ -114,12 +147,16 @@ def _walk(frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]) -
 
 def _inner(frame: _Frame, node: Node, *, lead: _Lead | None = None, local: bool = False) -> _Frame:
     children = iter(node.named_children)
-    inner = _Frame(children, frame.container, member=frame.member, local=local or frame.local, lead=lead)
+    inner = _Frame(
+        children, frame.container, member=frame.member, local=local or frame.local, lead=lead
+    )
     inner.only, inner.swallower = frame.only, frame.swallower
     return inner
 
 
-def _take(match: Match, frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]) -> _Frame | None:
+def _take(
+    match: Match, frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]
+) -> _Frame | None:
     """Keeps what a rule found, and says where the walk goes on for it."""
     container = _joined(frame.outer if match.scopes_rest else frame.container, match.owner)
     if not match.defines:
@@ -128,10 +165,16 @@ def _take(match: Match, frame: _Frame, source: bytes, grammar: Grammar, found: l
         if match.owner:
             found.append(_found(match, "class", container, frame, source, grammar))
         member = bool(match.owner) or frame.member
-        return _Frame(iter(match.inside.named_children), container, member=member, local=frame.local)
-    if (match.kind == "variable" and _is_minor(match, frame)) or (match.kind == "export" and frame.local):
+        return _Frame(
+            iter(match.inside.named_children), container, member=member, local=frame.local
+        )
+    if (match.kind == "variable" and _is_minor(match, frame)) or (
+        match.kind == "export" and frame.local
+    ):
         return None
-    kind: Kind = "method" if match.kind == "function" and (frame.member or match.owner) else match.kind
+    kind: Kind = (
+        "method" if match.kind == "function" and (frame.member or match.owner) else match.kind
+    )
     region = _found(match, kind, container, frame, source, grammar)
     if grammar.clauses and found and _is_clause(found[-1], region):
         found[-1] = _extended(found[-1], region.end)
@@ -149,13 +192,23 @@ def _take(match: Match, frame: _Frame, source: bytes, grammar: Grammar, found: l
         return _swallowed(match, kind, frame, grammar, len(found) - 1)
     children = iter(inside.named_children)
     return _Frame(
-        children, _joined(container, match.name[:NAME_CHARACTERS]), member=kind in _OWNERS, local=local or frame.local
+        children,
+        _joined(container, match.name[:NAME_CHARACTERS]),
+        member=kind in _OWNERS,
+        local=local or frame.local,
     )
 
 
-def _swallowed(match: Match, kind: Kind, frame: _Frame, grammar: Grammar, place: int) -> _Frame | None:
+def _swallowed(
+    match: Match, kind: Kind, frame: _Frame, grammar: Grammar, place: int
+) -> _Frame | None:
     """What follows a function whose braces do not balance, as conditions of a preprocessor make it, looks inside it."""
-    if not grammar.swallowed or kind not in _CALLABLE or not match.node.has_error or not _is_long(match.node):
+    if (
+        not grammar.swallowed
+        or kind not in _CALLABLE
+        or not match.node.has_error
+        or not _is_long(match.node)
+    ):
         return None
     inner = _inner(frame, match.node, local=True)
     inner.only, inner.swallower = grammar.swallowed, place
@@ -178,7 +231,11 @@ def _joined(container: str, name: str) -> str:
 
 def _is_clause(previous: Region, region: Region) -> bool:
     """Whether it goes on with the definition before it, as the equations of a function do."""
-    return region.kind in _CALLABLE and previous.name == region.name and previous.definition is not None
+    return (
+        region.kind in _CALLABLE
+        and previous.name == region.name
+        and previous.definition is not None
+    )
 
 
 def _extended(region: Region, end: int) -> Region:
@@ -197,7 +254,9 @@ def _is_minor(match: Match, frame: _Frame) -> bool:
     return frame.local or (frame.member and not match.attribute and not match.name.isupper())
 
 
-def _found(match: Match, kind: Kind, container: str, frame: _Frame, source: bytes, grammar: Grammar) -> Region:
+def _found(
+    match: Match, kind: Kind, container: str, frame: _Frame, source: bytes, grammar: Grammar
+) -> Region:
     row = match.node.start_point[0]
     top = start = row
     comments: Sequence[Node] = ()
@@ -269,7 +328,11 @@ def _body(node: Node) -> Node | None:
 
 def _note_comment(frame: _Frame, node: Node, source: bytes) -> None:
     row = node.start_point[0]
-    if frame.previous is not None and frame.previous.end_point[0] == row and frame.previous.end_point[1] > 0:
+    if (
+        frame.previous is not None
+        and frame.previous.end_point[0] == row
+        and frame.previous.end_point[1] > 0
+    ):
         return  # it stands behind other code on its line
     lead = _lead(frame, node, row)
     lead.comments.append(node)

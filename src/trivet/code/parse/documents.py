@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from trivet.code.file_kind import ASCIIDOC, INI, JSON, LATEX, MARKDOWN, NOTEBOOK, ORG, RST, TOML, YAML
+from trivet.code.file_kind import (
+    ASCIIDOC,
+    INI,
+    JSON,
+    LATEX,
+    MARKDOWN,
+    NOTEBOOK,
+    ORG,
+    RST,
+    TOML,
+    YAML,
+)
 from trivet.code.parse.chunks import Region, cut
 from trivet.code.types import Chunk, LeftOut, ParsedFile
 
@@ -18,13 +29,17 @@ _NAME_CHARACTERS = 100
 _HASHES = re.compile(r"(#{1,6})[ \t]+(\S[^\n]*)")
 _EQUALS = re.compile(r"(={1,6})[ \t]+(\S[^\n]*)")
 _STARS = re.compile(r"(\*{1,8})[ \t]+(\S[^\n]*)")
-_COMMAND = re.compile(r"\s{0,8}\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\{([^}\n]{1,200})")
+_COMMAND = re.compile(
+    r"\s{0,8}\\(part|chapter|section|subsection|subsubsection|paragraph)\*?\{([^}\n]{1,200})"
+)
 _COMMANDS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
 _SETEXT = re.compile(r"(?:={3,}|-{3,})\s*$")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+:.<>_])\1{2,}\s*$")
 _KEY = {
-    YAML: re.compile(r"([^\s#:'\"{}\[\]\-][^#:\n]{0,100}|\"[^\"\n]{1,100}\"|'[^'\n]{1,100}'):(?=\s|$)"),
+    YAML: re.compile(
+        r"([^\s#:'\"{}\[\]\-][^#:\n]{0,100}|\"[^\"\n]{1,100}\"|'[^'\n]{1,100}'):(?=\s|$)"
+    ),
     TOML: re.compile(r"\[{1,2}([^\]\n]{1,100})\]"),
     INI: re.compile(r"\[([^\]\n]{1,100})\]"),
     JSON: re.compile(r"(?:\t| {1,4})\"([^\"\n]{1,100})\"\s{0,8}:"),
@@ -51,7 +66,14 @@ def _nested(headings: Sequence[_Heading], last: int) -> list[Region]:
         around = [headings[outer][2] for outer in path[-4:]]
         regions.append((" > ".join(around), words))
     return [
-        Region(top=line, start=line, end=ends[place], kind="section", name=regions[place][0], signature=words)
+        Region(
+            top=line,
+            start=line,
+            end=ends[place],
+            kind="section",
+            name=regions[place][0],
+            signature=words,
+        )
         for place, (line, _, words) in enumerate(headings)
     ]
 
@@ -84,7 +106,9 @@ def _behind_front_matter(lines: Sequence[str]) -> int:
     """The first line, from 1, that can be a heading: settings between two `---` come before it."""
     if not lines or lines[0].rstrip() != "---":
         return 1
-    return next((number + 1 for number in range(1, len(lines)) if lines[number].rstrip() == "---"), 1)
+    return next(
+        (number + 1 for number in range(1, len(lines)) if lines[number].rstrip() == "---"), 1
+    )
 
 
 def _underlined(lines: Sequence[str]) -> Iterator[_Heading]:
@@ -177,7 +201,11 @@ def _written(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
 
 def _unquoted(line: str) -> str:
     try:
-        return msgspec.json.decode(line.strip().removesuffix(","), type=str).rstrip("\n").replace("\n", " ")
+        return (
+            msgspec.json.decode(line.strip().removesuffix(","), type=str)
+            .rstrip("\n")
+            .replace("\n", " ")
+        )
     except msgspec.DecodeError:
         return line.strip()
 

@@ -75,7 +75,9 @@ _GENERATED = re.compile(
     rb"|\bthis file (?:is|was) (?:auto-?)?(?:matically )?generated\b)"
 )
 # Only comments say that a file is generated; a program that writes such marks has them in strings.
-_COMMENT = re.compile(rb"^[ \t]{0,8}(?:#|//|/\*|\*|--|;|%|<!--|\"\"\"|\{-|\(\*|\.\. )[^\n]{0,400}", re.MULTILINE)
+_COMMENT = re.compile(
+    rb"^[ \t]{0,8}(?:#|//|/\*|\*|--|;|%|<!--|\"\"\"|\{-|\(\*|\.\. )[^\n]{0,400}", re.MULTILINE
+)
 _GENERATED_HEAD = 1_500  # bytes at the beginning in which a generator leaves its mark
 
 
@@ -83,7 +85,9 @@ def exclusion_reason(path: str, source: bytes) -> str:
     """Why a file is not indexed; empty if it is."""
     name = path.rpartition("/")[2].lower()
     reason = _by_name(name, len(source)) or _by_bytes(source)
-    if reason or name.endswith(".ipynb"):  # a notebook may have pictures on long lines: they are not read
+    if reason or name.endswith(
+        ".ipynb"
+    ):  # a notebook may have pictures on long lines: they are not read
         return reason
     if name.rpartition(".")[2] in _MINIFIED and _is_minified(source):
         return "minified"
@@ -165,7 +169,9 @@ def prepare(paths: Iterable[str]) -> None:
     """Unpacks the grammars that files will need, by their names, at once: much faster than one after the other."""
     from trivet.code.parse.parsers import SCRIPTS, has_grammar, unpack_grammars
 
-    languages = {SCRIPTS if one in MARKUP else one for one in map(language_by_name, paths) if one is not None}
+    languages = {
+        SCRIPTS if one in MARKUP else one for one in map(language_by_name, paths) if one is not None
+    }
     unpack_grammars(filter(has_grammar, languages))
 
 

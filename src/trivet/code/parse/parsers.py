@@ -23,12 +23,41 @@ import msgspec
 
 from trivet.code.parse.chunks import Region
 from trivet.code.parse.definitions import find_definitions
-from trivet.code.parse.grammars.declarative import CMAKE, DOCKERFILE, GRAPHQL, HCL, JUST, MAKE, PROTO, SCSS, SQL
-from trivet.code.parse.grammars.functional import CLOJURE, ELIXIR, ERLANG, HASKELL, JSONNET, LISP, NIX, OCAML
+from trivet.code.parse.grammars.declarative import (
+    CMAKE,
+    DOCKERFILE,
+    GRAPHQL,
+    HCL,
+    JUST,
+    MAKE,
+    PROTO,
+    SCSS,
+    SQL,
+)
+from trivet.code.parse.grammars.functional import (
+    CLOJURE,
+    ELIXIR,
+    ERLANG,
+    HASKELL,
+    JSONNET,
+    LISP,
+    NIX,
+    OCAML,
+)
 from trivet.code.parse.grammars.javascript import JAVASCRIPT
 from trivet.code.parse.grammars.jvm import GROOVY, JAVA, KOTLIN, SCALA
 from trivet.code.parse.grammars.object_oriented import CSHARP, DART, PHP, RUBY, SOLIDITY, SWIFT
-from trivet.code.parse.grammars.scripting import BASH, FORTRAN, JULIA, LUA, PERL, POWERSHELL, PYTHON, VIM, R
+from trivet.code.parse.grammars.scripting import (
+    BASH,
+    FORTRAN,
+    JULIA,
+    LUA,
+    PERL,
+    POWERSHELL,
+    PYTHON,
+    VIM,
+    R,
+)
 from trivet.code.parse.grammars.systems import CPP, GO, OBJC, RUST, ZIG, C
 from trivet.code.parse.syntax import Grammar
 
@@ -49,7 +78,9 @@ def unpack_grammars(languages: Iterable[str]) -> int:
     folder, manifest = bundle
     target = cache_dir() / manifest["platform"]
     entries = (manifest["languages"].get(language) for language in set(languages))
-    missing = {one["file"]: one["sha256"] for one in entries if one and not (target / one["file"]).exists()}
+    missing = {
+        one["file"]: one["sha256"] for one in entries if one and not (target / one["file"]).exists()
+    }
     if not missing:
         return 0
     try:

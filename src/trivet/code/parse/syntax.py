@@ -40,16 +40,26 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True):
     """How definitions are found in a language. Nodes that are in none of the sets are not looked into."""
 
     rules: Mapping[str, Rule]
-    through: frozenset[str] = frozenset()  # walked through: bodies of classes, conditions around definitions
-    wraps: frozenset[str] = frozenset()  # walked through; the definition inside begins where they begin
+    through: frozenset[str] = (
+        frozenset()
+    )  # walked through: bodies of classes, conditions around definitions
+    wraps: frozenset[str] = (
+        frozenset()
+    )  # walked through; the definition inside begins where they begin
     comments: frozenset[str] = frozenset({"comment"})
-    attributes: frozenset[str] = frozenset()  # stand before a definition as its siblings and belong to it
+    attributes: frozenset[str] = (
+        frozenset()
+    )  # stand before a definition as its siblings and belong to it
     attribute_marks: tuple[bytes, ...] = (b"",)  # how the source of an attribute begins
     clauses: bool = False  # neighbours of one name are clauses of one definition
     tails: frozenset[str] = frozenset()  # bodies that stand behind their definition as siblings
     nested: bool = False  # long functions are searched for functions in them
-    swallowed: frozenset[str] = frozenset()  # definitions that a long broken function may have swallowed
-    inner_doc: Callable[[Node, bytes], str] | None = None  # finds a documentation that is inside the definition
+    swallowed: frozenset[str] = (
+        frozenset()
+    )  # definitions that a long broken function may have swallowed
+    inner_doc: Callable[[Node, bytes], str] | None = (
+        None  # finds a documentation that is inside the definition
+    )
 
 
 def text(node: Node, source: bytes) -> str:
@@ -124,7 +134,9 @@ def without_arguments(name: str) -> str:
 DOC_CHARACTERS = 500
 READ_BYTES = 4 * DOC_CHARACTERS  # of a comment: marks and indentation are taken off
 
-_OPENING = re.compile(r"(?:/\*[*!]?|//[/!]?|#['!]?|--\[?=*\[?|;+|%+|\{-|\(\*+|@(?:module|type)?doc\b|~[sS])(?:\s\|)?")
+_OPENING = re.compile(
+    r"(?:/\*[*!]?|//[/!]?|#['!]?|--\[?=*\[?|;+|%+|\{-|\(\*+|@(?:module|type)?doc\b|~[sS])(?:\s\|)?"
+)
 _MARKS = re.compile(r"[\s*#/;%\-'\"!|<>={}()\[\]~]{1,40}")
 _CLOSING = re.compile(r"(?:(?<!\*)\*++[/)]|-\}|\]\]|\"{3}|'{3})$")
 # Attributes that are not documentation: `#[derive(Debug)]`, `@spec`, `@decorator`.
@@ -143,7 +155,9 @@ def plain_text(comments: Sequence[Node], source: bytes) -> str:
 
 
 def _lines(comment: str) -> list[str]:
-    if comment.startswith(_NOT_DOCUMENTATION) and not comment.startswith(("@doc", "@moduledoc", "@typedoc")):
+    if comment.startswith(_NOT_DOCUMENTATION) and not comment.startswith(
+        ("@doc", "@moduledoc", "@typedoc")
+    ):
         return []
     return [_without_marks(line) for line in comment.split("\n")]
 
@@ -153,7 +167,9 @@ def _without_marks(line: str) -> str:
     if (opening := _OPENING.match(line)) is not None:
         line = line[opening.end() :].strip()
     line = _CLOSING.sub("", line).strip()
-    if (marks := _MARKS.match(line)) is not None and (marks.end() == len(line) or line[0] in "*#/;%-'\"|!"):
+    if (marks := _MARKS.match(line)) is not None and (
+        marks.end() == len(line) or line[0] in "*#/;%-'\"|!"
+    ):
         line = line[marks.end() :]
     return line.rstrip("\"'").strip()
 

@@ -42,7 +42,11 @@ def lexical(view: View, query: Query, bm25: CodeBm25) -> Scores:
     norm = bm25.k1 * (1 - bm25.b + bm25.b * view.relative_length)
     more = _more(bm25)
     for term, times, holders in _rarest(view, query):
-        idf = np.log1p((view.count - holders + 0.5) / (holders + 0.5)) if holders < view.count else 0.0
+        idf = (
+            np.log1p((view.count - holders + 0.5) / (holders + 0.5))
+            if holders < view.count
+            else 0.0
+        )
         weight = np.float32(idf * (1 + np.log(times)))
         for segment, first in view.placed():
             span = segment.words.span(term)
@@ -58,7 +62,9 @@ def _more(bm25: CodeBm25) -> Scores:
     """What a set of fields adds, by the number that the set is stored as."""
     bits = np.arange(8)
     parts = ((NAME, bm25.name), (CONTAINER, bm25.container), (DOC, bm25.doc))
-    more: Scores = sum((weight * ((bits & bit) > 0) for bit, weight in parts), np.zeros(8)).astype(np.float32)
+    more: Scores = sum((weight * ((bits & bit) > 0) for bit, weight in parts), np.zeros(8)).astype(
+        np.float32
+    )
     return more
 
 
@@ -167,11 +173,16 @@ def paths(view: View, query: Query, weights: PathWeights) -> Scores:
     by_file = []
     for segment in view.segments:
         share = sum(
-            (rare * _held(segment, alike, weights) for (alike, _), rare in zip(words, rarity, strict=True)),
+            (
+                rare * _held(segment, alike, weights)
+                for (alike, _), rare in zip(words, rarity, strict=True)
+            ),
             np.zeros(len(segment.path), np.float32),
         )
         by_file.append(share / total)
-    scores: Scores = (np.concatenate(by_file) + _mentioned(view, query, weights))[view.files].astype(np.float32)
+    scores: Scores = (np.concatenate(by_file) + _mentioned(view, query, weights))[
+        view.files
+    ].astype(np.float32)
     scores[~view.alive] = 0
     return np.minimum(scores, 1)
 
@@ -190,7 +201,11 @@ def _beginning(words: Strings, start: str) -> list[str]:
     """The texts of a rising list that begin so; a few at most."""
     at = bisect_left(range(len(words)), start, key=words.at)
     found: list[str] = []
-    while at < len(words) and len(found) < MAX_SIMILAR_WORDS and (word := words.at(at)).startswith(start):
+    while (
+        at < len(words)
+        and len(found) < MAX_SIMILAR_WORDS
+        and (word := words.at(at)).startswith(start)
+    ):
         found.append(word)
         at += 1
     return found
@@ -203,7 +218,9 @@ def _rarity(view: View, term: int, files: int) -> float:
 
 def _held(segment: Segment, alike: dict[int, float], weights: PathWeights) -> Scores:
     """How well each file's path holds a word: by its best likeness, in its best place."""
-    worth = np.array([0.0, weights.stem, weights.folder, max(weights.stem, weights.folder)], np.float32)
+    worth = np.array(
+        [0.0, weights.stem, weights.folder, max(weights.stem, weights.folder)], np.float32
+    )
     held: Scores = np.zeros(len(segment.path), np.float32)
     for term, likeness in alike.items():
         span = segment.paths.span(term)

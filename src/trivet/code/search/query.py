@@ -25,11 +25,16 @@ _ending = re.compile(r"\.[a-z]\w{0,7}")
 _dotted = re.compile(r"(?<!\w)[^\W\d]\w*+(?:(?:\.|::)[^\W\d]\w*+)++")
 _separator = re.compile(r"\.|::|#|->")
 _asking: dict[Role, re.Pattern[str]] = {
-    Role.TEST: re.compile(r"\b(?:tests?|tested|testing|specs?|fixtures?|mocks?|benchmarks?)\b", re.IGNORECASE),
+    Role.TEST: re.compile(
+        r"\b(?:tests?|tested|testing|specs?|fixtures?|mocks?|benchmarks?)\b", re.IGNORECASE
+    ),
     Role.EXAMPLE: re.compile(r"\b(?:examples?|samples?|demos?|tutorials?|usage)\b", re.IGNORECASE),
-    Role.DOCUMENTATION: re.compile(r"\b(?:docs?|documentation|documented|readme|guides?|changelog)\b", re.IGNORECASE),
+    Role.DOCUMENTATION: re.compile(
+        r"\b(?:docs?|documentation|documented|readme|guides?|changelog)\b", re.IGNORECASE
+    ),
     Role.CONFIGURATION: re.compile(
-        r"\b(?:config|configuration|yaml|yml|toml|json|workflow|ci|pipeline|dependenc\w*|package)\b", re.IGNORECASE
+        r"\b(?:config|configuration|yaml|yml|toml|json|workflow|ci|pipeline|dependenc\w*|package)\b",
+        re.IGNORECASE,
     ),
     Role.VENDORED: re.compile(r"\b(?:vendor\w*|third[- ]party|bundled)\b", re.IGNORECASE),
 }
@@ -66,9 +71,13 @@ def read_query(text: str) -> Query:
         words=tuple(dict.fromkeys(terms_of(text))),
         names=_names(text),
         files=_files(text),
-        modules=tuple(dict.fromkeys(path for token in _dotted.findall(text) for path in _module_paths(token))),
+        modules=tuple(
+            dict.fromkeys(path for token in _dotted.findall(text) for path in _module_paths(token))
+        ),
         wanted=frozenset(
-            role for role, asks in _asking.items() if asks.search(_title(text) if _is_issue(words) else text)
+            role
+            for role, asks in _asking.items()
+            if asks.search(_title(text) if _is_issue(words) else text)
         ),
         alone=len(_qualified.findall(text)) == 1,
         length=min(max(len(words) - SHORT_QUERY, 0) / (LONG_QUERY - SHORT_QUERY), 1.0),
@@ -135,5 +144,8 @@ def _spoken_names(words: list[str]) -> list[Name]:
         for start in range(len(words) - length + 1)
     ]
     return [
-        Name(normalized_name("".join(run)), " ".join(run), "", 1.0 if len(run) == len(words) else 0.7) for run in runs
+        Name(
+            normalized_name("".join(run)), " ".join(run), "", 1.0 if len(run) == len(words) else 0.7
+        )
+        for run in runs
     ]

@@ -63,7 +63,9 @@ def rank(
     rankings = _legs(view, query, recipe, vector, allowed)
     fused = fuse(recipe.fusion, [ranking for ranking in rankings if ranking.candidates])
     factors = _factors(recipe.demote, query)
-    named = query.alone and any(ranking.leg == "definitions" and ranking.candidates for ranking in rankings)
+    named = query.alone and any(
+        ranking.leg == "definitions" and ranking.candidates for ranking in rankings
+    )
     chunks = []
     for one in fused:
         if vector is not None and not _is_evidence(one.contributions, vector.near):
@@ -77,14 +79,19 @@ def rank(
 
 
 def _is_evidence(contributions: Sequence[Contribution], near: float) -> bool:
-    return any(part.rank is not None and (part.leg != "dense" or part.score >= near) for part in contributions)
+    return any(
+        part.rank is not None and (part.leg != "dense" or part.score >= near)
+        for part in contributions
+    )
 
 
 def _defines(contributions: Sequence[Contribution]) -> bool:
     return any(part.leg == "definitions" and part.rank is not None for part in contributions)
 
 
-def _legs(view: View, query: Query, recipe: CodeRecipe, vector: Vector | None, allowed: Mask | None) -> list[Ranking]:
+def _legs(
+    view: View, query: Query, recipe: CodeRecipe, vector: Vector | None, allowed: Mask | None
+) -> list[Ranking]:
     legs: list[tuple[str, Scores, float]] = [
         ("lexical", lexical(view, query, recipe.bm25), 0.0),
         ("definitions", definitions(view, query, recipe.definitions), 0.0),
@@ -99,7 +106,10 @@ def _legs(view: View, query: Query, recipe: CodeRecipe, vector: Vector | None, a
     # What one leg brings counts with all: where hundreds of chunks hold a word, the right one need not be among the
     # first hundred of each leg. Of a pasted issue the legs bring enough, and more would only add to the sums of files.
     brought = own if query.length == 1 else [np.unique(np.concatenate(own))] * len(own)
-    return [_ranking(leg, scores, floor, these) for (leg, scores, floor), these in zip(legs, brought, strict=True)]
+    return [
+        _ranking(leg, scores, floor, these)
+        for (leg, scores, floor), these in zip(legs, brought, strict=True)
+    ]
 
 
 def _ranking(leg: str, scores: Scores, floor: float, brought: Chunks) -> Ranking:
@@ -140,9 +150,13 @@ def balanced(
         by_file.setdefault(int(files[one.chunk]), []).append(one)
     ranked = []
     for found in by_file.values():
-        total = sum(one.score * more**place for place, one in enumerate(found[: int(balance.chunks)]))
+        total = sum(
+            one.score * more**place for place, one in enumerate(found[: int(balance.chunks)])
+        )
         ranked += [
-            RankedChunk(one.chunk, one.score, total * balance.again**place, one.demoted, one.contributions)
+            RankedChunk(
+                one.chunk, one.score, total * balance.again**place, one.demoted, one.contributions
+            )
             for place, one in enumerate(found)
         ]
     return sorted(ranked, key=lambda one: (-one.file, one.chunk))
@@ -161,8 +175,14 @@ WEIGHTS = {"meaning": 1.0, "uses it": 1.0, "used by it": 1.0}
 
 def related(view: View, chunk: int) -> list[RankedChunk]:
     """Best first, the chunk itself left out."""
-    legs = {"meaning": _similar(view, chunk), "uses it": _users(view, chunk), "used by it": _used(view, chunk)}
-    total: Scores = sum((WEIGHTS[leg] * scores for leg, scores in legs.items()), np.zeros(view.chunks, np.float32))
+    legs = {
+        "meaning": _similar(view, chunk),
+        "uses it": _users(view, chunk),
+        "used by it": _used(view, chunk),
+    }
+    total: Scores = sum(
+        (WEIGHTS[leg] * scores for leg, scores in legs.items()), np.zeros(view.chunks, np.float32)
+    )
     total *= np.where(view.roles == Role.CODE, 1, NOT_CODE).astype(np.float32)
     total[chunk] = 0
     total[~view.alive] = 0
@@ -175,7 +195,11 @@ def related(view: View, chunk: int) -> list[RankedChunk]:
             1.0,
             tuple(
                 Contribution(
-                    leg=leg, rank=1, score=float(scores[at]), normalised=float(scores[at]), weight=WEIGHTS[leg]
+                    leg=leg,
+                    rank=1,
+                    score=float(scores[at]),
+                    normalised=float(scores[at]),
+                    weight=WEIGHTS[leg],
                 )
                 for leg, scores in legs.items()
                 if scores[at] > 0
@@ -200,7 +224,10 @@ def _users(view: View, chunk: int) -> Scores:
     scores: Scores = np.zeros(view.chunks, np.float32)
     segment, number = view.segment_of(chunk)
     for row in np.flatnonzero(segment.symbols.chunk == number):
-        spans = [(one, first, one.words.span(int(segment.symbols.term[row]))) for one, first in view.placed()]
+        spans = [
+            (one, first, one.words.span(int(segment.symbols.term[row])))
+            for one, first in view.placed()
+        ]
         holders = sum(span.stop - span.start for _, _, span in spans)
         if not 0 < holders <= MAX_USES:
             continue

@@ -92,13 +92,18 @@ class View:
         """The file of each chunk, numbered through all segments."""
         bases = np.cumsum([0, *[len(segment.path) for segment in self.segments]])
         return np.concatenate(
-            [segment.file + np.int32(base) for segment, base in zip(self.segments, bases, strict=False)]
+            [
+                segment.file + np.int32(base)
+                for segment, base in zip(self.segments, bases, strict=False)
+            ]
         )
 
     @cached_property
     def unit_vectors(self) -> Scores | None:
         """The vectors at unit length, where they are few enough to be kept so; None where they are not."""
-        if self.chunks > MAX_DENSE_CHUNKS or any(len(one.vectors) != one.chunks for one in self.segments):
+        if self.chunks > MAX_DENSE_CHUNKS or any(
+            len(one.vectors) != one.chunks for one in self.segments
+        ):
             return None
         return np.concatenate(
             [
@@ -116,7 +121,11 @@ class View:
     def file_names(self) -> dict[str, list[int]]:
         """Files, numbered through all segments, by their name and by the name of the module that they are."""
         names: dict[str, list[int]] = {}
-        paths = [segment.path.at(number) for segment in self.segments for number in range(len(segment.path))]
+        paths = [
+            segment.path.at(number)
+            for segment in self.segments
+            for number in range(len(segment.path))
+        ]
         for number, path in enumerate(paths):
             for name in {last_part(path.lower()), last_part(module_of(path.lower()))}:
                 names.setdefault(name, []).append(number)
@@ -144,7 +153,9 @@ class View:
         """Each file that may be found: its segment and its number there."""
         for segment, first in self.placed():
             for number in range(len(segment.path)):
-                chunks = self.alive[first + segment.first_chunk[number] : first + segment.first_chunk[number + 1]]
+                chunks = self.alive[
+                    first + segment.first_chunk[number] : first + segment.first_chunk[number + 1]
+                ]
                 if not len(chunks) or chunks[0]:
                     yield segment, number
 
@@ -172,7 +183,10 @@ def allowed_chunks(view: View, root: Root, filters: CodeFilters) -> Mask | None:
         paths = [segment.path.at(number) for number in range(len(segment.path))]
         files = np.array([_path_fits(path, root.prefix, filters.path) for path in paths], bool)
         if filters.lang:
-            files &= np.array([segment.language.at(number) in languages for number in range(len(segment.path))], bool)
+            files &= np.array(
+                [segment.language.at(number) in languages for number in range(len(segment.path))],
+                bool,
+            )
         if filters.tests is not None:
             files &= (segment.role == Role.TEST) == filters.tests
         chunks = files[segment.file] if len(files) else np.zeros(0, bool)
@@ -185,10 +199,16 @@ def allowed_chunks(view: View, root: Root, filters: CodeFilters) -> Mask | None:
 def _languages(view: View, named: str) -> frozenset[str]:
     """The language of that name, or that files of such an ending have: `python` and `py` alike."""
     lower = named.lower().removeprefix(".")
-    there = {segment.language.at(number) for segment in view.segments for number in range(len(segment.path))}
+    there = {
+        segment.language.at(number)
+        for segment in view.segments
+        for number in range(len(segment.path))
+    }
     wanted = {lower, language_of(f"a.{lower}", b"")} - {TEXT} | ({lower} & {TEXT})
     if not wanted & there:
-        raise InvalidInput(f"No file here is in {named!r}; there are {', '.join(sorted(there)) or 'none at all'}.")
+        raise InvalidInput(
+            f"No file here is in {named!r}; there are {', '.join(sorted(there)) or 'none at all'}."
+        )
     return frozenset(wanted)
 
 

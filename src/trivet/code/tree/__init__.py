@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from trivet.code.tree.find import find_root, list_tree
+from trivet.code.tree.list_files import find_root, list_tree
 from trivet.code.tree.listing import Listing, Stat, blob_of, read_blob, read_file
-from trivet.code.tree.root import Root, index_path
-from trivet.code.tree.watcher import watch
+from trivet.code.tree.repository import Root, index_path, watch
 
 __all__ = [
     "Listing",

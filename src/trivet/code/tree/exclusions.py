@@ -34,12 +34,24 @@ NOT_TEXT = frozenset(
 # A search shows what it finds, so what holds keys is not read at all.
 _KEYS = frozenset("pem key p12 pfx jks keystore kdbx gpg ppk".split())
 _KEY_FILES = frozenset(
-    (".env", ".netrc", ".pgpass", ".pypirc", ".htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
+    (
+        ".env",
+        ".netrc",
+        ".pgpass",
+        ".pypirc",
+        ".htpasswd",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+    )
 )
 _ENVIRONMENT_EXAMPLES = ("example", "sample", "template", "dist", "defaults")
 
 # Folders of a plain walk (git's own ignore files say it otherwise): by their name alone,
-THIRD_PARTY_FOLDERS = frozenset(("node_modules", "bower_components", "jspm_packages", "site-packages", "__pycache__"))
+THIRD_PARTY_FOLDERS = frozenset(
+    ("node_modules", "bower_components", "jspm_packages", "site-packages", "__pycache__")
+)
 # and by their name where one of these stands beside them.
 BUILD_OUTPUT_FOLDERS = {
     "target": frozenset(("Cargo.toml", "pom.xml", "build.sbt")),
@@ -59,7 +71,9 @@ MARKS = {
     ".ninja_log": "build output",
 }
 # Hidden folders that hold code.
-_SHOWN = frozenset((".github", ".gitlab", ".circleci", ".buildkite", ".husky", ".cargo", ".storybook"))
+_SHOWN = frozenset(
+    (".github", ".gitlab", ".circleci", ".buildkite", ".husky", ".cargo", ".storybook")
+)
 
 
 def file_reason(name: str) -> str | None:
@@ -125,7 +139,10 @@ class IgnoreFiles:
         lines = data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").split("\n")
         heeded = [line for line in lines if _is_active_line(line)]
         if (others := len(lines) - len(heeded)) > 0:
-            self._tell(f"{folder}{file.name}", f"{others} of its lines are not heeded: too many stars, or [[")
+            self._tell(
+                f"{folder}{file.name}",
+                f"{others} of its lines are not heeded: too many stars, or [[",
+            )
         self._files[folder] = _IgnoreLines(heeded)
 
     def ignores(self, path: str) -> bool:
@@ -150,7 +167,9 @@ class IgnoreFiles:
     def _files_above(self, folder: str) -> Sequence[tuple[int, _IgnoreLines]]:
         if folder not in self._above:
             above = (folder, *folders_of(folder))
-            self._above[folder] = [(len(one), self._files[one]) for one in above if one in self._files]
+            self._above[folder] = [
+                (len(one), self._files[one]) for one in above if one in self._files
+            ]
         return self._above[folder]
 
 
@@ -158,14 +177,24 @@ class _IgnoreLines:
     """The lines of an ignore file. Most paths match none, which is found out first by how the lines begin and end."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        from pathspec import GitIgnoreSpec  # here, because it takes long to load and most roots have git
+        from pathspec import (
+            GitIgnoreSpec,
+        )  # here, because it takes long to load and most roots have git
 
         self._spec = GitIgnoreSpec.from_lines(lines, backend="simple")
-        patterns = [line.removeprefix("!").rstrip() for line in lines if line.strip() and not line.startswith("#")]
-        self._names = _PathSuffixes([one.rstrip("/") for one in patterns if "/" not in one.rstrip("/")])
+        patterns = [
+            line.removeprefix("!").rstrip()
+            for line in lines
+            if line.strip() and not line.startswith("#")
+        ]
+        self._names = _PathSuffixes(
+            [one.rstrip("/") for one in patterns if "/" not in one.rstrip("/")]
+        )
         self._paths = _PathSuffixes([one.strip("/") for one in patterns if "/" in one.rstrip("/")])
         unclear = {*self._names.unclear, *self._paths.unclear}
-        self._unclear = GitIgnoreSpec.from_lines([one for one in patterns if one.strip("/") in unclear]).patterns
+        self._unclear = GitIgnoreSpec.from_lines(
+            [one for one in patterns if one.strip("/") in unclear]
+        ).patterns
 
     def decide(self, path: str) -> bool | None:
         """Whether a path from the file's folder is ignored; None if no line knows it."""
@@ -187,7 +216,9 @@ class _PathSuffixes:
         self._exact = {one for parts, one in split if len(parts) == 1}
         self._first = tuple(parts[0] for parts, _ in split if len(parts) > 1 and parts[0])
         # A pattern with **/ also matches where there is no folder, and so no slash.
-        self._last = tuple(parts[-1].lstrip("/") for parts, _ in split if not parts[0] and parts[-1].lstrip("/"))
+        self._last = tuple(
+            parts[-1].lstrip("/") for parts, _ in split if not parts[0] and parts[-1].lstrip("/")
+        )
         self.unclear = [one for parts, one in split if not parts[0] and not parts[-1].lstrip("/")]
 
     def may_match(self, text: str) -> bool:
@@ -210,7 +241,9 @@ def _is_active_line(line: str) -> bool:
     """Not a line with too many stars, nor one with a named class such as [[:digit:]], which pathspec does not know."""
     if line.startswith("#"):
         return True
-    few = line.count("**") <= MAX_WILDCARDS and all(part.count("*") <= MAX_WILDCARDS for part in line.split("/"))
+    few = line.count("**") <= MAX_WILDCARDS and all(
+        part.count("*") <= MAX_WILDCARDS for part in line.split("/")
+    )
     return few and "[[" not in line
 
 
@@ -227,7 +260,11 @@ def tool_folders(root: Path, untracked: Collection[str], only: Iterable[str]) ->
 
 
 def outermost(made: Mapping[str, str]) -> dict[str, str]:
-    return {folder: reason for folder, reason in made.items() if made.keys().isdisjoint(folders_of(folder))}
+    return {
+        folder: reason
+        for folder, reason in made.items()
+        if made.keys().isdisjoint(folders_of(folder))
+    }
 
 
 def _name_reason(folder: str) -> str | None:
@@ -241,4 +278,9 @@ def _marks(paths: Iterable[str]) -> dict[str, str]:
 
 def _marks_above(root: Path, only: Iterable[str]) -> dict[str, str]:
     above_asked = {above for path in only for above in folders_of(f"{path}/x") if above}
-    return {above: MARKS[name] for above in above_asked for name in MARKS if (root / above / name).exists()}
+    return {
+        above: MARKS[name]
+        for above in above_asked
+        for name in MARKS
+        if (root / above / name).exists()
+    }

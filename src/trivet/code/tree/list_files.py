@@ -1,4 +1,6 @@
-"""Finds the files of a worktree by one `git ls-files`, which compares them with the index as `git status` does.
+"""Finds the root for a folder that somebody asks about.
+
+Finds the files of a worktree by one `git ls-files`, which compares them with the index as `git status` does.
 
 Finds the files of a folder without git: a walk that heeds `.gitignore` files and passes by what tools have made.
 """
@@ -6,7 +8,7 @@ Finds the files of a folder without git: a walk that heeds `.gitignore` files an
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,13 +23,127 @@ from trivet.code.tree.exclusions import (
     outermost,
     tool_folders,
 )
-from trivet.code.tree.git import GitRefused, ask, git_list, without_filters
-from trivet.code.tree.listing import LINK, NESTED, ListingBuilder, printable
-from trivet.code.tree.root import Root, checked_digest
+from trivet.code.tree.listing import LINK, NESTED, Listing, ListingBuilder, Stat, printable
+from trivet.code.tree.repository import (
+    GitRefused,
+    Root,
+    ask,
+    checked_digest,
+    git_list,
+    no_worktree,
+    without_filters,
+)
 from trivet.common.files import read_regular_file
 from trivet.errors import InvalidInput
 
-LIST = ("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "-c", "-m", "-d", "-o", "--exclude-standard")
+_OF_A_GIT_DIRECTORY = ("HEAD", "objects", "refs")
+_LONGEST_GITFILE = 4096
+
+
+def find_root(folder: Path) -> Root:
+    """The worktree that a folder lies in. One that the worktree leaves out is a root of its own: it was asked for."""
+    asked = _readable_folder(folder)
+    top = next(
+        (above for above in (asked, *asked.parents) if os.path.lexists(above / ".git")), None
+    )
+    if top != asked and all((asked / name).exists() for name in _OF_A_GIT_DIRECTORY):
+        raise InvalidInput(no_worktree(asked))
+    if top is None:
+        return _plain(asked)
+    prefix = "" if asked == top else f"{asked.relative_to(top).as_posix()}/"
+    root = _of_worktree(top, prefix)
+    covers = lists_below if root.git else is_entered
+    return root if not prefix or covers(top, prefix) else _plain(asked)
+
+
+def _readable_folder(folder: Path) -> Path:
+    real = Path(os.path.realpath(folder))
+    if not real.exists():
+        raise InvalidInput(f"{folder} does not exist. Give the folder that holds the code.")
+    if not real.is_dir():
+        raise InvalidInput(f"{folder} is a file. Give the folder that it lies in, {real.parent}.")
+    try:
+        with os.scandir(real):
+            return real
+    except OSError as error:
+        raise InvalidInput(
+            f"{folder} cannot be looked into ({error.strerror}). Give a folder you may read."
+        ) from None
+
+
+def _plain(folder: Path) -> Root:
+    return Root(folder=folder, prefix="", identity=str(folder), git=False)
+
+
+def _of_worktree(top: Path, prefix: str) -> Root:
+    identity = _common_directory(top)
+    try:
+        return Root(
+            folder=top, prefix=prefix, identity=identity, git=True, digest=checked_digest(top)
+        )
+    except GitRefused as error:
+        return Root(folder=top, prefix=prefix, identity=identity, git=False, refusal=str(error))
+
+
+def _common_directory(top: Path) -> str:
+    """As `git rev-parse --git-common-dir`, also where git is not installed or refuses the repository."""
+    git = top / ".git"
+    if git.is_file():
+        git = top / _line_of(git).removeprefix("gitdir:").strip()
+    if (git / "commondir").is_file():
+        git /= _line_of(git / "commondir")
+    return os.path.realpath(git)
+
+
+def _line_of(file: Path) -> str:
+    with file.open("rb") as opened:
+        return os.fsdecode(opened.read(_LONGEST_GITFILE)).strip()
+
+
+def list_tree(
+    root: Root, known: Mapping[str, Stat] | None = None, only: Collection[str] = ()
+) -> Listing:
+    """Every file worth indexing, by the blob id of its present bytes, and what was left out.
+
+    :param known: the stats of the last listing of this folder. Files that look the same are not read again.
+    :param only: paths to look at, as `watch` gives them; a folder stands for all that is below it. Empty: the root.
+    """
+    only = () if "" in only else only
+    look, refusal = ListingBuilder(root, known or {}), root.refusal
+    try:
+        if root.git and (list_by_git(look, root.folder, only) or only):
+            return look.listing()
+    except (
+        GitRefused
+    ) as error:  # since the root was found: the program is gone, or the repository broke
+        refusal = str(error)
+    look = _walked(root, known or {}, only)
+    if refusal:
+        look.leave_out(".git/", f"its files were found without git: {printable(refusal)}")
+    return look.listing()
+
+
+def _walked(root: Root, known: Mapping[str, Stat], only: Collection[str]) -> ListingBuilder:
+    """Without git. A folder that ignores all it has, as environments do, is searched nevertheless: it was asked for."""
+    look = ListingBuilder(root, known)
+    if list_by_walk(look, root.folder, only) and not only:
+        look = ListingBuilder(root, known)
+        list_by_walk(look, root.folder, respect_gitignore=False)
+    return look
+
+
+LIST = (
+    "--literal-pathspecs",
+    "ls-files",
+    "-z",
+    "-v",
+    "-s",
+    "-c",
+    "-m",
+    "-d",
+    "-o",
+    "--exclude-standard",
+)
 # The letters that `ls-files -v` writes before an entry. All others mean a tracked file of which git does not say
 # whether it is unchanged: unmerged, or marked as assumed unchanged or outside of a sparse checkout.
 UNCHANGED, UNTRACKED, CHANGED = "H", "?", ("C", "R")
@@ -39,7 +155,9 @@ MODE = slice(2, 8)
 BLOB_BEGINS = 9
 
 
-def list_by_git(look: ListingBuilder, folder: Path, only: Collection[str] = (), within: str = "") -> bool:
+def list_by_git(
+    look: ListingBuilder, folder: Path, only: Collection[str] = (), within: str = ""
+) -> bool:
     """Shows every file to the look. Answers whether git names any.
 
     :param within: the path of this worktree from the root, where it is a submodule.
@@ -49,7 +167,10 @@ def list_by_git(look: ListingBuilder, folder: Path, only: Collection[str] = (), 
     listed = (*tracked, *untracked)
     for above in _holders(folder, TRIVET_IGNORE, only, listed):
         look.own_ignores.add(within + above, folder / above / TRIVET_IGNORE)
-    if any(_may_convert(folder / above / ATTRIBUTES) for above in _holders(folder, ATTRIBUTES, only, listed)):
+    if any(
+        _may_convert(folder / above / ATTRIBUTES)
+        for above in _holders(folder, ATTRIBUTES, only, listed)
+    ):
         doubtful |= _converted(folder, tracked)
     for path, head in tracked.items():
         mode, whole = head[MODE], within + path
@@ -108,7 +229,9 @@ def _repositories(folder: Path, only: Collection[str]) -> list[str]:
 
 def _repository(folder: Path, path: str) -> str | None:
     outermost_first = reversed([above.rstrip("/") for above in folders_of(f"{path}/x") if above])
-    return next((above for above in outermost_first if os.path.lexists(folder / above / ".git")), None)
+    return next(
+        (above for above in outermost_first if os.path.lexists(folder / above / ".git")), None
+    )
 
 
 def _holders(folder: Path, name: str, only: Collection[str], listed: Iterable[str]) -> list[str]:
@@ -131,7 +254,11 @@ def _converted(folder: Path, tracked: Iterable[str]) -> set[str]:
     given = b"\0".join(map(os.fsencode, tracked))
     answers = git_list(folder, "check-attr", "-z", "--stdin", *CONVERTING, given=given)
     paths, values = answers[::3], answers[2::3]
-    return {path for path, value in zip(paths, values, strict=True) if value not in ("unspecified", "unset")}
+    return {
+        path
+        for path, value in zip(paths, values, strict=True)
+        if value not in ("unspecified", "unset")
+    }
 
 
 def _list_submodule(look: ListingBuilder, folder: Path, path: str) -> None:
@@ -161,11 +288,15 @@ def is_entered(folder: Path, prefix: str) -> bool:
     look = ListingBuilder(Root(folder=folder, prefix="", identity="", git=False), {})
     walk = _Walk(look, folder, [prefix.rstrip("/")], respect_gitignore=True)
     above = [*reversed(list(folders_of(prefix))), prefix]
-    return all(inner in walk.folders_in(here) for here, inner in pairwise(above)) and not walk.is_made(prefix)
+    return all(
+        inner in walk.folders_in(here) for here, inner in pairwise(above)
+    ) and not walk.is_made(prefix)
 
 
 class _Walk:
-    def __init__(self, look: ListingBuilder, folder: Path, only: Collection[str], respect_gitignore: bool) -> None:
+    def __init__(
+        self, look: ListingBuilder, folder: Path, only: Collection[str], respect_gitignore: bool
+    ) -> None:
         self._look = look
         self._folder = f"{folder}/"
         self._asked = frozenset(only)
@@ -239,7 +370,9 @@ class _Walk:
             self.ignored = True
             return f"ignored by {GITIGNORE}"
         return (
-            f"ignored by {TRIVET_IGNORE}" if self._look.own_ignores and self._look.own_ignores.ignores(path) else None
+            f"ignored by {TRIVET_IGNORE}"
+            if self._look.own_ignores and self._look.own_ignores.ignores(path)
+            else None
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from trivet.code.tree.exclusions import TRIVET_IGNORE, IgnoreFiles, file_reason
-from trivet.code.tree.root import Root
+from trivet.code.tree.repository import Root
 from trivet.code.types import LeftOut, Tree, TreeFile
 from trivet.common.files import check_contained, read_regular_file
 from trivet.errors import InvalidInput
@@ -130,7 +130,9 @@ class ListingBuilder:
     def _stat(self, found: os.stat_result, blob: str, size: int | None = None) -> Stat:
         latest = max(found.st_mtime_ns, found.st_ctime_ns)
         modified = found.st_mtime_ns if latest < self._began - SAME_TICK_NS else NEVER
-        return Stat(found.st_size if size is None else size, modified, found.st_ctime_ns, found.st_ino, blob)
+        return Stat(
+            found.st_size if size is None else size, modified, found.st_ctime_ns, found.st_ino, blob
+        )
 
 
 def blob_of(data: bytes, digest: str = "sha1") -> str:

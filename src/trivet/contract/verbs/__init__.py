@@ -9,7 +9,7 @@ from trivet.contract.verbs.memories import *  # noqa: F403
 from trivet.contract.verbs.sharing import *  # noqa: F403
 from trivet.contract.verbs.sharing import *  # noqa: F403
 from trivet.contract.verbs.browse import *  # noqa: F403
-from trivet.contract.verbs.review import *  # noqa: F403
-from trivet.contract.verbs.review import *  # noqa: F403
+from trivet.contract.verbs.browse import *  # noqa: F403
+from trivet.contract.verbs.browse import *  # noqa: F403
 from trivet.contract.verbs.administration import *  # noqa: F403
 from trivet.contract.verbs.administration import *  # noqa: F403

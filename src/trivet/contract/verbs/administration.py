@@ -10,10 +10,23 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from trivet.contract.fields import KeyId, UserName
+from trivet.contract.parameters import KeyId, UserName
 from trivet.contract.verb import Request, Route, verb
 from trivet.types import Budget as UsedBudget
-from trivet.types import Finding, Key, Mended, Mending, NewKey, Progress, Redacted, Right, Role, Rotated, Tidy, TidyKind
+from trivet.types import (
+    Finding,
+    Key,
+    Mended,
+    Mending,
+    NewKey,
+    Progress,
+    Redacted,
+    Right,
+    Role,
+    Rotated,
+    Tidy,
+    TidyKind,
+)
 from trivet.types import User as UserOfServer
 
 
@@ -49,7 +62,11 @@ class MendRequest(Request[Mended], frozen=True, kw_only=True):
 
 
 @verb(
-    "budgets", "trivet.memory.admin.upkeep:budgets", needs="admin", routes=(Route("GET", "/v1/budgets"),), command=False
+    "budgets",
+    "trivet.memory.admin.upkeep:budgets",
+    needs="admin",
+    routes=(Route("GET", "/v1/budgets"),),
+    command=False,
 )
 class BudgetsRequest(Request[tuple[UsedBudget, ...]], frozen=True, kw_only=True):
     """How much memory, disk and tokens are used, and how much is allowed."""
@@ -112,7 +129,13 @@ class RemoveUser(Request[None], frozen=True, kw_only=True):
     name: UserName
 
 
-@verb("list_keys", "trivet.memory.admin.accounts:keys", needs="read", routes=(Route("GET", "/v1/keys"),), command=False)
+@verb(
+    "list_keys",
+    "trivet.memory.admin.accounts:keys",
+    needs="read",
+    routes=(Route("GET", "/v1/keys"),),
+    command=False,
+)
 class ListKeys(Request[tuple[Key, ...]], frozen=True, kw_only=True):
     """List keys, never their secrets: your own, or everybody's for an admin."""
 
@@ -132,11 +155,15 @@ class AddKey(Request[NewKey], frozen=True, kw_only=True):
     user: UserName
     rights: Annotated[
         tuple[Right, ...],
-        Meta(max_length=5, description="What it allows; if none, what the role does, except to reveal."),
+        Meta(
+            max_length=5,
+            description="What it allows; if none, what the role does, except to reveal.",
+        ),
     ] = ()
     label: Annotated[str, Meta(max_length=200, description="What it is for.")] = ""
     days: Annotated[
-        Annotated[int, Meta(ge=1, le=36_500)] | None, Meta(description="After how many days it expires; never if none.")
+        Annotated[int, Meta(ge=1, le=36_500)] | None,
+        Meta(description="After how many days it expires; never if none."),
     ] = None
 
 
@@ -156,7 +183,8 @@ class RevokeKey(Request[None], frozen=True, kw_only=True):
 
 
 ProgressCallback = Annotated[
-    Progress | None, Meta(description="Called with the number of memories done since the last call.")
+    Progress | None,
+    Meta(description="Called with the number of memories done since the last call."),
 ]
 
 
@@ -170,15 +198,22 @@ class RotateKeysRequest(Request[Rotated], frozen=True, kw_only=True):
     """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
 
     drop_old: Annotated[
-        bool, Meta(description="Remove the old keys that no store needs any longer, when everything is sealed anew.")
+        bool,
+        Meta(
+            description="Remove the old keys that no store needs any longer, when everything is sealed anew."
+        ),
     ] = False
     drop: Annotated[
-        tuple[str, ...], Meta(description="Remove these old keys, even if other stores were noted to use them.")
+        tuple[str, ...],
+        Meta(description="Remove these old keys, even if other stores were noted to use them."),
     ] = ()
 
 
 @verb(
-    "redact", "trivet.memory.admin.upkeep:redact", needs="store", instead="Run `trivet redact` on the server's machine."
+    "redact",
+    "trivet.memory.admin.upkeep:redact",
+    needs="store",
+    instead="Run `trivet redact` on the server's machine.",
 )
 class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
     """Take secrets out of memories and revisions that were stored while nothing looked for them."""
@@ -186,13 +221,20 @@ class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
     progress: ProgressCallback = None
 
 
-@verb("tidy", "trivet.memory.admin.upkeep:tidy", needs="store", instead="Run `trivet tidy` on the server's machine.")
+@verb(
+    "tidy",
+    "trivet.memory.admin.upkeep:tidy",
+    needs="store",
+    instead="Run `trivet tidy` on the server's machine.",
+)
 class TidyRequest(Request[Tidy], frozen=True, kw_only=True):
     """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted."""
 
     kinds: Annotated[tuple[TidyKind, ...], Meta(description="Only these kinds of findings.")] = ()
     dry_run: Annotated[bool, Meta(description="Only say what would be forgotten.")] = True
-    unused_days: Annotated[int, Meta(ge=1, description="Unused is what was not recalled in so many days.")] = 180
+    unused_days: Annotated[
+        int, Meta(ge=1, description="Unused is what was not recalled in so many days.")
+    ] = 180
     undo: Annotated[bool, Meta(description="Bring back what the last run forgot.")] = False
 
 

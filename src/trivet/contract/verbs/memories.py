@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from trivet.contract.fields import (
+from trivet.contract.parameters import (
     Budget,
     Category,
     Confidence,
@@ -48,18 +48,23 @@ class Selection(Parameters, frozen=True, kw_only=True):
     tags: Annotated[Tags, Meta(description="Only memories that carry all of these tags.")] = ()
     state: Annotated[
         tuple[State, ...],
-        Meta(description="Only these states; active and superseded if none (a superseded one leads to its successor)."),
+        Meta(
+            description="Only these states; active and superseded if none (a superseded one leads to its successor)."
+        ),
     ] = ()
-    source: Annotated[SourceUri | None, Meta(description="Only this source (or below it, if it ends with /).")] = None
+    source: Annotated[
+        SourceUri | None, Meta(description="Only this source (or below it, if it ends with /).")
+    ] = None
     created_after: Annotated[
-        Time | None, Meta(description="Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.")
+        Time | None,
+        Meta(description="Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday."),
     ] = None
     created_before: Annotated[
         Time | None, Meta(description="Only those created before: 2026-11-03, 2026-11, 7d, today.")
     ] = None
-    as_of: Annotated[Time | None, Meta(description="Only what was true at that time (2026-11, 7d); now if none.")] = (
-        None
-    )
+    as_of: Annotated[
+        Time | None, Meta(description="Only what was true at that time (2026-11, 7d); now if none.")
+    ] = None
 
 
 class Recall(Selection, frozen=True, kw_only=True):
@@ -67,8 +72,12 @@ class Recall(Selection, frozen=True, kw_only=True):
 
     query: Query
     limit: Limit = 10
-    sort: Annotated[Sort, Meta(description="Order of the answer: relevance, importance or recency.")] = "relevance"
-    minimum_score: Annotated[float, Meta(ge=0, le=1, description="Leave out hits scored below this, 0 to 1.")] = 0.0
+    sort: Annotated[
+        Sort, Meta(description="Order of the answer: relevance, importance or recency.")
+    ] = "relevance"
+    minimum_score: Annotated[
+        float, Meta(ge=0, le=1, description="Leave out hits scored below this, 0 to 1.")
+    ] = 0.0
     relevance_at_least: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
@@ -76,27 +85,48 @@ class Recall(Selection, frozen=True, kw_only=True):
             "configured: the best candidates without the noise behind them."
         ),
     ] = None
-    token_budget: Annotated[Budget | None, Meta(description="Stop before contents exceed about so many tokens.")] = None
-    per_source: Annotated[Limit | None, Meta(description="At most so many hits from one source.")] = None
-    collapse: Annotated[bool, Meta(description="Fold hits that say the same into the best of them.")] = True
+    token_budget: Annotated[
+        Budget | None, Meta(description="Stop before contents exceed about so many tokens.")
+    ] = None
+    per_source: Annotated[
+        Limit | None, Meta(description="At most so many hits from one source.")
+    ] = None
+    collapse: Annotated[
+        bool, Meta(description="Fold hits that say the same into the best of them.")
+    ] = True
     reveal: Reveal = False
     recipe: Annotated[
         RecipeText | None,
-        Meta(description="How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none."),
+        Meta(
+            description="How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none."
+        ),
     ] = None
     expand: Annotated[
         bool | None,
-        Meta(description="Where the answer is unsure, ask the query's parts or rewrites too; as configured if none."),
+        Meta(
+            description="Where the answer is unsure, ask the query's parts or rewrites too; as configured if none."
+        ),
     ] = None
     rerank: Annotated[
         Rerank | None,
-        Meta(description="A second look at the best candidates: off, auto, fast or best; as configured if none."),
+        Meta(
+            description="A second look at the best candidates: off, auto, fast or best; as configured if none."
+        ),
     ] = None
 
 
 # Parameters that agents seldom give.
 _ORIGIN = ("source", "start_line", "end_line", "valid_from", "valid_to")
-_TUNING = ("minimum_score", "relevance_at_least", "per_source", "collapse", "recipe", "expand", "rerank", "federated")
+_TUNING = (
+    "minimum_score",
+    "relevance_at_least",
+    "per_source",
+    "collapse",
+    "recipe",
+    "expand",
+    "rerank",
+    "federated",
+)
 
 
 @verb(
@@ -133,14 +163,22 @@ class Remember(Request[Remembered], frozen=True, kw_only=True):
     created_at: Annotated[
         Time | None, Meta(description="When it was learnt, if not now: 2026-11-03, 7d, yesterday.")
     ] = None
-    valid_from: Annotated[Time | None, Meta(description="From when on it is true: 2026-11-03, tomorrow, +7d.")] = None
-    valid_to: Annotated[Time | None, Meta(description="Until when it is true: 2026-11-03, next friday, +7d.")] = None
+    valid_from: Annotated[
+        Time | None, Meta(description="From when on it is true: 2026-11-03, tomorrow, +7d.")
+    ] = None
+    valid_to: Annotated[
+        Time | None, Meta(description="Until when it is true: 2026-11-03, next friday, +7d.")
+    ] = None
     sensitive: Annotated[
-        bool, Meta(description="Never embedded, never sent anywhere, masked in answers; still found by its words.")
+        bool,
+        Meta(
+            description="Never embedded, never sent anywhere, masked in answers; still found by its words."
+        ),
     ] = False
     supersedes: Superseded = ()
     id: Annotated[
-        OwnId | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")
+        OwnId | None,
+        Meta(description="Your own UUID, which makes a retry harmless; made for you if none."),
     ] = None
 
 
@@ -164,7 +202,10 @@ class RecallRequest(Recall, Request[Answer], frozen=True, kw_only=True):
     """Find the memories that matter for a query, each with the reason why it was found."""
 
     federated: Annotated[
-        bool, Meta(description="Ask the other systems that the settings declare, too, and fuse what they find.")
+        bool,
+        Meta(
+            description="Ask the other systems that the settings declare, too, and fuse what they find."
+        ),
     ] = False
 
 
@@ -185,7 +226,9 @@ class Get(Request[Memory], frozen=True, kw_only=True):
     """Show one memory by its id."""
 
     id: Id
-    reveal: Annotated[bool, Meta(description="Show sensitive content instead of masking it.")] = False
+    reveal: Annotated[bool, Meta(description="Show sensitive content instead of masking it.")] = (
+        False
+    )
 
 
 @verb(
@@ -213,7 +256,8 @@ class List(Selection, Request[Page], frozen=True, kw_only=True):
         Meta(description="Only what follows this memory, such as the last of a page."),
     ] = None
     sort: Annotated[
-        Sort, Meta(description="Order: recency or importance; without a query, relevance means recency.")
+        Sort,
+        Meta(description="Order: recency or importance; without a query, relevance means recency."),
     ] = "recency"
     reveal: Reveal = False
 
@@ -230,7 +274,17 @@ class List(Selection, Request[Page], frozen=True, kw_only=True):
         "Change a memory",
         "Use it to correct or complete a memory; give the id and only the fields that change. Where the old "
         "statement was true in its time, store a new memory and link it with supersedes instead.",
-        rare=frozenset(("state", "sensitive", "if_revision", "confidence", "expanded_keywords", "scope", *_ORIGIN)),
+        rare=frozenset(
+            (
+                "state",
+                "sensitive",
+                "if_revision",
+                "confidence",
+                "expanded_keywords",
+                "scope",
+                *_ORIGIN,
+            )
+        ),
         described_elsewhere=frozenset(Remember.__struct_fields__),
         elsewhere="As in memory_store, null clears",
     ),
@@ -248,16 +302,26 @@ class Edit(Request[Memory], frozen=True, kw_only=True):
     expanded_keywords: Keywords | UnsetType = UNSET
     scope: Scope | UnsetType = UNSET
     source: SourceUri | UnsetType | None = UNSET
-    start_line: Annotated[Positive | UnsetType | None, Meta(description="First line in the source.")] = UNSET
-    end_line: Annotated[Positive | UnsetType | None, Meta(description="Last line in the source.")] = UNSET
+    start_line: Annotated[
+        Positive | UnsetType | None, Meta(description="First line in the source.")
+    ] = UNSET
+    end_line: Annotated[
+        Positive | UnsetType | None, Meta(description="Last line in the source.")
+    ] = UNSET
     valid_from: Annotated[
-        Time | UnsetType | None, Meta(description="From when on it is true: 2026-11-03, tomorrow, +7d.")
+        Time | UnsetType | None,
+        Meta(description="From when on it is true: 2026-11-03, tomorrow, +7d."),
     ] = UNSET
     valid_to: Annotated[
-        Time | UnsetType | None, Meta(description="Until when it is true: 2026-11-03, next friday, +7d.")
+        Time | UnsetType | None,
+        Meta(description="Until when it is true: 2026-11-03, next friday, +7d."),
     ] = UNSET
-    state: Annotated[State | UnsetType, Meta(description="active or archived; to delete, use forget.")] = UNSET
-    sensitive: Annotated[bool | UnsetType, Meta(description="Mask it and drop its vectors, or undo that.")] = UNSET
+    state: Annotated[
+        State | UnsetType, Meta(description="active or archived; to delete, use forget.")
+    ] = UNSET
+    sensitive: Annotated[
+        bool | UnsetType, Meta(description="Mask it and drop its vectors, or undo that.")
+    ] = UNSET
     if_revision: Annotated[
         Positive | None, Meta(description="Refuse the edit unless it is still at this revision.")
     ] = None
@@ -295,7 +359,9 @@ class Restore(Request[Memory], frozen=True, kw_only=True):
     """Bring back a forgotten memory, or an earlier revision of it."""
 
     id: Id
-    revision: Annotated[Positive | None, Meta(description="Bring this revision back; the last one if none.")] = None
+    revision: Annotated[
+        Positive | None, Meta(description="Bring this revision back; the last one if none.")
+    ] = None
 
 
 @verb(
@@ -311,7 +377,9 @@ class Purge(Request[Purged], frozen=True, kw_only=True):
 
 
 class LinkEnds(Parameters, frozen=True, kw_only=True):
-    source: Annotated[Id, Meta(description="The memory the sentence starts with: SOURCE supersedes TARGET.")]
+    source: Annotated[
+        Id, Meta(description="The memory the sentence starts with: SOURCE supersedes TARGET.")
+    ]
     kind: Kind
     target: Annotated[Id, Meta(description="The memory the sentence ends with.")]
 
@@ -342,7 +410,12 @@ class UnlinkRequest(LinkEnds, Request[None], frozen=True, kw_only=True):
     """Remove a link between two memories."""
 
 
-@verb("links", "trivet.memory.lifecycle:links", needs="read", routes=(Route("GET", "/v1/memories/{id}/links"),))
+@verb(
+    "links",
+    "trivet.memory.lifecycle:links",
+    needs="read",
+    routes=(Route("GET", "/v1/memories/{id}/links"),),
+)
 class LinksRequest(Request[tuple[Link, ...]], frozen=True, kw_only=True):
     """Show every link that starts or ends at a memory."""
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from trivet.contract.fields import ID_LENGTH, Content, Id, PageSize, Reveal, Tag, User
+from trivet.contract.parameters import ID_LENGTH, Content, Id, PageSize, Reveal, Tag, User
 from trivet.contract.verb import Request, Route, verb
 from trivet.types import EditConflict, Key, Memory, Permission, RefusedOperation, Share, SyncStatus
 
@@ -24,12 +24,17 @@ from trivet.types import EditConflict, Key, Memory, Permission, RefusedOperation
 class ShareRequest(Request[Share], frozen=True, kw_only=True):
     """Let another user of the server see a memory, or all of yours with a tag."""
 
-    user: Annotated[User, Meta(description="Who may see it; * for every user of this server's tenant.")]
+    user: Annotated[
+        User, Meta(description="Who may see it; * for every user of this server's tenant.")
+    ]
     id: Annotated[Id | None, Meta(description="The memory to share; or name a tag.")] = None
-    tag: Annotated[Tag | None, Meta(description="Share every memory of yours that carries this tag, now or later.")] = (
-        None
+    tag: Annotated[
+        Tag | None,
+        Meta(description="Share every memory of yours that carries this tag, now or later."),
+    ] = None
+    permission: Annotated[Permission, Meta(description="read, or write, which includes edits.")] = (
+        "read"
     )
-    permission: Annotated[Permission, Meta(description="read, or write, which includes edits.")] = "read"
 
 
 @verb(
@@ -42,8 +47,12 @@ class ShareRequest(Request[Share], frozen=True, kw_only=True):
 class UnshareRequest(Request[None], frozen=True, kw_only=True):
     """Take back what was shared; it is out of the other's sight at once."""
 
-    user: Annotated[User, Meta(description="Who shall not see it any longer; * for the share with everyone.")]
-    id: Annotated[Id | None, Meta(description="The memory that was shared; or name the tag.")] = None
+    user: Annotated[
+        User, Meta(description="Who shall not see it any longer; * for the share with everyone.")
+    ]
+    id: Annotated[Id | None, Meta(description="The memory that was shared; or name the tag.")] = (
+        None
+    )
     tag: Annotated[Tag | None, Meta(description="The tag that was shared.")] = None
 
 
@@ -69,12 +78,19 @@ class SignOut(Request[None], frozen=True, kw_only=True):
     """Make the key that this is asked with void at once."""
 
 
-@verb("shares", "trivet.memory.admin.accounts:shares", needs="read", routes=(Route("GET", "/v1/shares"),))
+@verb(
+    "shares",
+    "trivet.memory.admin.accounts:shares",
+    needs="read",
+    routes=(Route("GET", "/v1/shares"),),
+)
 class SharesRequest(Request[tuple[Share, ...]], frozen=True, kw_only=True):
     """List what you share and what is shared with you."""
 
 
-OperationId = Annotated[str, Meta(min_length=1, max_length=ID_LENGTH, description="As sync_refused names it.")]
+OperationId = Annotated[
+    str, Meta(min_length=1, max_length=ID_LENGTH, description="As sync_refused names it.")
+]
 
 
 @verb(
@@ -103,7 +119,10 @@ class SyncResolve(Request[Memory], frozen=True, kw_only=True):
 
     id: Id
     take: Annotated[
-        str, Meta(min_length=1, max_length=ID_LENGTH, description="head, or the rev of the edit to take.")
+        str,
+        Meta(
+            min_length=1, max_length=ID_LENGTH, description="head, or the rev of the edit to take."
+        ),
     ] = "head"
     content: Annotated[Content | None, Meta(description="Another text instead of both.")] = None
 

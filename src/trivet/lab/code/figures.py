@@ -9,10 +9,17 @@ from statistics import fmean
 import msgspec
 import numpy as np
 
-from trivet.lab.code.search_runs import FILES, Ranked
-from trivet.lab.code.sets import CodeSet
+from trivet.lab.code.search_runs import FILES, CodeSet, Ranked
 from trivet.lab.datasets.dataset import RELEVANT, Dataset, Document, Judgement, Query
-from trivet.lab.measure.comparison import CONFIDENCE, RESAMPLES, Comparison, bootstrap_means, compare, intervals, paired
+from trivet.lab.measure.comparison import (
+    CONFIDENCE,
+    RESAMPLES,
+    Comparison,
+    bootstrap_means,
+    compare,
+    intervals,
+    paired,
+)
 from trivet.lab.measure.measures import Measured, Values, means, measure
 
 MEASURES = ("nDCG@10", "recall@5")
@@ -78,7 +85,9 @@ def measured(sets: Sequence[CodeSet], run: Run) -> Measured:
     values = measure(_dataset(sets, run), run, MEASURES)
     groups = _groups(values)
     return replace(
-        values, strata=groups, by_stratum={name: means(values.per_query, ids) for name, ids in groups.items()}
+        values,
+        strata=groups,
+        by_stratum={name: means(values.per_query, ids) for name, ids in groups.items()},
     )
 
 
@@ -92,7 +101,9 @@ def group_figures(values: Measured, of: SetOf) -> dict[str, Group]:
 
 def set_figures(values: Measured, of: SetOf) -> dict[str, dict[str, dict[str, float]]]:
     """The means of each set, by group and stratum."""
-    figures: dict[str, dict[str, dict[str, float]]] = {name: {} for name in dict.fromkeys(of.values())}
+    figures: dict[str, dict[str, dict[str, float]]] = {
+        name: {} for name in dict.fromkeys(of.values())
+    }
     for group, queries in values.strata.items():
         for name, ids in _by_set(queries, of).items():
             figures[name][group] = {"queries": len(ids), **means(values.per_query, ids)}
@@ -103,16 +114,25 @@ def differences(base: Measured, candidate: Measured, of: SetOf) -> dict[str, dic
     """By group and measure."""
     compared = compare(base, candidate, MEASURES).by_stratum
     return {
-        group: {name: _difference(base, candidate, group, name, one, of) for name, one in found.items()}
+        group: {
+            name: _difference(base, candidate, group, name, one, of) for name, one in found.items()
+        }
         for group, found in compared.items()
     }
 
 
 def forbidden(sets: Sequence[CodeSet], run: Run) -> Forbidden:
     judged = {query: grades for one in sets for query, grades in one.grades.items()}
-    barred = {query: {path for path, grade in judged[query].items() if grade < RELEVANT} for query in judged}
+    barred = {
+        query: {path for path, grade in judged[query].items() if grade < RELEVANT}
+        for query in judged
+    }
     found = {
-        query: [f"{query}: {path} at rank {rank}" for rank, (path, _) in enumerate(run[query][:FILES], 1) if path in no]
+        query: [
+            f"{query}: {path} at rank {rank}"
+            for rank, (path, _) in enumerate(run[query][:FILES], 1)
+            if path in no
+        ]
         for query, no in barred.items()
         if no
     }
@@ -130,8 +150,14 @@ def _dataset(sets: Sequence[CodeSet], run: Run) -> Dataset:
         for query, grades in one.grades.items()
         for path, grade in grades.items()
     )
-    paths = {path for files in run.values() for path, _ in files} | {row.document for row in judgements}
-    queries = tuple(Query(id=query.id, text=query.text, stratum=query.stratum) for one in sets for query in one.queries)
+    paths = {path for files in run.values() for path, _ in files} | {
+        row.document for row in judgements
+    }
+    queries = tuple(
+        Query(id=query.id, text=query.text, stratum=query.stratum)
+        for one in sets
+        for query in one.queries
+    )
     documents = tuple(Document(id=path, text=path) for path in sorted(paths))
     return Dataset(name="code", documents=documents, queries=queries, judgements=judgements)
 
@@ -158,7 +184,14 @@ def _group(values: Measured, queries: Sequence[str], of: SetOf) -> Group:
         queries=len(queries),
         sets=len(sets),
         measures={
-            name: Mean(mean=one[0], low=one[1], high=one[2], by_set=other[0], by_set_low=other[1], by_set_high=other[2])
+            name: Mean(
+                mean=one[0],
+                low=one[1],
+                high=one[2],
+                by_set=other[0],
+                by_set_low=other[1],
+                by_set_high=other[2],
+            )
             for name, one, other in zip(MEASURES, over_queries, over_sets, strict=True)
         },
     )
@@ -171,7 +204,9 @@ def _bounded(rows: Sequence[Sequence[float]]) -> list[tuple[float, float, float]
     return [(float(mean), *bound) for mean, bound in zip(columns.mean(axis=0), bounds, strict=True)]
 
 
-def _difference(base: Measured, candidate: Measured, group: str, name: str, one: Comparison, of: SetOf) -> Difference:
+def _difference(
+    base: Measured, candidate: Measured, group: str, name: str, one: Comparison, of: SetOf
+) -> Difference:
     queries = base.strata[group]
     before, after = (_set_means(side.per_query[name], queries, of) for side in (base, candidate))
     (over_sets,) = paired({name: before}, {name: after})
@@ -191,7 +226,9 @@ def _difference(base: Measured, candidate: Measured, group: str, name: str, one:
 
 
 def _set_means(values: Mapping[str, float], queries: Sequence[str], of: SetOf) -> Values:
-    return {name: fmean(values[query] for query in ids) for name, ids in _by_set(queries, of).items()}
+    return {
+        name: fmean(values[query] for query in ids) for name, ids in _by_set(queries, of).items()
+    }
 
 
 def _by_set(queries: Sequence[str], of: SetOf) -> dict[str, list[str]]:

@@ -18,8 +18,18 @@ from trivet.code.recipe import parse_code_recipe
 from trivet.errors import InvalidInput
 from trivet.lab.code import figures
 from trivet.lab.code.figures import GROUPS, MEASURES, Difference, Forbidden, Group
-from trivet.lab.code.search_runs import IndexCost, Ranked, SearchRun, Semble, SetAnswers, Version, ask_trivet
-from trivet.lab.code.sets import CodeSet, Scope, fingerprint
+from trivet.lab.code.search_runs import (
+    CodeSet,
+    IndexCost,
+    Ranked,
+    Scope,
+    SearchRun,
+    Semble,
+    SetAnswers,
+    Version,
+    ask_trivet,
+    fingerprint,
+)
 from trivet.lab.datasets.read_files import content
 from trivet.lab.measure.comparison import ALPHA, Comparison, compare
 from trivet.lab.measure.measures import Measured, means
@@ -101,7 +111,11 @@ def measure_code(
                 theirs[one.name] = beside.ask(one, scope)
             progress(1)
         version = beside.version if beside else None
-    loads = {"load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "cores": os.cpu_count()}
+    loads = {
+        "load_before": round(load, 2),
+        "load_after": round(os.getloadavg()[0], 2),
+        "cores": os.cpu_count(),
+    }
     return _measurement(sets, scope, recipes, ours, theirs, version, loads)
 
 
@@ -120,11 +134,16 @@ def _measurement(
     of = figures.sets_of(sets)
     runs = {name: _joined(answers, place) for name, (answers, place) in found.items()}
     values = {name: figures.measured(sets, run) for name, run in runs.items()}
-    arms = [_arm(name, answers, place, sets, runs[name], values[name]) for name, (answers, place) in found.items()]
+    arms = [
+        _arm(name, answers, place, sets, runs[name], values[name])
+        for name, (answers, place) in found.items()
+    ]
     first = recipes[0]
     pairs = [(first, other) for other in recipes[1:]] + ([(SEMBLE, first)] if version else [])
     compared = [
-        CodeComparison(base=base, candidate=name, groups=figures.differences(values[base], values[name], of))
+        CodeComparison(
+            base=base, candidate=name, groups=figures.differences(values[base], values[name], of)
+        )
         for base, name in pairs
     ]
     report = CodeReport(
@@ -170,12 +189,17 @@ def _arm(
 
 
 def _joined(answers: Mapping[str, SetAnswers], place: int) -> dict[str, Ranked]:
-    return {query: files for one in answers.values() for query, files in one.asked[place].run.items()}
+    return {
+        query: files for one in answers.values() for query, files in one.asked[place].run.items()
+    }
 
 
 def _sum(parts: Sequence[IndexCost]) -> IndexCost:
     return IndexCost(
-        **{field: round(sum(getattr(one, field) for one in parts), 3) for field in IndexCost.__struct_fields__}
+        **{
+            field: round(sum(getattr(one, field) for one in parts), 3)
+            for field in IndexCost.__struct_fields__
+        }
     )
 
 
@@ -217,7 +241,9 @@ def read_baseline(path: Path) -> _Baseline:
     try:
         return msgspec.json.decode(content(path), type=_Baseline)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: {error}. Give the measures.json that `trivet lab code` has written.") from None
+        raise InvalidInput(
+            f"{path}: {error}. Give the measures.json that `trivet lab code` has written."
+        ) from None
 
 
 def judge(measurement: Measurement, baseline: _Baseline | None, forbid: bool) -> CodeVerdict:
@@ -225,7 +251,11 @@ def judge(measurement: Measurement, baseline: _Baseline | None, forbid: bool) ->
     fallen = _fallen(measurement, baseline) if baseline else []
     found = measurement.report.arms[0].forbidden.found if forbid else ()
     code = (MEASURE_FELL if fallen else 0) | (FORBIDDEN_FOUND if found else 0)
-    barred = [f"{len(found)} forbidden files are among the first ten: {', '.join(found[:10])}"] if found else []
+    barred = (
+        [f"{len(found)} forbidden files are among the first ten: {', '.join(found[:10])}"]
+        if found
+        else []
+    )
     return CodeVerdict(code=code, reasons=(*fallen, *barred))
 
 

@@ -23,7 +23,9 @@ def write_code(measurement: Measurement, out: Path) -> list[Path]:
     files = {out / "run.trec": _trec(measurement, measurement.report.arms[0].name, TAG)}
     for number, arm in enumerate(measurement.report.arms[1:], 2):
         name = SEMBLE if arm.name == SEMBLE else slug(number, arm.name)
-        files[out / f"{name}.trec"] = _trec(measurement, arm.name, SEMBLE if arm.name == SEMBLE else TAG)
+        files[out / f"{name}.trec"] = _trec(
+            measurement, arm.name, SEMBLE if arm.name == SEMBLE else TAG
+        )
     report = msgspec.to_builtins(measurement.report)
     files[out / "measures.json"] = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     files[out / "report.md"] = as_markdown(page(measurement.report), "")
@@ -53,13 +55,16 @@ def labels(report: CodeReport) -> list[str]:
     """The short names of the arms in tables: recipes have numbers where they are several."""
     several = sum(arm.name != SEMBLE for arm in report.arms) > 1
     ours = [str(number) if several else TAG for number in range(1, len(report.arms) + 1)]
-    return [SEMBLE if arm.name == SEMBLE else name for arm, name in zip(report.arms, ours, strict=True)]
+    return [
+        SEMBLE if arm.name == SEMBLE else name for arm, name in zip(report.arms, ours, strict=True)
+    ]
 
 
 def quality(report: CodeReport) -> list[Section]:
     """A table for each measure, a row for each group and stratum."""
     return [
-        Section(f"{name}, over queries and as the mean over repositories", [table(report, name)]) for name in MEASURES
+        Section(f"{name}, over queries and as the mean over repositories", [table(report, name)])
+        for name in MEASURES
     ]
 
 
@@ -82,8 +87,29 @@ def difference_rows(versus: CodeComparison, measure: str) -> list[list[str]]:
     return [[group, *_difference(found[measure])] for group, found in versus.groups.items()]
 
 
-DIFFERENCE = ("", "queries", "difference", "95 % interval", "wins", "losses", "ties", "by set", "its interval")
-COST = ("", "files", "MB", "chunks", "index, processor s", "s / MB", "query p50 ms", "p95 ms", "processor p50", "p95")
+DIFFERENCE = (
+    "",
+    "queries",
+    "difference",
+    "95 % interval",
+    "wins",
+    "losses",
+    "ties",
+    "by set",
+    "its interval",
+)
+COST = (
+    "",
+    "files",
+    "MB",
+    "chunks",
+    "index, processor s",
+    "s / MB",
+    "query p50 ms",
+    "p95 ms",
+    "processor p50",
+    "p95",
+)
 
 
 def cost_rows(report: CodeReport) -> list[list[str]]:
@@ -107,8 +133,14 @@ def semble_note(report: CodeReport) -> str:
     found = report.manifest.get(SEMBLE)
     if not found:
         return ""
-    model = "with its model" if found["model"] else "without its model, which could not be loaded: its words alone"
-    return f"semble {found['version']} with its grammars, {model}. It is asked once for fifty chunks."
+    model = (
+        "with its model"
+        if found["model"]
+        else "without its model, which could not be loaded: its words alone"
+    )
+    return (
+        f"semble {found['version']} with its grammars, {model}. It is asked once for fifty chunks."
+    )
 
 
 def forbidden_note(arm: CodeArm) -> str:
@@ -128,7 +160,10 @@ def _trec(measurement: Measurement, name: str, tag: str) -> str:
 
 
 def _arms(report: CodeReport) -> Section:
-    rows = [(label, arm.name, arm.recipe) for label, arm in zip(labels(report), report.arms, strict=True)]
+    rows = [
+        (label, arm.name, arm.recipe)
+        for label, arm in zip(labels(report), report.arms, strict=True)
+    ]
     blocks = [Table(("", "name", "whole recipe"), rows, code=frozenset({1, 2}))]
     note = semble_note(report)
     return Section("What was measured", [*blocks, *([Paragraph(note)] if note else [])])
@@ -153,7 +188,10 @@ def _notes(report: CodeReport) -> list[Section]:
     if report.absent:
         blocks.append(Paragraph(f"Judged files that no tree has: {', '.join(report.absent)}."))
     facts = [(key, str(value)) for key, value in report.manifest.items()]
-    return [Section("Forbidden files", blocks), Section("How it was made", [Table(("", ""), facts)])]
+    return [
+        Section("Forbidden files", blocks),
+        Section("How it was made", [Table(("", ""), facts)]),
+    ]
 
 
 def by_set(report: CodeReport) -> Section:
@@ -168,7 +206,13 @@ def by_set(report: CodeReport) -> Section:
     for name in report.sets:
         found = [arm.by_set[name].get(HEADLINE) for _, arm in arms]
         count = str(int(found[0]["queries"])) if found[0] else "0"
-        rows.append([name, count, *(f"{one[measure]:.4f}" if one else "–" for one in found for measure in MEASURES)])
+        rows.append(
+            [
+                name,
+                count,
+                *(f"{one[measure]:.4f}" if one else "–" for one in found for measure in MEASURES),
+            ]
+        )
     return Section(f"Each repository, {HEADLINE}", [Table(header, rows)])
 
 
@@ -178,12 +222,31 @@ def _cells(mean: Mean) -> list[str]:
 
 def _difference(one: Difference) -> list[str]:
     counts = [str(count) for count in (one.wins, one.losses, one.ties)]
-    over_queries = [str(one.queries), f"{one.difference:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}"]
-    return [*over_queries, *counts, f"{one.by_set:+.4f}", f"{one.by_set_low:+.4f} to {one.by_set_high:+.4f}"]
+    over_queries = [
+        str(one.queries),
+        f"{one.difference:+.4f}",
+        f"{one.low:+.4f} to {one.high:+.4f}",
+    ]
+    return [
+        *over_queries,
+        *counts,
+        f"{one.by_set:+.4f}",
+        f"{one.by_set_low:+.4f} to {one.by_set_high:+.4f}",
+    ]
 
 
 def _cost(label: str, arm: CodeArm, wall: Spread, processor: Spread) -> list[str]:
     index = arm.index
     each = index.processor_s / index.megabytes if index.megabytes else 0.0
-    sizes = [str(index.files), f"{index.megabytes:.1f}", str(index.chunks), f"{index.processor_s:.1f}", f"{each:.2f}"]
-    return [label, *sizes, *(f"{took:.1f}" for took in (wall.p50, wall.p95, processor.p50, processor.p95))]
+    sizes = [
+        str(index.files),
+        f"{index.megabytes:.1f}",
+        str(index.chunks),
+        f"{index.processor_s:.1f}",
+        f"{each:.2f}",
+    ]
+    return [
+        label,
+        *sizes,
+        *(f"{took:.1f}" for took in (wall.p50, wall.p95, processor.p50, processor.p95)),
+    ]

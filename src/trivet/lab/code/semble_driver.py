@@ -42,7 +42,10 @@ class NoVectors:
 def has_model() -> bool:
     try:
         load_model()
-    except (OSError, ValueError) as error:  # of the network, or of what it brought: the report says so
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # of the network, or of what it brought: the report says so
         print(f"semble's model cannot be loaded: {error!r}", file=sys.stderr)
         return False
     return True
@@ -50,7 +53,11 @@ def has_model() -> bool:
 
 def indexed(folder: Path, model: bool) -> Any:
     """By its documented way; without the model by the function below that, since there is no switch for it."""
-    return SembleIndex.from_path(folder) if model else _build(folder, NoVectors(), "none", (ContentType.CODE,), False)
+    return (
+        SembleIndex.from_path(folder)
+        if model
+        else _build(folder, NoVectors(), "none", (ContentType.CODE,), False)
+    )
 
 
 def ranked(index: Any, text: str, options: dict[str, float]) -> list[str]:
@@ -59,7 +66,13 @@ def ranked(index: Any, text: str, options: dict[str, float]) -> list[str]:
     files: dict[str, None] = {}
     while True:
         results = index.search(text, top_k=chunks, **options)
-        files.update({result.chunk.file_path: None for result in results if result.chunk.file_path not in files})
+        files.update(
+            {
+                result.chunk.file_path: None
+                for result in results
+                if result.chunk.file_path not in files
+            }
+        )
         if len(files) >= SHOWN or len(results) < chunks or chunks >= MOST_CHUNKS:
             return list(files)
         chunks *= 2

@@ -15,10 +15,23 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.datasets.dataset import Dataset, DatasetBuilder, Document, Query, read_json, relevant
+from trivet.lab.datasets.dataset import (
+    Dataset,
+    DatasetBuilder,
+    Document,
+    Query,
+    read_json,
+    relevant,
+)
 from trivet.lab.datasets.read_files import find_file
 
-LOCOMO_STRATA: Mapping[int, str] = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial"}
+LOCOMO_STRATA: Mapping[int, str] = {
+    1: "multi-hop",
+    2: "temporal",
+    3: "open",
+    4: "single-hop",
+    5: "adversarial",
+}
 # Some evidence holds several ids in one text, and a few are no ids at all ("D", "D:11:26").
 TURN_ID = re.compile(r"D\d+:\d+")
 SESSION = re.compile(r"session_\d+")
@@ -92,10 +105,16 @@ def _session_time(path: Path, sample: LocomoSample, session: str) -> str:
         ) from None
 
 
-def _ask(path: Path, gathering: DatasetBuilder, scope: str, number: int, question: LocomoQuestion) -> None:
+def _ask(
+    path: Path, gathering: DatasetBuilder, scope: str, number: int, question: LocomoQuestion
+) -> None:
     if question.category not in LOCOMO_STRATA:
-        raise InvalidInput(f"{path}: question {number} of {scope}: category {question.category} is not 1 to 5.")
-    named = (f"{scope}/{turn}" for evidence in question.evidence for turn in TURN_ID.findall(evidence))
+        raise InvalidInput(
+            f"{path}: question {number} of {scope}: category {question.category} is not 1 to 5."
+        )
+    named = (
+        f"{scope}/{turn}" for evidence in question.evidence for turn in TURN_ID.findall(evidence)
+    )
     grades = relevant(turn for turn in named if turn in gathering.documents)
     if grades:
         stratum = LOCOMO_STRATA[question.category]
@@ -103,7 +122,11 @@ def _ask(path: Path, gathering: DatasetBuilder, scope: str, number: int, questio
         gathering.ask(query, grades)
 
 
-LIHUA_STRATA: Mapping[str, str] = {"Single": "single-hop", "Multi": "multi-hop", "Null": "unanswerable"}
+LIHUA_STRATA: Mapping[str, str] = {
+    "Single": "single-hop",
+    "Multi": "multi-hop",
+    "Null": "unanswerable",
+}
 BETWEEN_EVIDENCE = re.compile(r"<and>|<or>")
 CHAT_NAME = re.compile(r"\d{8}(_\d{4})?")
 
@@ -137,7 +160,9 @@ def _read_lihua(data_folder: Path, unanswerable: bool) -> Dataset:
             )
         grades = relevant(name for name in _evidence(question) if name in gathering.documents)
         if grades or (unanswerable and question.type == "Null"):
-            query = Query(id=f"q{number}", text=question.question, stratum=LIHUA_STRATA[question.type])
+            query = Query(
+                id=f"q{number}", text=question.question, stratum=LIHUA_STRATA[question.type]
+            )
             gathering.ask(query, grades)
     return gathering.dataset("lihua-unanswerable" if unanswerable else "lihua")
 
@@ -159,7 +184,9 @@ def _chat_documents(path: Path) -> Iterator[Document]:
         raise InvalidInput(f"{path}: it is not a zip of UTF-8 texts ({error}).") from None
     for name, chat in sorted(chats):
         if not CHAT_NAME.fullmatch(name):
-            raise InvalidInput(f"{path}: {name}.txt is not named by its date, such as 20260118_1200.txt.")
+            raise InvalidInput(
+                f"{path}: {name}.txt is not named by its date, such as 20260118_1200.txt."
+            )
         yield Document(id=name, text=chat.strip(), created_at=_chat_time(name))
 
 

@@ -109,7 +109,9 @@ class Dataset:
         return {
             "corpus.jsonl": _json_lines(self.documents),
             "queries.jsonl": _json_lines(self.queries),
-            "qrels.tsv": (f"{row.query}\t{row.document}\t{row.grade}\n".encode() for row in self.judgements),
+            "qrels.tsv": (
+                f"{row.query}\t{row.document}\t{row.grade}\n".encode() for row in self.judgements
+            ),
         }
 
     @cached_property
@@ -124,7 +126,9 @@ class Dataset:
     def unanswerable(self) -> tuple[str, ...]:
         """The queries for which no document is relevant: nothing can be measured by them."""
         return tuple(
-            query.id for query in self.queries if all(grade < RELEVANT for grade in self.grades[query.id].values())
+            query.id
+            for query in self.queries
+            if all(grade < RELEVANT for grade in self.grades[query.id].values())
         )
 
     @cached_property
@@ -168,7 +172,8 @@ class DatasetBuilder:
     def ask(self, query: Query, grades: Mapping[str, int]) -> None:
         self._queries.append(query)
         self._judgements.extend(
-            Judgement(query=query.id, document=document, grade=grade) for document, grade in grades.items()
+            Judgement(query=query.id, document=document, grade=grade)
+            for document, grade in grades.items()
         )
 
     def dataset(self, name: str) -> Dataset:
@@ -214,11 +219,17 @@ class DatasetWriter:
 
     def ask(self, query: Query, grades: Mapping[str, int]) -> None:
         self.queries.append(self._encoder.encode(query) + b"\n")
-        self.judgements.extend(f"{query.id}\t{document}\t{grade}\n".encode() for document, grade in grades.items())
+        self.judgements.extend(
+            f"{query.id}\t{document}\t{grade}\n".encode() for document, grade in grades.items()
+        )
 
     def written(self) -> WrittenDataset:
         digest = self._digest.copy()
-        for lines in ([], self.queries, self.judgements):  # as Dataset.fingerprint goes over the three files
+        for lines in (
+            [],
+            self.queries,
+            self.judgements,
+        ):  # as Dataset.fingerprint goes over the three files
             digest.update(b"".join(lines) + b"\x00")
         return WrittenDataset(
             documents=self._documents,

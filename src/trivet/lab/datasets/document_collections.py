@@ -23,7 +23,14 @@ from typing import TypeVar
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.datasets.dataset import Dataset, DatasetBuilder, Document, Query, read_json, relevant
+from trivet.lab.datasets.dataset import (
+    Dataset,
+    DatasetBuilder,
+    Document,
+    Query,
+    read_json,
+    relevant,
+)
 from trivet.lab.datasets.read_files import find_file, raise_line_error, text, text_lines
 
 # The original counts from 1, a complete answer, to 4, of minimal interest; 5 is of no interest.
@@ -45,7 +52,9 @@ def read_cranfield(data_folder: Path) -> Dataset:
     grades = _grades(path, printed)
     for order, (_, sections) in enumerate(_records(find_file(folder, "cran.qry")), 1):
         judged = grades.get(str(order), {})
-        found = {document: grade for document, grade in judged.items() if document in gathering.documents}
+        found = {
+            document: grade for document, grade in judged.items() if document in gathering.documents
+        }
         if not any(found.values()):
             raise InvalidInput(f"{path}: no line gives query {order} a relevant abstract.")
         gathering.ask(Query(id=str(order), text=sections["W"]), found)
@@ -83,7 +92,9 @@ def _grades(path: Path, known: Container[str]) -> dict[str, dict[str, int]]:
         judgement = JUDGEMENT.fullmatch(line.strip())
         if judgement is None:
             raise_line_error(
-                path, position, f"{line.strip()!r} is not a query, a 0, an abstract and a grade from 1 to {WORST}."
+                path,
+                position,
+                f"{line.strip()!r} is not a query, a 0, an abstract and a grade from 1 to {WORST}.",
             )
         query, document, grade = judgement.groups()
         if document not in known:
@@ -104,11 +115,17 @@ def read_scifact(data_folder: Path) -> Dataset:
     gathering = DatasetBuilder()
     path = find_file(folder, "corpus_train.csv")
     for line, row in _rows(path, ("doc_id", "title", "abstract")):
-        gathering.add(Document(id=row["doc_id"], title=row["title"], text=_abstract(path, line, row["abstract"])))
+        gathering.add(
+            Document(
+                id=row["doc_id"], title=row["title"], text=_abstract(path, line, row["abstract"])
+            )
+        )
     path = find_file(folder, "claims_validation.csv")
     asked = set()
     for line, row in _rows(path, ("id", "claim", "evidence_label", "cited_doc_ids")):
-        if row["id"] not in asked:  # one row for each piece of evidence; claim and cited ids are the same in all
+        if (
+            row["id"] not in asked
+        ):  # one row for each piece of evidence; claim and cited ids are the same in all
             asked.add(row["id"])
             _ask(path, line, gathering, row)
     return gathering.dataset("scifact")
@@ -122,13 +139,17 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
         raise_line_error(path, 1, f"there is no column {missing[0]!r}.")
     for row in reader:
         if any(row[column] is None for column in columns):
-            raise_line_error(path, reader.line_num, f"the row is too short; it needs {', '.join(columns)}.")
+            raise_line_error(
+                path, reader.line_num, f"the row is too short; it needs {', '.join(columns)}."
+            )
         yield reader.line_num, row
 
 
 def _abstract(path: Path, line: int, printed: str) -> str:
     try:
-        sentences = [str(ast.literal_eval(sentence)).strip() for sentence in SENTENCE.findall(printed)]
+        sentences = [
+            str(ast.literal_eval(sentence)).strip() for sentence in SENTENCE.findall(printed)
+        ]
     except (SyntaxError, ValueError):
         raise_line_error(path, line, "the abstract is not a list of sentences in quotes.")
     if not any(sentences):
@@ -141,11 +162,15 @@ def _ask(path: Path, line: int, gathering: DatasetBuilder, row: dict[str, str]) 
     missing = [identifier for identifier in cited if identifier not in gathering.documents]
     if not cited or missing:
         raise_line_error(
-            path, line, f"claim {row['id']} cites {'no abstract' if not cited else f'{missing[0]}, not in the corpus'}."
+            path,
+            line,
+            f"claim {row['id']} cites {'no abstract' if not cited else f'{missing[0]}, not in the corpus'}.",
         )
     if row["evidence_label"] not in STRATA:
         raise_line_error(
-            path, line, f"evidence_label {row['evidence_label']!r} is none of {', '.join(filter(None, STRATA))}."
+            path,
+            line,
+            f"evidence_label {row['evidence_label']!r} is none of {', '.join(filter(None, STRATA))}.",
         )
     query = Query(id=row["id"], text=row["claim"], stratum=STRATA[row["evidence_label"]])
     gathering.ask(query, relevant(cited))
@@ -184,7 +209,9 @@ def read_hotpotqa(data_folder: Path) -> Dataset:
     """HippoRAG's sample draws some questions twice. Both are kept; a number after the id tells them apart."""
     gathering = DatasetBuilder()
     identifiers: dict[str, str] = {}
-    corpus = read_json(find_file(data_folder / FOLDER, "hotpotqa_corpus.json"), dict[str, list[str]])
+    corpus = read_json(
+        find_file(data_folder / FOLDER, "hotpotqa_corpus.json"), dict[str, list[str]]
+    )
     for number, (title, sentences) in enumerate(corpus.items()):
         identifiers[title] = f"p{number}"
         gathering.add(Document(id=f"p{number}", title=title, text="".join(sentences).strip()))
@@ -205,24 +232,36 @@ def read_musique(data_folder: Path) -> Dataset:
     """A passage is known by its title and text together: many passages share a title."""
     gathering = DatasetBuilder()
     identifiers: dict[tuple[str, str], str] = {}
-    for number, passage in enumerate(read_json(find_file(data_folder / FOLDER, "musique_corpus.json"), list[Passage])):
+    for number, passage in enumerate(
+        read_json(find_file(data_folder / FOLDER, "musique_corpus.json"), list[Passage])
+    ):
         identifiers[passage.title, passage.text] = f"p{number}"
         gathering.add(Document(id=f"p{number}", title=passage.title, text=passage.text))
     path = find_file(data_folder / FOLDER, "musique.json")
     for question in read_json(path, list[MusiqueQuestion]):
-        supporting = [(one.title, (one.title, one.paragraph_text)) for one in question.paragraphs if one.is_supporting]
+        supporting = [
+            (one.title, (one.title, one.paragraph_text))
+            for one in question.paragraphs
+            if one.is_supporting
+        ]
         if not supporting:
             raise InvalidInput(f"{path}: question {question.id} has no supporting paragraph.")
         grades = relevant(_found(path, question.id, supporting, identifiers))
-        gathering.ask(Query(id=question.id, text=question.question, stratum=f"{len(grades)}-hop"), grades)
+        gathering.ask(
+            Query(id=question.id, text=question.question, stratum=f"{len(grades)}-hop"), grades
+        )
     return gathering.dataset("musique")
 
 
-def _found(path: Path, question: str, passages: Sequence[tuple[str, Key]], identifiers: Mapping[Key, str]) -> list[str]:
+def _found(
+    path: Path, question: str, passages: Sequence[tuple[str, Key]], identifiers: Mapping[Key, str]
+) -> list[str]:
     """The ids of passages, each given by its title and the key it is known by."""
     missing = [title for title, key in passages if key not in identifiers]
     if missing:
-        raise InvalidInput(f"{path}: question {question}: its passage {missing[0]!r} is not in the corpus.")
+        raise InvalidInput(
+            f"{path}: question {question}: its passage {missing[0]!r} is not in the corpus."
+        )
     return [identifiers[key] for _, key in passages]
 
 

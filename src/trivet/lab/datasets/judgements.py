@@ -1,4 +1,6 @@
-"""The judgements of a pool: on file, compared where a pair was judged twice, and exported as a dataset.
+"""The pool: every document that an arm has among its first k, in an order that does not reveal the arms.
+
+The judgements of a pool: on file, compared where a pair was judged twice, and exported as a dataset.
 
 Each act is one line and is written at once, so that a judge can stop anywhere and go on later.
 """
@@ -6,10 +8,12 @@ Each act is one line and is written at once, so that a judge can stop anywhere a
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Annotated
 
 import msgspec
@@ -17,10 +21,193 @@ from msgspec import Meta
 
 from trivet.common.clock import now
 from trivet.errors import InvalidInput
+from trivet.lab.datasets.catalog import find_dataset
 from trivet.lab.datasets.dataset import Dataset, Judgement
-from trivet.lab.datasets.plain_layout import save
-from trivet.lab.datasets.pool import Pool
-from trivet.lab.datasets.read_files import raise_line_error
+from trivet.lab.datasets.plain_layout import load, save
+from trivet.lab.datasets.read_files import raise_line_error, text_lines
+
+DEPTH = 10
+# Enough to tell agreement apart from chance without making the work much longer.
+REPEATED_SHARE = 0.15
+# A pair comes again only after so many others, when the judge no longer remembers the first judgement.
+MIN_REPEAT_DISTANCE = 20
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A pair to be judged; `again` if it was in the sequence before."""
+
+    query: str
+    document: str
+    again: bool = False
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a pool file. It counts the arms and does not name them."""
+
+    pool: Annotated[int, Meta(ge=1, le=1)]
+    dataset: str
+    dataset_sha256: str
+    arms: int
+    depth: int
+    seed: int
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    dataset: str
+    dataset_sha256: str
+    arms: int
+    depth: int
+    seed: int
+    entries: tuple[Entry, ...]
+
+
+def make_pool(
+    dataset: Dataset,
+    place: str,
+    arms: Sequence[Path],
+    *,
+    depth: int = DEPTH,
+    double: float = REPEATED_SHARE,
+    seed: int = 0,
+    only_unjudged: bool = False,
+) -> Pool:
+    """Pools the arms' runs. `place` is where the judge finds the dataset. Equal input gives an equal pool."""
+    pairs = {pair for arm in arms for pair in _read_run(arm / "run.trec", dataset, depth)}
+    if only_unjudged:
+        pairs -= {(row.query, row.document) for row in dataset.judgements}
+    if not pairs:
+        raise InvalidInput(
+            "There is nothing to judge: the arms found no document that is not judged already."
+        )
+    return Pool(
+        dataset=place,
+        dataset_sha256=dataset.fingerprint,
+        arms=len(arms),
+        depth=depth,
+        seed=seed,
+        entries=tuple(_sequence(pairs, double, Random(seed))),
+    )
+
+
+def find_arms(folders: Iterable[Path]) -> list[Path]:
+    """Each folder itself if `trivet lab run` wrote an arm there, else the arms below it."""
+    arms: list[Path] = []
+    for folder in folders:
+        found = (
+            [folder]
+            if (folder / "run.trec").is_file()
+            else sorted(run.parent for run in folder.glob("*/run.trec"))
+        )
+        if not found:
+            raise InvalidInput(
+                f"{folder}: there is no run.trec in it or below. Give what `trivet lab run` has written."
+            )
+        arms.extend(found)
+    return list(dict.fromkeys(arms))
+
+
+def open_dataset(place: str) -> Dataset:
+    """The dataset of that name or folder. It may have queries without judgements, which is why it is judged."""
+    return load(place, allow_unanswerable=True) if Path(place).is_dir() else find_dataset(place)
+
+
+def write_pool(pool: Pool, path: Path) -> None:
+    head = _Head(
+        pool=1,
+        dataset=pool.dataset,
+        dataset_sha256=pool.dataset_sha256,
+        arms=pool.arms,
+        depth=pool.depth,
+        seed=pool.seed,
+    )
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *pool.entries)))
+
+
+def read_pool(path: Path) -> Pool:
+    """A pool as `write_pool` wrote it; anything else is an error with the number of the line."""
+    (_, first), *rest = list(text_lines(path)) or [(1, "")]
+    try:
+        head = msgspec.json.decode(first, type=_Head)
+    except msgspec.DecodeError:
+        raise_line_error(path, 1, "this is no pool. Make one with `trivet lab pool`.")
+    entries = []
+    for number, text in rest:
+        try:
+            entries.append(msgspec.json.decode(text, type=Entry))
+        except msgspec.DecodeError as error:
+            raise_line_error(path, number, f"{error}.")
+    fields = {
+        name: getattr(head, name) for name in ("dataset", "dataset_sha256", "arms", "depth", "seed")
+    }
+    return Pool(**fields, entries=tuple(entries))
+
+
+def dataset_of(pool: Pool) -> Dataset:
+    """The dataset that was pooled. If it has changed since, that is an error: the judge would grade another text."""
+    dataset = open_dataset(pool.dataset)
+    if dataset.fingerprint != pool.dataset_sha256:
+        raise InvalidInput(
+            f"The dataset {pool.dataset} has changed since it was pooled. Pool its runs again."
+        )
+    return dataset
+
+
+def _sequence(pairs: Iterable[tuple[str, str]], double: float, random: Random) -> list[Entry]:
+    """Queries in random order, each with its documents in random order; pairs to be judged twice come again later."""
+    by_query: dict[str, list[str]] = {}
+    for query, document in sorted(pairs):
+        by_query.setdefault(query, []).append(document)
+    first: list[Entry] = []
+    for query in random.sample(list(by_query), len(by_query)):
+        documents = random.sample(by_query[query], len(by_query[query]))
+        first.extend(Entry(query=query, document=document) for document in documents)
+    placed = [(float(place), entry) for place, entry in enumerate(first)]
+    for place in random.sample(range(len(first)), math.ceil(len(first) * double)):
+        earliest = min(place + MIN_REPEAT_DISTANCE, len(first))
+        when = random.uniform(earliest, len(first) + 1)
+        placed.append((when, msgspec.structs.replace(first[place], again=True)))
+    return [entry for _, entry in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _read_run(path: Path, dataset: Dataset, depth: int) -> set[tuple[str, str]]:
+    known = {document.id for document in dataset.documents}
+    found: dict[str, list[tuple[float, str]]] = {}
+    for number, line in text_lines(path):
+        fields = line.split()
+        if len(fields) != 6:
+            raise_line_error(
+                path,
+                number,
+                f"{len(fields)} columns, not 6: query, Q0, document, rank, score and name.",
+            )
+        query, _, document, _, score, _ = fields
+        if query not in dataset.grades:
+            raise_line_error(
+                path,
+                number,
+                f"there is no query {query!r} in the dataset {dataset.name!r}. Is it the right one?",
+            )
+        if document not in known:
+            raise_line_error(
+                path, number, f"there is no document {document!r} in the dataset {dataset.name!r}."
+            )
+        found.setdefault(query, []).append((_score(path, number, score), document))
+    tops = {
+        query: sorted(rows, key=lambda row: (-row[0], row[1]))[:depth]
+        for query, rows in found.items()
+    }
+    return {(query, document) for query, rows in tops.items() for _, document in rows}
+
+
+def _score(path: Path, number: int, text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise_line_error(path, number, f"score {text!r} is not a number.")
+    return score
+
 
 SUFFIX = ".judgements.jsonl"
 MAX_GRADE = 3
@@ -28,7 +215,9 @@ MAX_GRADE = 3
 Grade = Annotated[int, Meta(ge=0, le=MAX_GRADE)]
 
 
-class Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Act(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """A grade for one entry of the pool; None for one that was skipped; `undone` takes the last act on it back."""
 
     entry: Annotated[int, Meta(ge=0)]
@@ -38,7 +227,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     at: str
 
 
-class _Head(msgspec.Struct, frozen=True, kw_only=True):
+class _JudgedHead(msgspec.Struct, frozen=True, kw_only=True):
     pool_sha256: str
 
 
@@ -69,7 +258,9 @@ class Record:
 
     def next(self) -> int | None:
         """The first place that was not yet graded or skipped, or None at the end."""
-        return next((place for place in range(len(self._pool.entries)) if place not in self._done), None)
+        return next(
+            (place for place in range(len(self._pool.entries)) if place not in self._done), None
+        )
 
     def judged(self, entry: int, grade: int | None) -> None:
         self._write(Act(entry=entry, grade=grade, judge=self.judge, at=now()))
@@ -94,7 +285,9 @@ class Record:
         new = not self.path.exists()
         with self.path.open("ab") as file:
             if new:
-                file.write(msgspec.json.encode(_Head(pool_sha256=fingerprint(self._pool))) + b"\n")
+                file.write(
+                    msgspec.json.encode(_JudgedHead(pool_sha256=fingerprint(self._pool))) + b"\n"
+                )
             file.write(msgspec.json.encode(act) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -117,7 +310,9 @@ def _read(path: Path, pool: Pool) -> list[Act]:
         path.unlink()
         return []
     if not _is_of(head, pool):
-        raise InvalidInput(f"{path} holds judgements of another pool. Move it away, or name another file.")
+        raise InvalidInput(
+            f"{path} holds judgements of another pool. Move it away, or name another file."
+        )
     acts = []
     for number, text in enumerate(lines, 2):
         try:
@@ -132,7 +327,7 @@ def _read(path: Path, pool: Pool) -> list[Act]:
 
 def _is_of(head: bytes, pool: Pool) -> bool:
     try:
-        return msgspec.json.decode(head, type=_Head).pool_sha256 == fingerprint(pool)
+        return msgspec.json.decode(head, type=_JudgedHead).pool_sha256 == fingerprint(pool)
     except msgspec.DecodeError:
         return False
 
@@ -157,7 +352,9 @@ def agreement(pool: Pool, grades: Mapping[int, int]) -> Agreement:
             first[pair] = grades[place]
         elif pair in first:
             seen.append((first[pair], grades[place]))
-    return Agreement(pairs=len(seen), same=sum(one == other for one, other in seen), kappa=weighted_kappa(seen))
+    return Agreement(
+        pairs=len(seen), same=sum(one == other for one, other in seen), kappa=weighted_kappa(seen)
+    )
 
 
 def weighted_kappa(pairs: Sequence[tuple[int, int]], best: int = MAX_GRADE) -> float | None:
@@ -165,9 +362,15 @@ def weighted_kappa(pairs: Sequence[tuple[int, int]], best: int = MAX_GRADE) -> f
     if not pairs:
         return None
     observed = sum((one - other) ** 2 for one, other in pairs) / len(pairs)
-    firsts, seconds = ([sum(pair[side] == grade for pair in pairs) for grade in range(best + 1)] for side in (0, 1))
+    firsts, seconds = (
+        [sum(pair[side] == grade for pair in pairs) for grade in range(best + 1)] for side in (0, 1)
+    )
     expected = (
-        sum((one - other) ** 2 * firsts[one] * seconds[other] for one in range(best + 1) for other in range(best + 1))
+        sum(
+            (one - other) ** 2 * firsts[one] * seconds[other]
+            for one in range(best + 1)
+            for other in range(best + 1)
+        )
         / len(pairs) ** 2
     )
     return 1 - observed / expected if expected else None
@@ -195,11 +398,17 @@ def merged(dataset: Dataset, final: Mapping[tuple[str, str], int]) -> tuple[Data
     """The rule: a pair judged here has the grade it got here; any other keeps the one it had."""
     old = {(row.query, row.document): row.grade for row in dataset.judgements}
     both = {**old, **final}
-    rows = tuple(Judgement(query=query, document=document, grade=grade) for (query, document), grade in both.items())
+    rows = tuple(
+        Judgement(query=query, document=document, grade=grade)
+        for (query, document), grade in both.items()
+    )
     known = [pair for pair in final if pair in old]
     changed = sum(old[pair] != final[pair] for pair in known)
     counts = Exported(
-        added=len(final) - len(known), changed=changed, confirmed=len(known) - changed, kept=len(old) - len(known)
+        added=len(final) - len(known),
+        changed=changed,
+        confirmed=len(known) - changed,
+        kept=len(old) - len(known),
     )
     return replace(dataset, judgements=rows), counts
 
@@ -209,7 +418,9 @@ def export(dataset: Dataset, pool: Pool, grades: Mapping[int, int], folder: Path
     if not grades:
         raise InvalidInput("Nothing is judged yet, so there is nothing to export.")
     if folder.exists() and any(folder.iterdir()):
-        raise InvalidInput(f"{folder} is not empty. Name a new folder; the original set stays as it is.")
+        raise InvalidInput(
+            f"{folder} is not empty. Name a new folder; the original set stays as it is."
+        )
     result, counts = merged(dataset, final_grades(pool, grades))
     save(result, folder)
     return counts

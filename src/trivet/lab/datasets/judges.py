@@ -16,8 +16,7 @@ from msgspec import Meta
 
 from trivet.errors import EmbedderError
 from trivet.lab.datasets.dataset import Dataset, Document
-from trivet.lab.datasets.judgements import MAX_GRADE, Record
-from trivet.lab.datasets.pool import Pool
+from trivet.lab.datasets.judgements import MAX_GRADE, Pool, Record
 from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 
 MAX_SHOWN_CHARACTERS = 4_000
@@ -38,7 +37,9 @@ def judge_at_terminal(
         while (place := record.next()) is not None:
             entry = pool.entries[place]
             title, text = texts[entry.document]
-            out.write(f"\n--- {len(record.grades) + record.skipped + 1} of {len(pool.entries)} ---\n")
+            out.write(
+                f"\n--- {len(record.grades) + record.skipped + 1} of {len(pool.entries)} ---\n"
+            )
             out.write(f"Question: {sanitize(questions[entry.query])}\n\n")
             out.write(f"{sanitize(title)}\n" if title else "")
             out.write(f"{_shown(sanitize(text))}\n\n{HELP}\n> ")
@@ -140,7 +141,9 @@ def judge_by_endpoint(
             left[f"given up after {PATIENCE} failures"] += len(sent)
             continue
         texts = [documents[pool.entries[place].document] for place in sent]
-        grades, problem = _graded(chat, questions[pool.entries[batch[0]].query], texts) if sent else ({}, None)
+        grades, problem = (
+            _graded(chat, questions[pool.entries[batch[0]].query], texts) if sent else ({}, None)
+        )
         failures = failures + 1 if problem else 0
         for number, place in enumerate(sent, 1):
             if number in grades:
@@ -160,7 +163,9 @@ def _batches(pool: Pool, record: Record) -> Iterator[list[int]]:
         if place in done:
             continue
         same = batch and pool.entries[batch[0]].query == entry.query and len(batch) < BATCH_SIZE
-        if batch and (not same or any(pool.entries[other].document == entry.document for other in batch)):
+        if batch and (
+            not same or any(pool.entries[other].document == entry.document for other in batch)
+        ):
             yield batch
             batch = []
         batch.append(place)
@@ -168,7 +173,9 @@ def _batches(pool: Pool, record: Record) -> Iterator[list[int]]:
         yield batch
 
 
-def _graded(chat: Chat, question: str, documents: Sequence[Document]) -> tuple[dict[int, int], str | None]:
+def _graded(
+    chat: Chat, question: str, documents: Sequence[Document]
+) -> tuple[dict[int, int], str | None]:
     """All at once; a small model that grades only some of them is asked about each of the others alone."""
     grades, problem = _asked(chat, question, documents)
     if problem is not None or not grades:
@@ -183,10 +190,16 @@ def _graded(chat: Chat, question: str, documents: Sequence[Document]) -> tuple[d
     return grades, problem
 
 
-def _asked(chat: Chat, question: str, documents: Sequence[Document]) -> tuple[dict[int, int], str | None]:
-    texts = [{"text": number, "content": _sent(document)} for number, document in enumerate(documents, 1)]
+def _asked(
+    chat: Chat, question: str, documents: Sequence[Document]
+) -> tuple[dict[int, int], str | None]:
+    texts = [
+        {"text": number, "content": _sent(document)} for number, document in enumerate(documents, 1)
+    ]
     try:
-        answer: _Grades = convert(chat.ask(INSTRUCTION, {"question": question, "texts": texts}), _Grades)
+        answer: _Grades = convert(
+            chat.ask(INSTRUCTION, {"question": question, "texts": texts}), _Grades
+        )
     except BadAnswer as error:
         return {}, str(error).partition(" (")[0]
     except EmbedderError as error:
@@ -195,4 +208,6 @@ def _asked(chat: Chat, question: str, documents: Sequence[Document]) -> tuple[di
 
 
 def _sent(document: Document) -> str:
-    return (f"{document.title}\n{document.text}" if document.title else document.text)[:SENT_CHARACTERS]
+    return (f"{document.title}\n{document.text}" if document.title else document.text)[
+        :SENT_CHARACTERS
+    ]

@@ -21,7 +21,14 @@ import msgspec
 
 from trivet.contract import Scope
 from trivet.errors import InvalidInput
-from trivet.lab.datasets.dataset import DatasetWriter, Document, Identifier, Query, Written, relevant
+from trivet.lab.datasets.dataset import (
+    DatasetWriter,
+    Document,
+    Identifier,
+    Query,
+    Written,
+    relevant,
+)
 from trivet.lab.datasets.read_files import list_elements
 from trivet.types import Progress
 
@@ -67,7 +74,11 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(
-    path: Path, writer: DatasetWriter, by: By = "turn", every: int = 1, progress: Progress | None = None
+    path: Path,
+    writer: DatasetWriter,
+    by: By = "turn",
+    every: int = 1,
+    progress: Progress | None = None,
 ) -> Imported:
     """Writes each `every`th question with its history; one question at a time is in memory."""
     counted: Counter[bool] = Counter()
@@ -90,7 +101,11 @@ def _questions(path: Path, progress: Progress | None) -> Iterator[Question]:
             question = decoder.decode(element)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidInput(f"{path}: question {number:,}: {error}. {_expected()}") from None
-        sizes = [len(question.haystack_sessions), len(question.haystack_session_ids), len(question.haystack_dates)]
+        sizes = [
+            len(question.haystack_sessions),
+            len(question.haystack_session_ids),
+            len(question.haystack_dates),
+        ]
         if len(set(sizes)) > 1:
             raise InvalidInput(
                 f"{path}: question {question.question_id} has {sizes[0]} sessions, {sizes[1]} ids and {sizes[2]} dates "
@@ -122,7 +137,9 @@ def _by_turn(path: Path, question: Question) -> tuple[list[Document], Mapping[st
     for session, created_at, turns in _sessions(path, question):
         for place, turn in enumerate(turns, 1):
             if turn.content.strip():
-                documents.append(_document(question, f"{session}:{place}", turn.content, created_at))
+                documents.append(
+                    _document(question, f"{session}:{place}", turn.content, created_at)
+                )
                 marked += [documents[-1].id] if turn.has_answer else []
     return documents, relevant(marked)
 
@@ -148,7 +165,10 @@ def _sessions(path: Path, question: Question) -> Iterator[tuple[str, str, Sequen
     """Name, time and turns of each. Where a history has a session twice, the second is named apart."""
     seen: Counter[str] = Counter()
     for id, date, turns in zip(
-        question.haystack_session_ids, question.haystack_dates, question.haystack_sessions, strict=True
+        question.haystack_session_ids,
+        question.haystack_dates,
+        question.haystack_sessions,
+        strict=True,
     ):
         seen[id] += 1
         yield (id if seen[id] == 1 else f"{id}#{seen[id]}"), _time(path, question, date), turns

@@ -34,7 +34,9 @@ def read_documents(path: Path) -> tuple[Document, ...]:
             _check_time(path, number, document.created_at)
         for link in document.links:
             if link.to not in known:
-                raise_line_error(path, number, f"links: there is no document {link.to!r} in this corpus.")
+                raise_line_error(
+                    path, number, f"links: there is no document {link.to!r} in this corpus."
+                )
     if not lines:
         raise InvalidInput(f"{path}: there is no document in it.")
     return tuple(lines.values())
@@ -48,7 +50,9 @@ def read_queries(path: Path) -> dict[int, Query]:
     return lines
 
 
-def read_judgements(path: Path, queries: Container[str], documents: Container[str]) -> tuple[Judgement, ...]:
+def read_judgements(
+    path: Path, queries: Container[str], documents: Container[str]
+) -> tuple[Judgement, ...]:
     """The judgements: of known queries and documents, each pair once, in whole grades from 0."""
     first_line: dict[tuple[str, str], int] = {}
     judgements = []
@@ -58,13 +62,19 @@ def read_judgements(path: Path, queries: Container[str], documents: Container[st
             continue
         judgement = _judgement(path, number, fields)
         if judgement.query not in queries:
-            raise_line_error(path, number, f"there is no query {judgement.query!r} in queries.jsonl.")
+            raise_line_error(
+                path, number, f"there is no query {judgement.query!r} in queries.jsonl."
+            )
         if judgement.document not in documents:
-            raise_line_error(path, number, f"there is no document {judgement.document!r} in corpus.jsonl.")
+            raise_line_error(
+                path, number, f"there is no document {judgement.document!r} in corpus.jsonl."
+            )
         pair = (judgement.query, judgement.document)
         if pair in first_line:
             raise_line_error(
-                path, number, f"query {pair[0]!r} and document {pair[1]!r} were judged on line {first_line[pair]}."
+                path,
+                number,
+                f"query {pair[0]!r} and document {pair[1]!r} were judged on line {first_line[pair]}.",
             )
         first_line[pair] = number
         judgements.append(judgement)
@@ -77,7 +87,9 @@ def _unique(path: Path, kind: type[I]) -> dict[int, I]:
     for number, value in json_lines(path, kind):
         if value.id in first_line:
             raise_line_error(
-                path, number, f"id {value.id!r} is taken by line {first_line[value.id]}. Ids must be unique."
+                path,
+                number,
+                f"id {value.id!r} is taken by line {first_line[value.id]}. Ids must be unique.",
             )
         first_line[value.id] = number
         lines[number] = value
@@ -98,12 +110,22 @@ def _is_header(fields: list[str], queries: Container[str]) -> bool:
 
 def _judgement(path: Path, number: int, fields: list[str]) -> Judgement:
     if len(fields) != 3:
-        raise_line_error(path, number, f"{len(fields)} columns, not 3: query, document and grade, separated by tabs.")
+        raise_line_error(
+            path,
+            number,
+            f"{len(fields)} columns, not 3: query, document and grade, separated by tabs.",
+        )
     query, document, grade = fields
     if not WHOLE_NUMBER.fullmatch(grade):
-        raise_line_error(path, number, f"grade {grade!r} is not a whole number. Grades are 0 (not relevant), 1, 2, ...")
+        raise_line_error(
+            path,
+            number,
+            f"grade {grade!r} is not a whole number. Grades are 0 (not relevant), 1, 2, ...",
+        )
     if int(grade) < 0:
-        raise_line_error(path, number, f"grade {grade} is negative. Grades are 0 (not relevant), 1, 2, ...")
+        raise_line_error(
+            path, number, f"grade {grade} is negative. Grades are 0 (not relevant), 1, 2, ..."
+        )
     return Judgement(query=query, document=document, grade=int(grade))
 
 
@@ -131,7 +153,9 @@ def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
     """The dataset in a folder, checked. A query without a relevant document is an error unless it is allowed."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise InvalidInput(f"{folder}: there is no such folder. Give one with corpus.jsonl, queries.jsonl, qrels.tsv.")
+        raise InvalidInput(
+            f"{folder}: there is no such folder. Give one with corpus.jsonl, queries.jsonl, qrels.tsv."
+        )
     documents = read_documents(find_file(folder, "corpus.jsonl"))
     return _with_questions(folder.resolve().name, documents, folder, allow_unanswerable)
 
@@ -144,7 +168,9 @@ def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> Non
         plain, packed = folder / name, folder / f"{name}.gz"
         data = b"".join(lines)
         if compress:
-            packed.write_bytes(gzip.compress(data, mtime=0))  # no time inside: equal data gives equal files
+            packed.write_bytes(
+                gzip.compress(data, mtime=0)
+            )  # no time inside: equal data gives equal files
         else:
             plain.write_bytes(data)
         (plain if compress else packed).unlink(missing_ok=True)
@@ -153,7 +179,9 @@ def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> Non
 def house() -> Dataset:
     """The house set: questions over the memories of the demo, with their links."""
     with as_file(files("trivet.lab") / "house" / "memories.jsonl") as path:
-        documents = tuple(_document(path, number, memory) for number, memory in json_lines(path, _DemoMemory))
+        documents = tuple(
+            _document(path, number, memory) for number, memory in json_lines(path, _DemoMemory)
+        )
     with as_file(files("trivet.lab") / "house") as folder:
         return _with_questions("house", documents, folder, allow_unanswerable=False)
 
@@ -161,7 +189,11 @@ def house() -> Dataset:
 def lives(half: str = "") -> tuple[Dataset, ...]:
     """The stores of made-up lives, one dataset each: those of a half (`dev`, `test`), or all."""
     with as_file(files("trivet.lab") / "lives") as folder:
-        return collection(folder / half) if half else (*collection(folder / "dev"), *collection(folder / "test"))
+        return (
+            collection(folder / half)
+            if half
+            else (*collection(folder / "dev"), *collection(folder / "test"))
+        )
 
 
 def mixed(half: str) -> Dataset:
@@ -182,7 +214,9 @@ def collection(folder: Path | str) -> tuple[Dataset, ...]:
     return tuple(load(path, allow_unanswerable=True) for path in below)
 
 
-def _with_questions(name: str, documents: tuple[Document, ...], folder: Path, allow_unanswerable: bool) -> Dataset:
+def _with_questions(
+    name: str, documents: tuple[Document, ...], folder: Path, allow_unanswerable: bool
+) -> Dataset:
     path = find_file(folder, "queries.jsonl")
     queries = read_queries(path)
     judgements = read_judgements(
@@ -190,11 +224,15 @@ def _with_questions(name: str, documents: tuple[Document, ...], folder: Path, al
         queries={query.id for query in queries.values()},
         documents={document.id for document in documents},
     )
-    dataset = Dataset(name=name, documents=documents, queries=tuple(queries.values()), judgements=judgements)
+    dataset = Dataset(
+        name=name, documents=documents, queries=tuple(queries.values()), judgements=judgements
+    )
     if dataset.unanswerable and not allow_unanswerable:
         query = dataset.unanswerable[0]
         raise_line_error(
-            path, line_of(queries, query), f"query {query!r} has no relevant document in qrels.tsv. Judge one for it."
+            path,
+            line_of(queries, query),
+            f"query {query!r} has no relevant document in qrels.tsv. Judge one for it.",
         )
     return dataset
 

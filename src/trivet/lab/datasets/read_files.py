@@ -46,7 +46,9 @@ def content(path: Path) -> bytes:
     except FileNotFoundError:
         raise InvalidInput(f"{path}: there is no such file.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InvalidInput(f"{path}: it is not a whole gzip file ({error}). Fetch or pack it again.") from None
+        raise InvalidInput(
+            f"{path}: it is not a whole gzip file ({error}). Fetch or pack it again."
+        ) from None
     except OSError as error:
         raise InvalidInput(f"{path}: it cannot be read ({error.strerror or error}).") from None
     return data.removeprefix(BYTE_ORDER_MARK)
@@ -58,7 +60,11 @@ def text(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise_line_error(path, data.count(b"\n", 0, error.start) + 1, "it is not valid UTF-8. Save the file as UTF-8.")
+        raise_line_error(
+            path,
+            data.count(b"\n", 0, error.start) + 1,
+            "it is not valid UTF-8. Save the file as UTF-8.",
+        )
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -88,10 +94,18 @@ def json_lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
 def _explain(kind: type[msgspec.Struct], message: str) -> str:
     """msgspec says `Expected str, got int - at $.id`; put the field first and say what may stand there."""
     problem, _, place = message.partition(" - at `$")
-    problem = problem.replace("`", "").replace("Object missing", "the line lacks the").replace("Object", "the line")
+    problem = (
+        problem.replace("`", "")
+        .replace("Object missing", "the line lacks the")
+        .replace("Object", "the line")
+    )
     field = place.rstrip("`").lstrip(".")
     if "matching regex" in problem:
-        problem = "the name may not be empty, nor hold spaces" if field in ("id", "scope") else "the text is empty"
+        problem = (
+            "the name may not be empty, nor hold spaces"
+            if field in ("id", "scope")
+            else "the text is empty"
+        )
     if field:
         return f"{field}: {problem[0].lower()}{problem[1:]}."
     return f"{problem}. Known fields: {', '.join(kind.__struct_fields__)}."
@@ -130,7 +144,9 @@ def _elements(path: Path, window: _Window) -> Iterator[bytes]:
         if after == b",":
             after = window.next_byte()
         elif after != b"]":
-            window.raise_line_error(after, number, "after an object, where a comma or the list's ] should stand")
+            window.raise_line_error(
+                after, number, "after an object, where a comma or the list's ] should stand"
+            )
     if rest := window.next_byte():
         window.raise_line_error(rest, number, "after the end of the list")
 
@@ -138,7 +154,9 @@ def _elements(path: Path, window: _Window) -> Iterator[bytes]:
 class _Window:
     """The part of the file that is in memory: what was read and not yet given away."""
 
-    def __init__(self, path: Path, file: BinaryIO, raw: BinaryIO, progress: Progress | None) -> None:
+    def __init__(
+        self, path: Path, file: BinaryIO, raw: BinaryIO, progress: Progress | None
+    ) -> None:
         self._path = path
         self._file = file
         self._raw = raw
@@ -163,8 +181,12 @@ class _Window:
         begun, depth = self._at - 1, 1
         while depth:
             mark = MARK.search(self._buffer, self._at)
-            end = mark and (_string_end(self._buffer, mark.end()) if mark[0] == b'"' else mark.end())
-            if mark is None or not end:  # the object goes on, or a string in it, which is read again from its quote
+            end = mark and (
+                _string_end(self._buffer, mark.end()) if mark[0] == b'"' else mark.end()
+            )
+            if (
+                mark is None or not end
+            ):  # the object goes on, or a string in it, which is read again from its quote
                 self._at = mark.start() if mark else len(self._buffer)
                 self._grow(begun, number)
                 begun = 0
@@ -198,13 +220,17 @@ class _Window:
         self._buffer += more
 
     def _ended(self, number: int) -> NoReturn:
-        raise InvalidInput(f"{self._path}: it ends within object {number:,}. Fetch the whole file again.")
+        raise InvalidInput(
+            f"{self._path}: it ends within object {number:,}. Fetch the whole file again."
+        )
 
     def _more(self, size: int) -> bytes:
         try:
             data = self._file.read(size)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InvalidInput(f"{self._path}: it is not a whole gzip file ({error}). Fetch it again.") from None
+            raise InvalidInput(
+                f"{self._path}: it is not a whole gzip file ({error}). Fetch it again."
+            ) from None
         if self._progress is not None:
             position = self._raw.tell()
             self._progress(position - self._told)

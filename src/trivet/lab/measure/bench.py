@@ -58,7 +58,9 @@ class Bench:
         self.trivet = trivet
         self.legs = CachedLegs()
         # Unless a question says when it is asked, it is asked when the last document was written.
-        written = (parse_time(one.created_at, "created_at") for one in dataset.documents if one.created_at)
+        written = (
+            parse_time(one.created_at, "created_at") for one in dataset.documents if one.created_at
+        )
         self._asked_at = max(written, default=None)
         self._names = {memory_id(document.id): document.id for document in dataset.documents}
 
@@ -87,7 +89,10 @@ class Bench:
         """
         # Rankings are measured whole: what an answer leaves out as noise is measured by the lab's delivery.
         whole = {"relevance_at_least": 0.0, "limit": limit}
-        request = check(Recall, {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options})
+        request = check(
+            Recall,
+            {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options},
+        )
         with self.clock_at_query_time(query), asked(query.id):
             chosen = engine or self.trivet.engine
             decision = (decide if judge else rank)(
@@ -101,7 +106,9 @@ class Bench:
         moment = query.asked_at or self._asked_at
         return clock_fixed_at(moment) if moment else nullcontext()
 
-    def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
+    def ranked(
+        self, query: Query, recipe: str, limit: int = DEPTH, **options: Any
+    ) -> list[tuple[str, float]]:
         """The documents found, best first, under the dataset's own ids."""
         hits = self.ask(query, recipe, limit, judge=False, **options).hits
         return [(self._names[hit.memory.id], hit.score) for hit in hits]
@@ -116,7 +123,10 @@ class Bench:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -137,7 +147,9 @@ def open_bench(
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
     chosen = {"rerank": "off", **settings}
-    engine = open_engine(without_time_limits(Settings(path=path, embedder=embedder, background=False, **chosen)))
+    engine = open_engine(
+        without_time_limits(Settings(path=path, embedder=embedder, background=False, **chosen))
+    )
     trivet = Trivet.of(measuring_engine(engine))
     try:
         _load(dataset, trivet, progress)
@@ -188,8 +200,15 @@ def _finish(trivet: Trivet, progress: Progress | None) -> None:
         if waiting.last_error or unread.last_error:
             break
         fruitless = 0 if embedded else fruitless + 1
-    reason = waiting.last_error or unread.last_error or "several attempts came to nothing, and nothing says why"
-    counts = {"are not embedded yet": waiting.not_embedded, "are not read for the graph yet": unread.waiting}
+    reason = (
+        waiting.last_error
+        or unread.last_error
+        or "several attempts came to nothing, and nothing says why"
+    )
+    counts = {
+        "are not embedded yet": waiting.not_embedded,
+        "are not read for the graph yet": unread.waiting,
+    }
     what = " and ".join(f"{count} documents {what}" for what, count in counts.items() if count)
     raise InvalidInput(f"{what}: {reason}")
 
@@ -226,7 +245,10 @@ def _link(documents: Sequence[Document], trivet: Trivet) -> None:
 def with_cached_reranking(bench: Bench) -> Bench:
     """The same bench, on which local rerankers read no pair twice. It is closed by whoever opened the first."""
     engine = bench.trivet.engine
-    return Bench(bench.dataset, Trivet(msgspec.structs.replace(engine, rerankers=CachedRerankers(engine.rerankers))))
+    return Bench(
+        bench.dataset,
+        Trivet(msgspec.structs.replace(engine, rerankers=CachedRerankers(engine.rerankers))),
+    )
 
 
 class CachedRerankers(Rerankers):
@@ -238,7 +260,11 @@ class CachedRerankers(Rerankers):
 
     def named(self, kind: str) -> Reranker:
         reranker = self._rerankers.named(kind)
-        return self._kept.setdefault(reranker.identity, CachedReranker(reranker)) if reranker.local else reranker
+        return (
+            self._kept.setdefault(reranker.identity, CachedReranker(reranker))
+            if reranker.local
+            else reranker
+        )
 
     def resting(self, kind: str) -> str | None:
         return self._rerankers.resting(kind)

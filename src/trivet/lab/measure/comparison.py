@@ -37,7 +37,9 @@ def bootstrap_means(columns: Matrix, resamples: int, seed: int) -> Matrix:
     for size in _chunks(resamples):
         drawn = generator.integers(0, rows, (size, rows)) + np.arange(size)[:, None] * rows
         # How often each row was drawn, times its value: far cheaper than gathering the values themselves.
-        counts = np.bincount(drawn.ravel(), minlength=size * rows).reshape(size, rows).astype(np.float64)
+        counts = (
+            np.bincount(drawn.ravel(), minlength=size * rows).reshape(size, rows).astype(np.float64)
+        )
         means.append(counts @ columns / rows)
     return np.concatenate(means)
 
@@ -55,12 +57,16 @@ def randomisation_p_values(columns: Matrix, resamples: int, seed: int) -> list[f
     Where a column has no more signings than `resamples`, each is tried once and the result is exact.
     """
     generator = np.random.default_rng([seed, 1])
-    extreme = np.ones(columns.shape[1])  # the signs seen are one of the signings: a p of 0 could not be defended
+    extreme = np.ones(
+        columns.shape[1]
+    )  # the signs seen are one of the signings: a p of 0 could not be defended
     for size in _chunks(resamples):
         flips = generator.integers(0, 2, (size, len(columns)), dtype=np.uint8).astype(np.float64)
         extreme += _as_extreme(columns, flips)
     sampled = (extreme / (resamples + 1)).tolist()
-    return [_exact(column, resamples) or value for column, value in zip(columns.T, sampled, strict=True)]
+    return [
+        _exact(column, resamples) or value for column, value in zip(columns.T, sampled, strict=True)
+    ]
 
 
 def _exact(column: NDArray[np.float64], most: int) -> float | None:
@@ -158,18 +164,26 @@ class Compared:
     by_stratum: Mapping[str, Mapping[str, Comparison]]
 
 
-def compare(base: Measured, candidate: Measured, measures: Iterable[str] | None = None, *, seed: int = 0) -> Compared:
+def compare(
+    base: Measured, candidate: Measured, measures: Iterable[str] | None = None, *, seed: int = 0
+) -> Compared:
     """Compares two runs over the same queries in these measures, or in all that both have.
 
     Overall values are one family of tests; those of all strata together are another, since they ask
     where it moved.
     """
     names = (
-        tuple(measures) if measures is not None else tuple(one for one in base.per_query if one in candidate.per_query)
+        tuple(measures)
+        if measures is not None
+        else tuple(one for one in base.per_query if one in candidate.per_query)
     )
     absent = [one for one in names if one not in base.per_query or one not in candidate.per_query]
     if absent or not names:
-        raise InvalidInput(f"Measure {absent[0]!r} was not taken on both sides." if absent else "No measure in common.")
+        raise InvalidInput(
+            f"Measure {absent[0]!r} was not taken on both sides."
+            if absent
+            else "No measure in common."
+        )
     before = {name: base.per_query[name] for name in names}
     after = {name: candidate.per_query[name] for name in names}
     overall = correct(paired(before, after, seed=seed))
@@ -186,7 +200,10 @@ def compare(base: Measured, candidate: Measured, measures: Iterable[str] | None 
 
 def correct(family: Sequence[Comparison]) -> list[Comparison]:
     """The same comparisons with `corrected_p` over all of them. A sweep, for example, is one family."""
-    return [replace(one, corrected_p=value) for one, value in zip(family, holm([one.p for one in family]), strict=True)]
+    return [
+        replace(one, corrected_p=value)
+        for one, value in zip(family, holm([one.p for one in family]), strict=True)
+    ]
 
 
 def paired(
@@ -212,7 +229,9 @@ def detectable(differences: Vector) -> float | None:
     """The least true mean difference found at ALPHA with POWER, if differences spread as these do (paired t)."""
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None
-    from scipy.special import stdtrit  # the quantile of Student's t; here, for it costs the command line a while
+    from scipy.special import (
+        stdtrit,
+    )  # the quantile of Student's t; here, for it costs the command line a while
 
     freedom = len(differences) - 1
     reach = stdtrit(freedom, 1 - ALPHA / 2) + stdtrit(freedom, POWER)
@@ -257,7 +276,9 @@ def _most_moved(queries: Sequence[str], before: Vector, after: Vector) -> tuple[
     )
 
 
-def _vectors(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Vector, Vector]:
+def _vectors(
+    name: str, before: Mapping[str, float], after: Mapping[str, float]
+) -> tuple[Vector, Vector]:
     """Both sides in order of query id, so that the order a run was written in changes nothing."""
     if before.keys() != after.keys():
         query = min(before.keys() ^ after.keys())
@@ -270,19 +291,27 @@ def _vectors(name: str, before: Mapping[str, float], after: Mapping[str, float])
     for side in (before, after):
         for query in order:
             if not math.isfinite(side[query]):
-                raise InvalidInput(f"{name}: query {query!r} has the value {side[query]}, which is not a number.")
+                raise InvalidInput(
+                    f"{name}: query {query!r} has the value {side[query]}, which is not a number."
+                )
     return np.array([before[one] for one in order]), np.array([after[one] for one in order])
 
 
-def _only(values: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> dict[str, dict[str, float]]:
-    return {name: {query: by_query[query] for query in queries} for name, by_query in values.items()}
+def _only(
+    values: Mapping[str, Mapping[str, float]], queries: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    return {
+        name: {query: by_query[query] for query in queries} for name, by_query in values.items()
+    }
 
 
 # The measure that arms are ranked by: it looks at the order and at the grades.
 HEADLINE = "nDCG@10"
 
 
-def against(base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE) -> list[Comparison]:
+def against(
+    base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE
+) -> list[Comparison]:
     """Compares each candidate with the base: the same resamples for all, `corrected_p` over all of them."""
     if not candidates:
         return []

@@ -32,7 +32,9 @@ from trivet.types import Filter, LegHealth, Ranking
 # The most that a setting allows. What has not answered by then never will, and the run ends instead of hanging.
 LONG_LIMIT_MS = 600_000
 # A language model that writes or judges for the lab is waited for as long.
-LONG_LIMITS = Limits(seconds=LONG_LIMIT_MS / 1000, deadline=LONG_LIMIT_MS / 1000, attempts=2, most_bytes=2**20)
+LONG_LIMITS = Limits(
+    seconds=LONG_LIMIT_MS / 1000, deadline=LONG_LIMIT_MS / 1000, attempts=2, most_bytes=2**20
+)
 LIMIT = "_time_limit_ms"
 
 
@@ -47,8 +49,12 @@ def measuring_engine(engine: Engine) -> Engine:
     settings = without_time_limits(engine.settings)
     engine.worker.be_patient()
     engine.embedding.be_patient()
-    rewriter = Rewriter(settings.expand_llm, settings.expand_time_limit_ms) if engine.rewriter else None
-    return msgspec.structs.replace(engine, settings=settings, legs=StrictLegs(engine.legs), rewriter=rewriter)
+    rewriter = (
+        Rewriter(settings.expand_llm, settings.expand_time_limit_ms) if engine.rewriter else None
+    )
+    return msgspec.structs.replace(
+        engine, settings=settings, legs=StrictLegs(engine.legs), rewriter=rewriter
+    )
 
 
 class StrictLegs(ParallelLegs):
@@ -104,7 +110,9 @@ def left_out(engine: Engine, recipe: Recipe) -> tuple[str, ...]:
         return ()
     absent = tuple(leg.name for leg in legs() if leg.name in recipe.legs and leg.needs_embedder)
     if absent and set(absent) >= set(recipe.legs):
-        raise InvalidInput(f"{recipe}: without an embedder no leg of it can search. Name an embedder or other legs.")
+        raise InvalidInput(
+            f"{recipe}: without an embedder no leg of it can search. Name an embedder or other legs."
+        )
     return absent
 
 
@@ -118,9 +126,15 @@ class CachedLegs:
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], Retrieved] = {}
 
-    def retrieve(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
+    def retrieve(
+        self, engine: Engine, question: Question, filter: Filter, recipe: Recipe
+    ) -> Retrieved:
         chosen = [leg for leg in legs() if leg.name in recipe.legs]
-        parts = [self._alone(engine, question, filter, recipe, leg) for leg in chosen if not leg.after_others]
+        parts = [
+            self._alone(engine, question, filter, recipe, leg)
+            for leg in chosen
+            if not leg.after_others
+        ]
         if not any(part.narrowed for part in parts):
             found = [_head(ranking, recipe.depth) for part in parts for ranking in part.rankings]
             query = LegQuery(engine.store, engine.embedding, question, filter, recipe, found)
@@ -132,9 +146,16 @@ class CachedLegs:
 
     def leg_times(self, leg: str) -> list[float]:
         """How long each retrieval of a leg took, in milliseconds."""
-        return [health.took_ms for part in self._kept.values() for health in part.health if health.leg == leg]
+        return [
+            health.took_ms
+            for part in self._kept.values()
+            for health in part.health
+            if health.leg == leg
+        ]
 
-    def _alone(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, leg: Leg) -> Retrieved:
+    def _alone(
+        self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, leg: Leg
+    ) -> Retrieved:
         depth = max(recipe.depth, CACHED_DEPTH)
         # The terms besides the text: a recipe that heeds time searches without the words that only point to one.
         key = (leg.name, question.text, question.terms, filter, depth, *leg.cache_key(recipe))

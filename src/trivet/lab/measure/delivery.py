@@ -60,7 +60,9 @@ def reliability(stated: Sequence[float], relevant: Sequence[bool], bins: int = B
     ]
 
 
-def expected_calibration_error(stated: Sequence[float], relevant: Sequence[bool], bins: int = BINS) -> float:
+def expected_calibration_error(
+    stated: Sequence[float], relevant: Sequence[bool], bins: int = BINS
+) -> float:
     """The mean distance between stated and true probability over the bins, weighted by their hits."""
     if not stated:
         return 0.0
@@ -114,12 +116,18 @@ class Outcome(Value, frozen=True, kw_only=True):
     query: str
     stratum: str
     answerable: bool
-    found: int | None  # the place of the first answer among all candidates, whatever is shown of them
+    found: (
+        int | None
+    )  # the place of the first answer among all candidates, whatever is shown of them
     delivered: int | None
     refused: bool
     tokens: int
-    current: bool | None = None  # of a changed fact: whether no outdated memory stands before the answer
-    stated: tuple[tuple[float, bool], ...] = ()  # the probability of each hit, and whether it answers
+    current: bool | None = (
+        None  # of a changed fact: whether no outdated memory stands before the answer
+    )
+    stated: tuple[
+        tuple[float, bool], ...
+    ] = ()  # the probability of each hit, and whether it answers
     hit_words: tuple[int, ...] = ()  # how long the first candidates are, and how long what answers
     answer_words: tuple[int, ...] = ()
 
@@ -150,7 +158,9 @@ class DeliveryReport(Value, frozen=True, kw_only=True):
     outcomes: tuple[Outcome, ...] = ()
 
 
-def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Progress | None = None) -> list[Outcome]:
+def deliver(
+    bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Progress | None = None
+) -> list[Outcome]:
     """Asks every query of a dataset on every surface."""
     outcomes: list[Outcome] = []
     _compare(bench)
@@ -158,10 +168,14 @@ def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Prog
     with asked("(at a session's start)"):
         at_session_start = _start(bench) if "start" in surfaces else SurfaceAnswer(documents=())
     for query in bench.dataset.queries:
-        found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default", judge=False).hits]
+        found = [
+            bench.name_of(hit.memory.id) for hit in bench.ask(query, "default", judge=False).hits
+        ]
         with bench.clock_at_query_time(query), asked(query.id):
             for surface in surfaces:
-                given = at_session_start if surface == "start" else SURFACE_CALLS[surface](bench, query)
+                given = (
+                    at_session_start if surface == "start" else SURFACE_CALLS[surface](bench, query)
+                )
                 outcomes.append(_outcome(bench, query, surface, found, given))
         if progress is not None:
             progress(1)
@@ -173,14 +187,18 @@ def _compare(bench: Bench) -> None:
     trouble = bench.trivet.engine.worker.compare()
     if trouble is not None:
         bench.trivet.engine.store.likely_updates.compare_all()  # what words alone found must not stay in the store
-        raise LegFailed(f"{bench.dataset.name}: the model that compares memories did not answer: {trouble}")
+        raise LegFailed(
+            f"{bench.dataset.name}: the model that compares memories did not answer: {trouble}"
+        )
 
 
 def summarize_delivery(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> DeliveryReport:
     """`more` are measures besides the usual ones, such as delivered@5."""
     depths = [_placed(name) for name in more]
     stated = [pair for outcome in outcomes for pair in outcome.stated]
-    small = [pair for outcome in outcomes if outcome.memories < SMALL_STORE for pair in outcome.stated]
+    small = [
+        pair for outcome in outcomes if outcome.memories < SMALL_STORE for pair in outcome.stated
+    ]
     return DeliveryReport(
         rows=tuple(_rows(outcomes, depths)),
         calibration_error=_calibration(stated),
@@ -208,7 +226,9 @@ def _placed(text: str) -> tuple[str, int]:
 def _lengths(outcomes: Sequence[Outcome]) -> Lengths | None:
     """Every surface begins with the same candidates: they count once."""
     once = [one for one in outcomes if one.answerable and one.surface == outcomes[0].surface]
-    return compare_lengths([n for one in once for n in one.hit_words], [n for one in once for n in one.answer_words])
+    return compare_lengths(
+        [n for one in once for n in one.hit_words], [n for one in once for n in one.answer_words]
+    )
 
 
 def _recall(bench: Bench, query: Query) -> SurfaceAnswer:
@@ -232,10 +252,16 @@ def _prompt(bench: Bench, query: Query) -> SurfaceAnswer:
 def _start(bench: Bench) -> SurfaceAnswer:
     scopes = bench.trivet.stats().scopes
     project = max(scopes, key=lambda scope: scopes[scope]) if scopes else bench.dataset.name
-    return _hooked(bench, at_start(bench.trivet, _call(bench), _event(folder=f"/home/{project}", source="startup")))
+    return _hooked(
+        bench,
+        at_start(bench.trivet, _call(bench), _event(folder=f"/home/{project}", source="startup")),
+    )
 
 
-SURFACE_CALLS: Mapping[str, Callable[[Bench, Query], SurfaceAnswer]] = {"recall": _recall, "prompt": _prompt}
+SURFACE_CALLS: Mapping[str, Callable[[Bench, Query], SurfaceAnswer]] = {
+    "recall": _recall,
+    "prompt": _prompt,
+}
 
 
 def _call(bench: Bench) -> HookCall:
@@ -254,7 +280,9 @@ def _hooked(bench: Bench, answer: bytes) -> SurfaceAnswer:
     return SurfaceAnswer(documents=documents, tokens=estimate_tokens(text), nothing=not documents)
 
 
-def _outcome(bench: Bench, query: Query, surface: Surface, found: Sequence[str], given: SurfaceAnswer) -> Outcome:
+def _outcome(
+    bench: Bench, query: Query, surface: Surface, found: Sequence[str], given: SurfaceAnswer
+) -> Outcome:
     grades = bench.dataset.grades[query.id]
     answers = {document for document, grade in grades.items() if grade >= ANSWERS}
     delivered = _place(given.documents, answers)
@@ -270,8 +298,14 @@ def _outcome(bench: Bench, query: Query, surface: Surface, found: Sequence[str],
         delivered=delivered,
         refused=given.nothing,
         tokens=given.tokens,
-        current=delivered is not None and (outdated is None or delivered < outdated) if query.outdated else None,
-        stated=tuple(zip(given.relevance, (document in answers for document in given.documents), strict=False)),
+        current=delivered is not None and (outdated is None or delivered < outdated)
+        if query.outdated
+        else None,
+        stated=tuple(
+            zip(
+                given.relevance, (document in answers for document in given.documents), strict=False
+            )
+        ),
         hit_words=tuple(bench.words[document] for document in found[:FIRST_HITS]),
         answer_words=tuple(bench.words[document] for document in sorted(answers)),
     )

@@ -129,7 +129,10 @@ def measure_federation(
     progress: Progress | None = None,
 ) -> Federation | Federations:
     """One member alone, or each of several alone and then all together."""
-    heard = [ask_member(bench, name, member, max(*fetch_k, k), progress) for name, member in members.items()]
+    heard = [
+        ask_member(bench, name, member, max(*fetch_k, k), progress)
+        for name, member in members.items()
+    ]
     asking = FusedRuns(bench, heard, config, k)
     alone = asking.run({})
     choices = [Choice(*point) for point in itertools.product(fetch_k, weights)]
@@ -137,16 +140,25 @@ def measure_federation(
     if len(measured) == 1:
         return measured[0][0]
     chosen = {one.member: one.chosen for one, _ in measured}
-    fused = asking.run({name: Choice(point.fetch_k, point.weight) for name, point in chosen.items()})
+    fused = asking.run(
+        {name: Choice(point.fetch_k, point.weight) for name, point in chosen.items()}
+    )
     _, held_out = split_queries(_answerable(bench.dataset))
     compared = _held_out(bench.dataset, "trivet", alone, fused, held_out)
     for one, best in measured:
         compared += _held_out(bench.dataset, f"trivet with {one.member}", best, fused, held_out)
-    return Federations(members=[one for one, _ in measured], together=AllMembers(chosen=chosen, held_out=compared))
+    return Federations(
+        members=[one for one, _ in measured], together=AllMembers(chosen=chosen, held_out=compared)
+    )
 
 
 def _one(
-    bench: Bench, heard: MemberReplies, asking: FusedRuns, alone: Run, choices: Sequence[Choice], k: int
+    bench: Bench,
+    heard: MemberReplies,
+    asking: FusedRuns,
+    alone: Run,
+    choices: Sequence[Choice],
+    k: int,
 ) -> tuple[Federation, Run]:
     """One member beside Trivet, and the run of what was chosen for it."""
     dataset, apart = bench.dataset, _as_run(heard.found)
@@ -190,7 +202,9 @@ def ask_member(
 ) -> MemberReplies:
     """Asks the member every query, without its time limit. A query without an answer is an error: the figures would
     mislead."""
-    member = msgspec.structs.replace(declared, fetch_k=deep, enabled=True, time_limit_ms=LONG_LIMIT_MS)
+    member = msgspec.structs.replace(
+        declared, fetch_k=deep, enabled=True, time_limit_ms=LONG_LIMIT_MS
+    )
     systems = Systems({name: member})
     replies: dict[str, Reply] = {}
     took: list[float] = []
@@ -199,7 +213,9 @@ def ask_member(
             started = time.monotonic()
             sent = system_query(analyse_query(query.text))
             futures = systems.start(
-                {name: member}, sent, lambda one: OtherTrivet(bench.trivet.settings, one, recall_with_decision)
+                {name: member},
+                sent,
+                lambda one: OtherTrivet(bench.trivet.settings, one, recall_with_decision),
             )
             (heard,) = systems.collect(futures, started)
             if heard.reply is None:
@@ -221,7 +237,8 @@ def ask_member(
         declared=declared,
         found=found,
         silent=sum(not reply.hits for reply in replies.values()),
-        unknown=sum(len(reply.hits) for reply in replies.values()) - sum(len(hits) for hits in found.values()),
+        unknown=sum(len(reply.hits) for reply in replies.values())
+        - sum(len(hits) for hits in found.values()),
         took=took,
     )
 
@@ -249,9 +266,13 @@ class FusedRuns:
             for name, choice in choices.items()
         }
         recipe = str(add_system_weights(self._recipe, weighed) if weighed else self._recipe)
-        return {query.id: self._ranked(query, recipe, choices) for query in self._bench.dataset.queries}
+        return {
+            query.id: self._ranked(query, recipe, choices) for query in self._bench.dataset.queries
+        }
 
-    def _ranked(self, query: Query, recipe: str, choices: Mapping[str, Choice]) -> list[tuple[str, float]]:
+    def _ranked(
+        self, query: Query, recipe: str, choices: Mapping[str, Choice]
+    ) -> list[tuple[str, float]]:
         rankings = [
             _ranking(self._heard[name], query.id, choice.fetch_k)
             for name, choice in choices.items()
@@ -260,12 +281,24 @@ class FusedRuns:
 
         def retrieve(engine: Engine, question: Question, filter: Filter, how: Recipe) -> Retrieved:
             own = self._bench.legs.retrieve(engine, question, filter, how)
-            return msgspec.structs.replace(own, rankings=[*own.rankings, *rankings]) if rankings else own
+            return (
+                msgspec.structs.replace(own, rankings=[*own.rankings, *rankings])
+                if rankings
+                else own
+            )
 
         decision = self._bench.ask(
-            query, recipe, self._depth, engine=self._engine, retrieve=retrieve, judge=False, collapse=False
+            query,
+            recipe,
+            self._depth,
+            engine=self._engine,
+            retrieve=retrieve,
+            judge=False,
+            collapse=False,
         )
-        return _strictly_decreasing([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits])
+        return _strictly_decreasing(
+            [(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits]
+        )
 
 
 def _ranking(heard: MemberReplies, query: str, fetch_k: int) -> Ranking:
@@ -304,13 +337,17 @@ def _strictly_decreasing(hits: Sequence[tuple[str, float]]) -> list[tuple[str, f
     return [(document, float(len(hits) - place)) for place, (document, _) in enumerate(hits)]
 
 
-def _by_half(dataset: Dataset, run: Run, first: Sequence[str], second: Sequence[str]) -> tuple[float, float]:
+def _by_half(
+    dataset: Dataset, run: Run, first: Sequence[str], second: Sequence[str]
+) -> tuple[float, float]:
     values = measure(dataset, run, MEASURES).per_query[HEADLINE]
     on, out = (float(np.mean([values[query] for query in half])) for half in (first, second))
     return on, out
 
 
-def _held_out(dataset: Dataset, against: str, base: Run, fused: Run, queries: Sequence[str]) -> list[HeldOut]:
+def _held_out(
+    dataset: Dataset, against: str, base: Run, fused: Run, queries: Sequence[str]
+) -> list[HeldOut]:
     before, after = (measure(dataset, run, MEASURES).per_query for run in (base, fused))
     compared = paired(
         {name: {query: before[name][query] for query in queries} for name in MEASURES},

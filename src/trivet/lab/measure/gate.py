@@ -53,15 +53,21 @@ def gate(
     that a person wrote, a few for cases made by rules, which are not all fair. `lengths` are those of the base and of
     the candidate, where they are known.
     """
-    compared = compare(base, candidate, [name for name in GATE_MEASURES if name in base.per_query]).overall
+    compared = compare(
+        base, candidate, [name for name in GATE_MEASURES if name in base.per_query]
+    ).overall
     broken, mended = _cases(base, candidate)
     code, reasons = 0, []
     if compared["MRR"].candidate < compared["MRR"].base * (1 - MAX_MRR_LOSS):
         code |= MRR_FELL
-        reasons.append(f"MRR fell from {compared['MRR'].base:.4f} to {compared['MRR'].candidate:.4f}")
+        reasons.append(
+            f"MRR fell from {compared['MRR'].base:.4f} to {compared['MRR'].candidate:.4f}"
+        )
     if gain_needed and not any(_gained(one) for one in compared.values()):
         code |= NOTHING_GAINED
-        reasons.append(f"no measure gained {MIN_GAIN:.0%} with its interval above zero; {_best(compared.values())}")
+        reasons.append(
+            f"no measure gained {MIN_GAIN:.0%} with its interval above zero; {_best(compared.values())}"
+        )
     if len(broken) > min(may_break * len(base.per_query[CASE_MEASURE]), len(mended)):
         code |= CASES_FAIL
         reasons.append(f"{len(broken)} cases that passed now fail: {', '.join(broken[:10])}")
@@ -77,7 +83,9 @@ def _gained(one: Comparison) -> bool:
 
 def _best(compared: Iterable[Comparison]) -> str:
     best = max(compared, key=lambda one: one.difference / max(one.base, 1e-9))
-    return f"the best was {best.measure} {best.difference:+.4f} ({best.low:+.4f} to {best.high:+.4f})"
+    return (
+        f"the best was {best.measure} {best.difference:+.4f} ({best.low:+.4f} to {best.high:+.4f})"
+    )
 
 
 def _cases(base: Measured, candidate: Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -54,12 +54,22 @@ def lengths(dataset: Dataset, run: Run, relevant_from: int = RELEVANT) -> Length
     """Each hit and each answer counts once for every query it belongs to; queries without an answer do not count."""
     words = {document.id: count_words(document.text) for document in dataset.documents}
     asked = [query for query in dataset.grades if query not in set(dataset.unanswerable)]
-    hits = {query: [words[document] for document, _ in run.get(query, ())[:FIRST_HITS]] for query in asked}
-    answers = {
-        query: [words[document] for document, grade in dataset.grades[query].items() if grade >= relevant_from]
+    hits = {
+        query: [words[document] for document, _ in run.get(query, ())[:FIRST_HITS]]
         for query in asked
     }
-    strata = {name: [query for query in queries if query in hits] for name, queries in dataset.strata.items()}
+    answers = {
+        query: [
+            words[document]
+            for document, grade in dataset.grades[query].items()
+            if grade >= relevant_from
+        ]
+        for query in asked
+    }
+    strata = {
+        name: [query for query in queries if query in hits]
+        for name, queries in dataset.strata.items()
+    }
     return LengthReport(
         overall=_over(asked, hits, answers),
         by_stratum={name: _over(queries, hits, answers) for name, queries in strata.items()},
@@ -78,7 +88,8 @@ def _over(
 ) -> Lengths | None:
     chosen = list(queries)
     return compare_lengths(
-        [n for query in chosen for n in hits[query]], [n for query in chosen for n in answers[query]]
+        [n for query in chosen for n in hits[query]],
+        [n for query in chosen for n in answers[query]],
     )
 
 
@@ -136,15 +147,27 @@ def overlap(dataset: Dataset, trivet: Run, member: Run, k: int) -> Overlap:
         relevant = {document for document, grade in judged.items() if grade >= RELEVANT}
         if not relevant:
             continue
-        ours, theirs = ({document for document, _ in run[query][:k]} & relevant for run in (trivet, member))
+        ours, theirs = (
+            {document for document, _ in run[query][:k]} & relevant for run in (trivet, member)
+        )
         hit = (bool(ours), bool(theirs))
         found = [len(part) / len(relevant) for part in (ours, theirs, ours | theirs)]
-        rows.append([hit == (True, True), hit == (True, False), hit == (False, True), hit == (False, False), *found])
+        rows.append(
+            [
+                hit == (True, True),
+                hit == (True, False),
+                hit == (False, True),
+                hit == (False, False),
+                *found,
+            ]
+        )
     columns = np.array(rows, dtype=np.float64)
     better = 4 if columns[:, 4].mean() >= columns[:, 5].mean() else 5
     columns = np.column_stack([columns, columns[:, 6] - columns[:, better]])
     bounds = intervals(bootstrap_means(columns, RESAMPLES, 0), CONFIDENCE)
-    shares = [Share(float(mean), *bound) for mean, bound in zip(columns.mean(axis=0), bounds, strict=True)]
+    shares = [
+        Share(float(mean), *bound) for mean, bound in zip(columns.mean(axis=0), bounds, strict=True)
+    ]
     both, only_trivet, only_member, neither, ours_, theirs_, union, gain = shares
     return Overlap(
         k=k,
@@ -169,6 +192,10 @@ def apply_fusion_rules(found: Overlap) -> Rules:
         return Rules(verdict="not worth its time", because=because, sure=both.low > BOTH_ABOVE)
     if both.mean < BOTH_BELOW and gain.mean >= GAIN_FROM:
         because = f"{shared}, fewer than {BOTH_BELOW:.0%}, and {more}, at least {GAIN_FROM:.2f}"
-        return Rules(verdict="worth a trial", because=because, sure=both.high < BOTH_BELOW and gain.low >= GAIN_FROM)
+        return Rules(
+            verdict="worth a trial",
+            because=because,
+            sure=both.high < BOTH_BELOW and gain.low >= GAIN_FROM,
+        )
     wanted = f"worth a trial is fewer than {BOTH_BELOW:.0%} and at least {GAIN_FROM:.2f}"
     return Rules(verdict="not settled", because=f"{shared}, and {more}; {wanted}", sure=True)

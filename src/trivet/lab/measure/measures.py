@@ -32,7 +32,9 @@ KINDS = {
 }
 NEEDS_DEPTH = frozenset({"recall", "any", "all", "judged"})
 CONDENSED = "condensed-"
-NAME = re.compile(r"(?P<condensed>condensed-)?(?P<kind>[a-z-]+?)(?:@(?P<depth>[1-9][0-9]{0,5}))?", re.IGNORECASE)
+NAME = re.compile(
+    r"(?P<condensed>condensed-)?(?P<kind>[a-z-]+?)(?:@(?P<depth>[1-9][0-9]{0,5}))?", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ def parse(name: str) -> Measure:
     if match["depth"] is None and kind in NEEDS_DEPTH:
         raise InvalidInput(f"Measure {name!r} needs a depth, such as {kind}@5.")
     if match["condensed"] and kind == "judged":
-        raise InvalidInput(f"Measure {name!r} is always 1: a condensed list holds judged documents only.")
+        raise InvalidInput(
+            f"Measure {name!r} is always 1: a condensed list holds judged documents only."
+        )
     return Measure(kind, int(match["depth"]) if match["depth"] else None, bool(match["condensed"]))
 
 
@@ -95,15 +99,25 @@ class Measured:
     unanswerable: tuple[str, ...] = ()
 
 
-def measure(dataset: Dataset, run: Run, measures: Iterable[str | Measure] = STANDARD_MEASURES) -> Measured:
+def measure(
+    dataset: Dataset, run: Run, measures: Iterable[str | Measure] = STANDARD_MEASURES
+) -> Measured:
     """Measures a run. Ties are broken by document id; a query the run does not answer scores 0."""
-    chosen = {str(one): one for one in (parse(one) if isinstance(one, str) else one for one in measures)}
+    chosen = {
+        str(one): one for one in (parse(one) if isinstance(one, str) else one for one in measures)
+    }
     unanswerable = frozenset(dataset.unanswerable)
-    grades = {query: judged for query, judged in dataset.grades.items() if query not in unanswerable}
+    grades = {
+        query: judged for query, judged in dataset.grades.items() if query not in unanswerable
+    }
     if not grades:
-        raise InvalidInput(f"Dataset {dataset.name!r} has no query with a relevant document: nothing can be measured.")
+        raise InvalidInput(
+            f"Dataset {dataset.name!r} has no query with a relevant document: nothing can be measured."
+        )
     lists = ranked(dataset, run)
-    condensed = {query: [one for one in lists[query] if one in judged] for query, judged in grades.items()}
+    condensed = {
+        query: [one for one in lists[query] if one in judged] for query, judged in grades.items()
+    }
     values = {
         **_values([one for one in chosen.values() if not one.condensed], grades, lists),
         **_values([one for one in chosen.values() if one.condensed], grades, condensed),
@@ -128,7 +142,9 @@ def ranked(dataset: Dataset, run: Run) -> dict[str, list[str]]:
     known = {document.id for document in dataset.documents}
     strangers = [query for query in run if query not in dataset.grades]
     if strangers:
-        raise InvalidInput(f"The run answers query {strangers[0]!r}, which dataset {dataset.name!r} does not have.")
+        raise InvalidInput(
+            f"The run answers query {strangers[0]!r}, which dataset {dataset.name!r} does not have."
+        )
     return {query: _ordered(query, run.get(query, ()), known) for query in dataset.grades}
 
 
@@ -136,9 +152,13 @@ def _ordered(query: str, answer: Sequence[tuple[str, float]], known: set[str]) -
     seen: set[str] = set()
     for document, score in answer:
         if not math.isfinite(score):
-            raise InvalidInput(f"The run gives query {query!r} and document {document!r} the score {score}.")
+            raise InvalidInput(
+                f"The run gives query {query!r} and document {document!r} the score {score}."
+            )
         if document not in known:
-            raise InvalidInput(f"The run gives query {query!r} the document {document!r}, which the corpus has not.")
+            raise InvalidInput(
+                f"The run gives query {query!r} the document {document!r}, which the corpus has not."
+            )
         if document in seen:
             raise InvalidInput(f"The run gives query {query!r} the document {document!r} twice.")
         seen.add(document)
@@ -148,7 +168,8 @@ def _ordered(query: str, answer: Sequence[tuple[str, float]], known: set[str]) -
 def _values(measures: Sequence[Measure], grades: Grades, lists: Lists) -> dict[Measure, Values]:
     return {
         one: {
-            query: FORMULAS[one.kind](judged, lists[query][: one.depth], one.depth) for query, judged in grades.items()
+            query: FORMULAS[one.kind](judged, lists[query][: one.depth], one.depth)
+            for query, judged in grades.items()
         }
         for one in measures
     }

@@ -45,17 +45,24 @@ def grid(template: str, values: Mapping[str, Sequence[str]]) -> list[Point]:
     slots = list(dict.fromkeys(_slot.findall(template)))
     if set(slots) != set(values):
         missing = ", ".join(sorted(set(slots) ^ set(values)))
-        raise InvalidInput(f"The template {template!r} and the values given do not agree on: {missing}.")
+        raise InvalidInput(
+            f"The template {template!r} and the values given do not agree on: {missing}."
+        )
     points = []
     for combination in itertools.product(*(values[slot] for slot in slots)):
         chosen = dict(zip(slots, combination, strict=True))
-        recipe = str(parse_recipe(_slot.sub(lambda match, chosen=chosen: chosen[match[1]], template)))  # type: ignore[misc]
+        recipe = str(
+            parse_recipe(_slot.sub(lambda match, chosen=chosen: chosen[match[1]], template))
+        )  # type: ignore[misc]
         points.append(Point(chosen, recipe))
     return points
 
 
 def sweep(bench: Bench, points: Sequence[Point], progress: Progress | None = None) -> list[Arm]:
-    return [run_arm(bench, point.recipe, SWEEP_MEASURES, SWEEP_DEPTH, progress, collapse=False) for point in points]
+    return [
+        run_arm(bench, point.recipe, SWEEP_MEASURES, SWEEP_DEPTH, progress, collapse=False)
+        for point in points
+    ]
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -90,10 +97,17 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(
-    bench: Bench, template: str, varied: Mapping[str, Sequence[str]], points: Sequence[Point], arms: Sequence[Arm]
+    bench: Bench,
+    template: str,
+    varied: Mapping[str, Sequence[str]],
+    points: Sequence[Point],
+    arms: Sequence[Arm],
 ) -> Sweep:
     compared = against(arms[0].measured, [arm.measured for arm in arms[1:]])
-    differences = [None, *(Difference(one.difference, one.low, one.high, one.corrected_p) for one in compared)]
+    differences = [
+        None,
+        *(Difference(one.difference, one.low, one.high, one.corrected_p) for one in compared),
+    ]
     swept = [
         SweptPoint(
             values=dict(point.values),
@@ -128,7 +142,9 @@ def read_sweeps(folder: Path) -> dict[str, Sweep]:
             if isinstance(value, dict) and value.get("kind") == "sweep":
                 found[path.stem] = msgspec.convert(value, Sweep)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{path}: {error}. It is not a sweep that `trivet lab sweep` has written.") from None
+            raise InvalidInput(
+                f"{path}: {error}. It is not a sweep that `trivet lab sweep` has written."
+            ) from None
     return found
 
 
@@ -194,24 +210,34 @@ def single_leg_recipes(config: str) -> dict[str, str]:
     """The recipe with one leg, for each that can search by itself; one that starts from others' hits cannot."""
     whole = parse_recipe(config)
     able = [leg.name for leg in legs() if leg.name in whole.legs and not leg.after_others]
-    return {leg: str(msgspec.structs.replace(whole, legs=(leg,))) for leg in able} if len(whole.legs) > 1 else {}
+    return (
+        {leg: str(msgspec.structs.replace(whole, legs=(leg,))) for leg in able}
+        if len(whole.legs) > 1
+        else {}
+    )
 
 
 def runnable_recipe(bench: Bench, config: str) -> Recipe:
     """The recipe with those of its legs that can search here: without an embedder, those that need none."""
     recipe = parse_recipe(config)
     absent = left_out(bench.trivet.engine, recipe)
-    return msgspec.structs.replace(recipe, legs=tuple(leg for leg in recipe.legs if leg not in absent))
+    return msgspec.structs.replace(
+        recipe, legs=tuple(leg for leg in recipe.legs if leg not in absent)
+    )
 
 
 def ablate(bench: Bench, config: str, progress: Progress | None = None) -> Ablated:
     """Measures the recipe, the recipe without each part, and each leg alone."""
     recipe = str(runnable_recipe(bench, config))
-    arms = {part: run_arm(bench, one, SWEEP_MEASURES, progress=progress) for part, one in ablations(recipe).items()}
+    arms = {
+        part: run_arm(bench, one, SWEEP_MEASURES, progress=progress)
+        for part, one in ablations(recipe).items()
+    }
     whole, *rest = arms.values()
     compared = [None, *against(whole.measured, [arm.measured for arm in rest])]
     alone = {
-        leg: run_arm(bench, one, SWEEP_MEASURES, progress=progress) for leg, one in single_leg_recipes(recipe).items()
+        leg: run_arm(bench, one, SWEEP_MEASURES, progress=progress)
+        for leg, one in single_leg_recipes(recipe).items()
     }
     serving = bench.trivet.engine.embedding.serving()
     return Ablated(

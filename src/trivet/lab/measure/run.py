@@ -39,7 +39,9 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measured
     times_ms: Mapping[str, Mapping[str, float]]
     lengths: LengthReport
-    left_out: tuple[str, ...] = ()  # legs that take no part, since the user measures without an embedder
+    left_out: tuple[
+        str, ...
+    ] = ()  # legs that take no part, since the user measures without an embedder
 
 
 def run_arm(
@@ -89,9 +91,16 @@ def write_arm(arm: Arm, bench: Bench, folder: Path) -> None:
         for rank, (document, score) in enumerate(answer, 1)
     )
     (folder / "run.trec").write_text("".join(rows), encoding="utf-8")
-    lines = (json.dumps(_query_line(arm, query), ensure_ascii=False) + "\n" for query in bench.dataset.queries)
+    lines = (
+        json.dumps(_query_line(arm, query), ensure_ascii=False) + "\n"
+        for query in bench.dataset.queries
+    )
     (folder / "per_query.jsonl").write_text("".join(lines), encoding="utf-8")
-    means = {"overall": arm.measured.overall, "by_stratum": arm.measured.by_stratum, "times_ms": arm.times_ms}
+    means = {
+        "overall": arm.measured.overall,
+        "by_stratum": arm.measured.by_stratum,
+        "times_ms": arm.times_ms,
+    }
     _write_json(folder / "measures.json", {**means, "lengths": msgspec.to_builtins(arm.lengths)})
     _write_json(folder / "manifest.json", manifest(bench, arm))
 
@@ -121,7 +130,11 @@ def manifest(bench: Bench, arm: Arm) -> dict[str, Any]:
 
 def environment() -> dict[str, Any]:
     commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=False
+        ["git", "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,
+        check=False,
     )
     return {
         "commit": commit.stdout.strip() or None,
@@ -146,7 +159,10 @@ def _trace(bench: Bench, decision: Decision) -> list[dict[str, Any]]:
         {
             "document": bench.name_of(hit.memory.id),
             "score": round(hit.score, 4),
-            "legs": {part.leg: {"rank": part.rank, "score": round(part.score, 4)} for part in hit.fused.contributions},
+            "legs": {
+                part.leg: {"rank": part.rank, "score": round(part.score, 4)}
+                for part in hit.fused.contributions
+            },
             "exactness": hit.exactness,
             "prior": round(hit.prior, 3),
         }
@@ -156,14 +172,21 @@ def _trace(bench: Bench, decision: Decision) -> list[dict[str, Any]]:
 
 def _query_line(arm: Arm, query: Query) -> dict[str, Any]:
     per_query = arm.measured.per_query
-    values = {name: round(by_query[query.id], 6) for name, by_query in per_query.items() if query.id in by_query}
+    values = {
+        name: round(by_query[query.id], 6)
+        for name, by_query in per_query.items()
+        if query.id in by_query
+    }
     line = {"query": query.id, "text": query.text, "measures": values, "top": arm.traces[query.id]}
     return line | ({"stratum": query.stratum} if query.stratum else {})
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
     ordered = sorted(values) or [0.0]
-    return {"p50": round(statistics.median(ordered), 3), "p95": round(ordered[int(len(ordered) * 0.95)], 3)}
+    return {
+        "p50": round(statistics.median(ordered), 3),
+        "p95": round(ordered[int(len(ordered) * 0.95)], 3),
+    }
 
 
 def _write_json(path: Path, value: Any) -> None:

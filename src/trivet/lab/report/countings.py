@@ -64,16 +64,30 @@ def count_arm(folder: Path) -> Countings:
     arm = read_arm(folder)
     grades = grades_of(arm)
     if grades is None:
-        raise InvalidInput(f"{folder}: its judgements are not here. Run it again; it writes them beside the arms.")
+        raise InvalidInput(
+            f"{folder}: its judgements are not here. Run it again; it writes them beside the arms."
+        )
     answers = _read_answers(folder / RUN)
     groups = _groups(arm)
     rows = [
         row
         for found, judged, cut in _ways(grades)
         for questions, ids in groups.items()
-        for row in _counted(found, questions, [id for id in ids if _relevant(judged.get(id, {}))], judged, answers, cut)
+        for row in _counted(
+            found,
+            questions,
+            [id for id in ids if _relevant(judged.get(id, {}))],
+            judged,
+            answers,
+            cut,
+        )
     ]
-    return Countings(dataset=arm.manifest.dataset, config=arm.config, rows=tuple(rows), manifest=arm.manifest.whole)
+    return Countings(
+        dataset=arm.manifest.dataset,
+        config=arm.config,
+        rows=tuple(rows),
+        manifest=arm.manifest.whole,
+    )
 
 
 def session_of(document: str) -> str:
@@ -84,11 +98,17 @@ def session_of(document: str) -> str:
 
 def _ways(grades: Grades) -> list[tuple[str, Grades, Truncate]]:
     """What may count as found, with the judgements of that and how the first k of it are cut from an answer."""
-    stored: tuple[str, Grades, Truncate] = (STORED, grades, lambda answer, depth: list(answer[:depth]))
+    stored: tuple[str, Grades, Truncate] = (
+        STORED,
+        grades,
+        lambda answer, depth: list(answer[:depth]),
+    )
     if all(session_of(document) == document for judged in grades.values() for document in judged):
         return [stored]
     sessions = {
-        query: {session_of(document): grade for document, grade in judged.items() if grade >= RELEVANT}
+        query: {
+            session_of(document): grade for document, grade in judged.items() if grade >= RELEVANT
+        }
         for query, judged in grades.items()
     }
     return [
@@ -113,12 +133,19 @@ def _relevant(judged: Mapping[str, int]) -> bool:
 
 
 def _counted(
-    found: str, questions: str, ids: Sequence[str], judged: Grades, answers: Mapping[str, Sequence[str]], cut: Truncate
+    found: str,
+    questions: str,
+    ids: Sequence[str],
+    judged: Grades,
+    answers: Mapping[str, Sequence[str]],
+    cut: Truncate,
 ) -> list[Counted]:
     if not ids:
         return []
     measures = [parse(f"{kind}@{depth}") for kind in ("any", "recall", "all") for depth in DEPTHS]
-    values = np.array([[_value(one, judged[id], answers.get(id, ()), cut) for one in measures] for id in ids])
+    values = np.array(
+        [[_value(one, judged[id], answers.get(id, ()), cut) for one in measures] for id in ids]
+    )
     bounds = intervals(bootstrap_means(values, RESAMPLES, seed=0), CONFIDENCE)
     return [
         Counted(
@@ -134,7 +161,9 @@ def _counted(
     ]
 
 
-def _value(measure: Measure, judged: Mapping[str, int], answer: Sequence[str], cut: Truncate) -> float:
+def _value(
+    measure: Measure, judged: Mapping[str, int], answer: Sequence[str], cut: Truncate
+) -> float:
     depth = measure.depth or len(answer)
     return FORMULAS[measure.kind](judged, cut(answer, depth), depth)
 
@@ -146,7 +175,9 @@ def _read_answers(path: Path) -> dict[str, list[str]]:
         fields = text.split()
         if len(fields) != 6:
             raise_line_error(
-                path, number, f"{len(fields)} columns, not 6. It is not what `trivet lab run` has written."
+                path,
+                number,
+                f"{len(fields)} columns, not 6. It is not what `trivet lab run` has written.",
             )
         answers.setdefault(fields[0], []).append(fields[2])
     return answers

@@ -76,7 +76,12 @@ class Page:
 
     @property
     def plots(self) -> list[Plot]:
-        return [block for section in self.sections for block in section.blocks if isinstance(block, Plot)]
+        return [
+            block
+            for section in self.sections
+            for block in section.blocks
+            if isinstance(block, Plot)
+        ]
 
 
 def as_markdown(page: Page, plot_folder: str) -> str:
@@ -99,9 +104,16 @@ def _markdown(block: Block, plot_folder: str) -> str:
 
 def _markdown_rows(table: Table) -> Iterator[str]:
     yield _markdown_row(table.header)
-    yield _markdown_row(["---:" if table.is_figure(column) else "---" for column in range(len(table.header))])
+    yield _markdown_row(
+        ["---:" if table.is_figure(column) else "---" for column in range(len(table.header))]
+    )
     for row in table.rows:
-        yield _markdown_row([f"`{cell}`" if column in table.code and cell else cell for column, cell in enumerate(row)])
+        yield _markdown_row(
+            [
+                f"`{cell}`" if column in table.code and cell else cell
+                for column, cell in enumerate(row)
+            ]
+        )
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -129,7 +141,9 @@ def _html(block: Block) -> str:
         case Paragraph():
             return f"<p>{_prose(block.text)}</p>"
         case Plot():
-            drawing = f'<div role="img" aria-label="{escape(block.description)}">{_inline(block)}</div>'
+            drawing = (
+                f'<div role="img" aria-label="{escape(block.description)}">{_inline(block)}</div>'
+            )
             return f"<figure>{drawing}<figcaption>{_prose(block.caption)}</figcaption></figure>"
         case Table():
             return f'<div class="wide"><table>{_html_head(block)}<tbody>{_html_rows(block)}</tbody></table></div>'
@@ -141,7 +155,8 @@ def _prose(text: str) -> str:
 
 def _html_head(table: Table) -> str:
     cells = "".join(
-        f'<th scope="col"{_class(table, column)}>{escape(cell)}</th>' for column, cell in enumerate(table.header)
+        f'<th scope="col"{_class(table, column)}>{escape(cell)}</th>'
+        for column, cell in enumerate(table.header)
     )
     return f"<thead><tr>{cells}</tr></thead>"
 
@@ -150,7 +165,8 @@ def _html_rows(table: Table) -> str:
     rows = []
     for place, row in enumerate(table.rows):
         cells = "".join(
-            f"<td{_class(table, column)}>{_cell(table, column, cell)}</td>" for column, cell in enumerate(row)
+            f"<td{_class(table, column)}>{_cell(table, column, cell)}</td>"
+            for column, cell in enumerate(row)
         )
         base = ' class="base"' if table.base_first and place == 0 else ""
         rows.append(f"<tr{base}>{cells}</tr>")

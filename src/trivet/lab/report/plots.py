@@ -71,7 +71,9 @@ def quality_against_latency(spots: Sequence[LatencyPoint], measure: str) -> str:
         axes = figure.add_subplot()
         for place, spot in enumerate(spots):
             colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-            axes.plot([spot.p50, spot.p95], [spot.quality] * 2, color=colour, linewidth=1.2, alpha=0.45)
+            axes.plot(
+                [spot.p50, spot.p95], [spot.quality] * 2, color=colour, linewidth=1.2, alpha=0.45
+            )
             axes.errorbar(
                 spot.p50,
                 spot.quality,
@@ -84,7 +86,9 @@ def quality_against_latency(spots: Sequence[LatencyPoint], measure: str) -> str:
                 label=spot.label,
             )
         axes.set_title(f"{measure} against time for one recall")
-        axes.set_xlabel("time for one recall (ms): point = median, line to the right = up to the 95th percentile")
+        axes.set_xlabel(
+            "time for one recall (ms): point = median, line to the right = up to the 95th percentile"
+        )
         axes.set_ylabel(f"{measure} (0 to 1)")
         axes.set_xlim(left=0)
         _legend(figure, axes, len(spots))
@@ -95,7 +99,10 @@ def strata_bars(strata: Sequence[str], bars: Mapping[str, Sequence[Bar]], measur
     """Bars by the label of their arm, one for each stratum."""
     width = 0.84 / len(bars)
     rows = (len(bars) + 1) // 2
-    with _figure(max(WIDTH, 0.16 * len(bars) * len(strata) + 2), 4.2 + 0.22 * rows) as (figure, drawn):
+    with _figure(max(WIDTH, 0.16 * len(bars) * len(strata) + 2), 4.2 + 0.22 * rows) as (
+        figure,
+        drawn,
+    ):
         axes = figure.add_subplot()
         for place, (label, column) in enumerate(bars.items()):
             offsets = [group - 0.42 + width * (place + 0.5) for group in range(len(strata))]
@@ -130,15 +137,35 @@ def sweep_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], measure: s
     """For each parameter, the values of the measure at each of its settings, over all settings of the others."""
     with _figure(WIDTH, 3.6) as (figure, drawn):
         panels: Any = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
-        for place, (axes, (parameter, settings)) in enumerate(zip(panels, curves.items(), strict=True)):
+        for place, (axes, (parameter, settings)) in enumerate(
+            zip(panels, curves.items(), strict=True)
+        ):
             names = _ascending(list(settings))
             for x, name in enumerate(names):
                 values = settings[name]
-                axes.plot([x] * len(values), values, "o", color=COLOURS[5], markersize=4, alpha=0.55, zorder=2)
+                axes.plot(
+                    [x] * len(values),
+                    values,
+                    "o",
+                    color=COLOURS[5],
+                    markersize=4,
+                    alpha=0.55,
+                    zorder=2,
+                )
             best = [max(settings[name]) for name in names]
             mean = [sum(settings[name]) / len(settings[name]) for name in names]
-            axes.plot(range(len(names)), best, "-o", color=COLOURS[0], linewidth=2, label="best", zorder=4)
-            axes.plot(range(len(names)), mean, "--s", color=COLOURS[1], linewidth=1.5, label="mean", zorder=3)
+            axes.plot(
+                range(len(names)), best, "-o", color=COLOURS[0], linewidth=2, label="best", zorder=4
+            )
+            axes.plot(
+                range(len(names)),
+                mean,
+                "--s",
+                color=COLOURS[1],
+                linewidth=1.5,
+                label="mean",
+                zorder=3,
+            )
             axes.set_xticks(range(len(names)), names)
             axes.set_xlim(-0.4, len(names) - 0.6)
             axes.set_xlabel(parameter)
@@ -153,9 +180,13 @@ def score_distributions(legs: Mapping[str, tuple[Sequence[float], Sequence[float
     """For each leg, the scores of relevant hits and those of the others."""
     with _figure(WIDTH, 3.6) as (figure, drawn):
         panels: Any = figure.subplots(1, len(legs), squeeze=False)[0]
-        for place, (axes, (leg, (relevant, others))) in enumerate(zip(panels, legs.items(), strict=True)):
+        for place, (axes, (leg, (relevant, others))) in enumerate(
+            zip(panels, legs.items(), strict=True)
+        ):
             everything = [*relevant, *others]
-            reach = (min(everything), max(everything)) if min(everything) < max(everything) else None
+            reach = (
+                (min(everything), max(everything)) if min(everything) < max(everything) else None
+            )
             for scores, colour, name in (
                 (others, OTHER_COLOUR, "not relevant, or not judged"),
                 (relevant, RELEVANT_COLOUR, "relevant"),
@@ -198,7 +229,9 @@ def _figure(width: float, height: float) -> Iterator[tuple[Figure, list[str]]]:
 def _legend(figure: Figure, axes: Axes, entries: int) -> None:
     """Below the plot, where it hides nothing."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(entries, 2 if entries > 3 else 3))
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=min(entries, 2 if entries > 3 else 3)
+    )
 
 
 def _ascending(names: list[str]) -> list[str]:

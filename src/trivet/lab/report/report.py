@@ -23,7 +23,16 @@ from trivet.lab.measure.hit_analysis import FIRST_HITS, Lengths
 from trivet.lab.measure.measures import Grades
 from trivet.lab.measure.recipe_variants import Sweep, SweptPoint, read_sweeps
 from trivet.lab.report import plots
-from trivet.lab.report.page import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
+from trivet.lab.report.page import (
+    Block,
+    Page,
+    Paragraph,
+    Plot,
+    Section,
+    Table,
+    as_html,
+    as_markdown,
+)
 from trivet.lab.report.plots import Bar, LatencyPoint
 from trivet.lab.report.saved_runs import SavedArm, grades_of, labels, read_arms
 
@@ -90,7 +99,9 @@ def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
     """For each parameter that was varied, the measure of all points at each of its settings."""
     return {
         slot: {
-            setting: [point.overall[measure] for point in sweep.points if point.values[slot] == setting]
+            setting: [
+                point.overall[measure] for point in sweep.points if point.values[slot] == setting
+            ]
             for setting in dict.fromkeys(settings)
         }
         for slot, settings in sweep.varied.items()
@@ -100,7 +111,17 @@ def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
 
 PLOTS = "report-plots"
 # The facts of a manifest that the report shows, those first that are the same for all arms.
-MANIFEST_FACTS = ("dataset", "dataset_sha256", "documents", "queries", "embedder", "commit", "seed", "python", "date")
+MANIFEST_FACTS = (
+    "dataset",
+    "dataset_sha256",
+    "documents",
+    "queries",
+    "embedder",
+    "commit",
+    "seed",
+    "python",
+    "date",
+)
 BEST_SHOWN = 10
 NONE = "–"
 
@@ -121,10 +142,14 @@ def make_page(arms: Sequence[SavedArm], sweeps: Mapping[str, Sweep]) -> Page:
     manifest = arms[0].manifest
     for name, sweep in sweeps.items():
         if sweep.dataset_sha256 != manifest.dataset_sha256:
-            raise InvalidInput(f"{name}.json was swept on other data than the arms. Keep it in a folder of its own.")
+            raise InvalidInput(
+                f"{name}.json was swept on other data than the arms. Keep it in a folder of its own."
+            )
     count = len(arms[0].measured.per_query[HEADLINE])
     sections = [_summary(arms), _measures(arms), *_lengths(arms), *_latency(arms), *_strata(arms)]
-    sections += [_sweep(name, sweep, number) for number, (name, sweep) in enumerate(sweeps.items(), 1)]
+    sections += [
+        _sweep(name, sweep, number) for number, (name, sweep) in enumerate(sweeps.items(), 1)
+    ]
     sections += [_distributions(arms), _manifest(arms)]
     return Page(
         title=f"Recall on {manifest.dataset}",
@@ -136,7 +161,17 @@ def make_page(arms: Sequence[SavedArm], sweeps: Mapping[str, Sweep]) -> Page:
 
 def _summary(arms: Sequence[SavedArm]) -> Section:
     compared = [None, *against(arms[0].measured, [arm.measured for arm in arms[1:]])]
-    header = ("arm", HEADLINE, "difference", "95 % interval", "p (Holm)", "detectable", "wins", "losses", "ties")
+    header = (
+        "arm",
+        HEADLINE,
+        "difference",
+        "95 % interval",
+        "p (Holm)",
+        "detectable",
+        "wins",
+        "losses",
+        "ties",
+    )
     rows = [
         (name, f"{arm.measured.overall[HEADLINE]:.4f}", *_difference(one), _ms(latency(arm, "p50")))
         for name, arm, one in zip(labels(arms), arms, compared, strict=True)
@@ -147,7 +182,9 @@ def _summary(arms: Sequence[SavedArm]) -> Section:
         "(Holm). `detectable` is the least true difference that so many queries would "
         "show in four of five trials: a smaller one could not be seen here. Wins, losses and ties count queries."
     )
-    return Section("Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(explanation)])
+    return Section(
+        "Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(explanation)]
+    )
 
 
 def _difference(one: Comparison | None) -> tuple[str, ...]:
@@ -165,7 +202,11 @@ def _difference(one: Comparison | None) -> tuple[str, ...]:
 
 
 def _measures(arms: Sequence[SavedArm]) -> Section:
-    measures = [name for name in arms[0].measured.overall if all(name in arm.measured.overall for arm in arms)]
+    measures = [
+        name
+        for name in arms[0].measured.overall
+        if all(name in arm.measured.overall for arm in arms)
+    ]
     rows = [
         (name, *(f"{arm.measured.overall[measure]:.4f}" for measure in measures))
         for name, arm in zip(labels(arms), arms, strict=True)
@@ -174,23 +215,38 @@ def _measures(arms: Sequence[SavedArm]) -> Section:
         "judged@10 is the share of the first ten hits that somebody judged. Where it is low, unjudged hits may be "
         "relevant; the condensed measures take them out of the list first."
     )
-    return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(explanation)])
+    return Section(
+        "All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(explanation)]
+    )
 
 
 def _lengths(arms: Sequence[SavedArm]) -> Iterator[Section]:
     """Not of arms that a version without lengths wrote."""
-    known = [(name, arm.lengths) for name, arm in zip(labels(arms), arms, strict=True) if arm.lengths is not None]
+    known = [
+        (name, arm.lengths)
+        for name, arm in zip(labels(arms), arms, strict=True)
+        if arm.lengths is not None
+    ]
     if not known:
         return
     strata = dict.fromkeys(stratum for _, report in known for stratum in report.by_stratum)
-    header = ("queries", "answers", *(text for name, _ in known for text in (f"hits of {name}", "ratio")))
+    header = (
+        "queries",
+        "answers",
+        *(text for name, _ in known for text in (f"hits of {name}", "ratio")),
+    )
     rows = [_length_row("all", [report.overall for _, report in known])]
-    rows += [_length_row(stratum, [report.by_stratum.get(stratum) for _, report in known]) for stratum in strata]
+    rows += [
+        _length_row(stratum, [report.by_stratum.get(stratum) for _, report in known])
+        for stratum in strata
+    ]
     explanation = (
         f"Median words of the memories that are relevant, of the first {FIRST_HITS} hits, and the ratio of the two. "
         "Hits that are far longer or shorter than what was wanted tell that a leg favours a length."
     )
-    yield Section("Length of hits and answers", [Table(header, rows, base_first=True), Paragraph(explanation)])
+    yield Section(
+        "Length of hits and answers", [Table(header, rows, base_first=True), Paragraph(explanation)]
+    )
 
 
 def _length_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
@@ -200,7 +256,11 @@ def _length_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
 
 
 def _latency(arms: Sequence[SavedArm]) -> Iterator[Section]:
-    spots = [one for name, arm in zip(labels(arms), arms, strict=True) if (one := spot(name, arm, HEADLINE))]
+    spots = [
+        one
+        for name, arm in zip(labels(arms), arms, strict=True)
+        if (one := spot(name, arm, HEADLINE))
+    ]
     if not spots:
         return
     words = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
@@ -210,7 +270,9 @@ def _latency(arms: Sequence[SavedArm]) -> Iterator[Section]:
         "over their rankings for 100 hits; each is a median of its own."
     )
     drawn = plots.quality_against_latency(spots, HEADLINE)
-    yield Section("Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {words}", caption)])
+    yield Section(
+        "Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {words}", caption)]
+    )
 
 
 def _strata(arms: Sequence[SavedArm]) -> Iterator[Section]:
@@ -219,14 +281,21 @@ def _strata(arms: Sequence[SavedArm]) -> Iterator[Section]:
         return
     names = [f"{stratum} ({len(queries)})" for stratum, queries in strata.items()]
     drawn = plots.strata_bars(
-        names, {name: by_stratum(arm, HEADLINE) for name, arm in zip(labels(arms), arms, strict=True)}, HEADLINE
+        names,
+        {name: by_stratum(arm, HEADLINE) for name, arm in zip(labels(arms), arms, strict=True)},
+        HEADLINE,
     )
     rows = [
         (stratum, *(f"{arm.measured.by_stratum[name][HEADLINE]:.4f}" for arm in arms))
         for stratum, name in zip(names, strata, strict=True)
     ]
     caption = "Thin lines are 95 % intervals of the mean (bootstrap)."
-    plot = Plot("strata", drawn, f"{HEADLINE} of each arm in each stratum; the table below has the values.", caption)
+    plot = Plot(
+        "strata",
+        drawn,
+        f"{HEADLINE} of each arm in each stratum; the table below has the values.",
+        caption,
+    )
     yield Section("By stratum", [plot, Table(("stratum", *labels(arms)), rows)])
 
 
@@ -253,7 +322,12 @@ def _swept(point: SweptPoint) -> tuple[str, ...]:
     other = point.against_base
     if other is None:
         return (*value, NONE, NONE, NONE)
-    return (*value, f"{other.difference:+.4f}", f"{other.low:+.4f} to {other.high:+.4f}", f"{other.corrected_p:.4f}")
+    return (
+        *value,
+        f"{other.difference:+.4f}",
+        f"{other.low:+.4f} to {other.high:+.4f}",
+        f"{other.corrected_p:.4f}",
+    )
 
 
 def _distributions(arms: Sequence[SavedArm]) -> Section:
@@ -261,15 +335,25 @@ def _distributions(arms: Sequence[SavedArm]) -> Section:
     grades = grades_of(arms[0])
     scores = leg_scores(arms, grades) if grades is not None else {}
     if not scores:
-        why = "The judgements of this dataset were not found beside the arms." if grades is None else "No leg scored."
+        why = (
+            "The judgements of this dataset were not found beside the arms."
+            if grades is None
+            else "No leg scored."
+        )
         return Section(title, [Paragraph(why)])
-    parts = [f"{leg}: {apart:.0%}" for leg, sides in scores.items() if (apart := separation(*sides)) is not None]
+    parts = [
+        f"{leg}: {apart:.0%}"
+        for leg, sides in scores.items()
+        if (apart := separation(*sides)) is not None
+    ]
     caption = (
         "From the first ten hits of each query, in the first arm that has the leg; each colour sums to 100 %. The "
         f"chance that a relevant hit scores above one that is not (50 % is a coin toss): {', '.join(parts) or NONE}."
     )
     drawn = plots.score_distributions(scores)
-    return Section(title, [Plot("leg-scores", drawn, f"Histograms of leg scores. {caption}", caption)])
+    return Section(
+        title, [Plot("leg-scores", drawn, f"Histograms of leg scores. {caption}", caption)]
+    )
 
 
 def _manifest(arms: Sequence[SavedArm]) -> Section:
@@ -291,7 +375,9 @@ def _shared(arms: Sequence[SavedArm], key: str) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items() if inner not in ("", None))
+        return ", ".join(
+            f"{name} {_plain(inner)}" for name, inner in value.items() if inner not in ("", None)
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(str, value)) + "]"
     return "" if value is None else str(value)

@@ -88,7 +88,9 @@ class SavedArm(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_arm(folder: Path) -> SavedArm:
     if not folder.is_dir():
-        raise InvalidInput(f"{folder}: there is no such folder. Give one that `trivet lab run` has written.")
+        raise InvalidInput(
+            f"{folder}: there is no such folder. Give one that `trivet lab run` has written."
+        )
     return SavedArm(
         folder=folder,
         manifest=_manifest(folder),
@@ -123,7 +125,9 @@ def read_measured(folder: Path) -> Measured:
 def _lines(folder: Path) -> list[dict[str, Any]]:
     path = folder / PER_QUERY
     if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such file. Give a folder that `trivet lab run` has written.")
+        raise InvalidInput(
+            f"{path}: there is no such file. Give a folder that `trivet lab run` has written."
+        )
     lines = []
     for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if not text:
@@ -186,7 +190,9 @@ def _queries(folder: Path) -> dict[str, QueryLine]:
     lines: dict[str, QueryLine] = {}
     for number, line in json_lines(path, QueryLine):
         if line.query in lines:
-            raise_line_error(path, number, f"query {line.query!r} stands in an earlier line as well.")
+            raise_line_error(
+                path, number, f"query {line.query!r} stands in an earlier line as well."
+            )
         lines[line.query] = line
     return lines
 
@@ -197,7 +203,9 @@ def _manifest(folder: Path) -> Manifest:
         whole = msgspec.json.decode(content(path))
         return msgspec.convert({**whole, "whole": whole}, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, TypeError) as error:
-        raise InvalidInput(f"{path}: {error}. It is not a manifest that `trivet lab run` has written.") from None
+        raise InvalidInput(
+            f"{path}: {error}. It is not a manifest that `trivet lab run` has written."
+        ) from None
 
 
 class _Means(msgspec.Struct, frozen=True):
@@ -211,7 +219,9 @@ def _lengths(folder: Path) -> LengthReport | None:
     try:
         return msgspec.json.decode(content(path), type=_Means).lengths
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: {error}. It is not what `trivet lab run` has written.") from None
+        raise InvalidInput(
+            f"{path}: {error}. It is not what `trivet lab run` has written."
+        ) from None
 
 
 def write_grades(dataset: Dataset, folder: Path) -> None:
@@ -282,12 +292,16 @@ class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
     moved: tuple[MovedQuery, ...]
 
 
-def compare_arms(base: Path, candidate: Path, measure: str = HEADLINE, moved: int = 5) -> ArmComparison:
+def compare_arms(
+    base: Path, candidate: Path, measure: str = HEADLINE, moved: int = 5
+) -> ArmComparison:
     need(*MEASURING)
     before, after = read_pair(base, candidate)
     compared = compare(before.measured, after.measured)
     if measure not in compared.overall:
-        raise InvalidInput(f"Measure {measure!r} was not taken. There are: {', '.join(compared.overall)}.")
+        raise InvalidInput(
+            f"Measure {measure!r} was not taken. There are: {', '.join(compared.overall)}."
+        )
     grades = grades_of(before) or grades_of(after) or {}
     moves = compared.overall[measure].moved[:moved]
     return ArmComparison(
@@ -303,7 +317,9 @@ def compare_arms(base: Path, candidate: Path, measure: str = HEADLINE, moved: in
 
 def _side(arm: SavedArm) -> ComparedArm:
     left_out = tuple(arm.manifest.whole.get("left_out", ()))
-    return ComparedArm(folder=str(arm.folder), config=arm.config, lengths=arm.lengths, left_out=left_out)
+    return ComparedArm(
+        folder=str(arm.folder), config=arm.config, lengths=arm.lengths, left_out=left_out
+    )
 
 
 def _moved(move: Move, before: SavedArm, after: SavedArm, grades: Grades) -> MovedQuery:
@@ -321,4 +337,6 @@ def _moved(move: Move, before: SavedArm, after: SavedArm, grades: Grades) -> Mov
 
 def _graded(arm: SavedArm, query: str, grades: Grades) -> tuple[GradedHit, ...]:
     judged = grades.get(query, {})
-    return tuple(GradedHit(hit=hit, grade=judged.get(hit.document)) for hit in arm.queries[query].top)
+    return tuple(
+        GradedHit(hit=hit, grade=judged.get(hit.document)) for hit in arm.queries[query].top
+    )

@@ -37,7 +37,9 @@ def open_folder(store: Path) -> Path:
     try:
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
         if folder.is_symlink() or not folder.is_dir():
-            raise StoreError(f"{folder} is not a folder of its own. Move it away; probes are written nowhere else.")
+            raise StoreError(
+                f"{folder} is not a folder of its own. Move it away; probes are written nowhere else."
+            )
         folder.chmod(FOLDER_MODE)
     except OSError as error:
         raise StoreError(f"{folder} cannot be made: {error.strerror}.") from None
@@ -51,7 +53,9 @@ def replace_file(target: Path, data: bytes, mode: int = OWNER_ONLY_FILE) -> None
         with atomic_write(target, mode) as file:
             file.write(data)
     except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror}. Nothing was changed.") from None
+        raise StoreError(
+            f"{target} cannot be written: {error.strerror}. Nothing was changed."
+        ) from None
 
 
 NEW_FILE_MODE = 0o600
@@ -79,7 +83,9 @@ def with_setting(text: str, name: str, value: str) -> str:
     if line.search(text):
         return line.sub(lambda match: f"{match['before']}{quoted}{match['after']}", text, count=1)
     end = "\r\n" if "\r\n" in text else "\n"
-    table = re.search(r"^[ \t]*\[", text, re.MULTILINE)  # a setting after a table's head would belong to the table
+    table = re.search(
+        r"^[ \t]*\[", text, re.MULTILINE
+    )  # a setting after a table's head would belong to the table
     place = table.start() if table else len(text)
     gap = end if place and not text[:place].endswith("\n") else ""
     return f"{text[:place]}{gap}{name} = {quoted}{end}{text[place:]}"
@@ -98,7 +104,9 @@ def write_setting(path: Path, name: str, value: str | None) -> None:
         wanted[name] = value
     if _parsed(changed) != wanted:
         line = f"{name} = {json.dumps(value)}" if value is not None else f"no {name}"
-        raise InvalidInput(f"{path} is written in a way that cannot be changed safely. Put this into it: {line}")
+        raise InvalidInput(
+            f"{path} is written in a way that cannot be changed safely. Put this into it: {line}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else NEW_FILE_MODE
     replace_file(path, changed.encode(), mode)
@@ -108,7 +116,8 @@ def _line(name: str) -> re.Pattern[str]:
     key = rf"""(?:{name}|"{name}"|'{name}')"""
     text = r"""(?:"(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*')"""
     return re.compile(
-        rf"^(?P<before>[ \t]*{key}[ \t]*=[ \t]*){text}(?P<after>[ \t]*(?:#[^\r\n]*)?)(?=\r?$)", re.MULTILINE
+        rf"^(?P<before>[ \t]*{key}[ \t]*=[ \t]*){text}(?P<after>[ \t]*(?:#[^\r\n]*)?)(?=\r?$)",
+        re.MULTILINE,
     )
 
 
@@ -140,11 +149,16 @@ def save_results(store: Path, plan: Plan, validation: Validation) -> Path:
     replace_file(folder / "probes.jsonl", lines)
     result = {
         "at": now(),
-        "plan": {**msgspec.structs.asdict(msgspec.structs.replace(plan, probes=())), "kinds": plan.kinds},
+        "plan": {
+            **msgspec.structs.asdict(msgspec.structs.replace(plan, probes=())),
+            "kinds": plan.kinds,
+        },
         "validation": validation,
         "passed": validation.passed,
     }
-    replace_file(folder / "result.json", msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    replace_file(
+        folder / "result.json", msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
+    )
     return folder
 
 
@@ -185,7 +199,9 @@ def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Chan
             f"Before the tuning it was {json.dumps(last.before) if last.before else 'not set'}."
         )
     write_setting(file, "recipe", last.before)
-    change = Change(at=now(), action="rolled-back", file=last.file, before=last.after, after=last.before)
+    change = Change(
+        at=now(), action="rolled-back", file=last.file, before=last.after, after=last.before
+    )
     _write_history(store, [*history, change])
     return change
 

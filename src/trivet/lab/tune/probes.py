@@ -27,7 +27,12 @@ from trivet.errors import EmbedderError, InvalidInput
 from trivet.lab.datasets.read_files import json_lines
 from trivet.lab.tune.query_rules import LITERAL, REWORDED, DocumentFrequencies, reworded
 from trivet.memory.engine import Engine
-from trivet.memory.similarity import DUPLICATE_SIMILARITY, fingerprint, similarity_at_least, words_of
+from trivet.memory.similarity import (
+    DUPLICATE_SIMILARITY,
+    fingerprint,
+    similarity_at_least,
+    words_of,
+)
 from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.settings.locations import is_file
 from trivet.types import Filter, LinkKind, Memory
@@ -63,10 +68,15 @@ def usable_memories(engine: Engine) -> list[Memory]:
     """The memories that probes are made of: active, valid now, not sensitive."""
     memories: list[Memory] = []
     while True:
-        page = engine.store.memories.page(Filter(states=("active",)), "recency", PAGE, len(memories))
+        page = engine.store.memories.page(
+            Filter(states=("active",)), "recency", PAGE, len(memories)
+        )
         memories.extend(page.memories)
         if not page.memories or len(memories) >= page.total:
-            return sorted((memory for memory in memories if not memory.sensitive), key=lambda memory: memory.id)
+            return sorted(
+                (memory for memory in memories if not memory.sensitive),
+                key=lambda memory: memory.id,
+            )
 
 
 def sample(memories: Sequence[Memory], most: int, seed: int) -> list[Memory]:
@@ -82,13 +92,17 @@ def sample(memories: Sequence[Memory], most: int, seed: int) -> list[Memory]:
 def stratified_sample(memories: Sequence[Memory], most: int, random: Random) -> list[Memory]:
     """Up to `most` of them, in each scope and category as many as its share."""
     shuffled = random.sample(memories, len(memories))
-    ordered = sorted(shuffled, key=lambda memory: (memory.scope, memory.category))  # stable, so still shuffled inside
+    ordered = sorted(
+        shuffled, key=lambda memory: (memory.scope, memory.category)
+    )  # stable, so still shuffled inside
     count = min(most, len(ordered))
     offset = random.random()
     return [ordered[int((place + offset) * len(ordered) / count)] for place in range(count)]
 
 
-def relatives_of(engine: Engine, memories: Sequence[Memory], usable: Mapping[str, Memory]) -> dict[str, Relatives]:
+def relatives_of(
+    engine: Engine, memories: Sequence[Memory], usable: Mapping[str, Memory]
+) -> dict[str, Relatives]:
     links: dict[str, set[str]] = {}
     for link in engine.store.links.touching([memory.id for memory in memories]):
         if link.kind in LINKED_BY:
@@ -104,7 +118,10 @@ def relatives_of(engine: Engine, memories: Sequence[Memory], usable: Mapping[str
 
 
 def make_probes(
-    memories: Sequence[Memory], relatives: Mapping[str, Relatives], common: DocumentFrequencies, seed: int
+    memories: Sequence[Memory],
+    relatives: Mapping[str, Relatives],
+    common: DocumentFrequencies,
+    seed: int,
 ) -> list[Probe]:
     """Two for each memory where it allows: one in other words if our table has enough of its own, the rest literal.
 
@@ -115,17 +132,23 @@ def make_probes(
     for memory in Random(seed + 1).sample(memories, len(memories)):
         random = Random(f"{seed}:{memory.id}")
         free = reworded(memory, common, random)
-        literal = {kind: text for kind, rule in LITERAL.items() if (text := rule(memory, common, random))}
+        literal = {
+            kind: text for kind, rule in LITERAL.items() if (text := rule(memory, common, random))
+        }
         kinds = sorted(literal, key=lambda kind: counts[kind])[: PER_MEMORY - bool(free)]
         counts.update(kinds)
         texts = {kind: literal[kind] for kind in kinds} | ({REWORDED: free} if free else {})
-        probes.extend(probe_of(memory.id, kind, text, relatives[memory.id]) for kind, text in texts.items())
+        probes.extend(
+            probe_of(memory.id, kind, text, relatives[memory.id]) for kind, text in texts.items()
+        )
     return probes
 
 
 def probe_of(memory: str, kind: str, query: str, relatives: Relatives) -> Probe:
     id = f"{kind}:{memory}"
-    return Probe(id=id, query=query, kind=kind, memory=memory, group=relatives.group, grades=relatives.grades)
+    return Probe(
+        id=id, query=query, kind=kind, memory=memory, group=relatives.group, grades=relatives.grades
+    )
 
 
 def _near_duplicates(engine: Engine, memory: Memory, usable: Mapping[str, Memory]) -> list[str]:
@@ -133,7 +156,9 @@ def _near_duplicates(engine: Engine, memory: Memory, usable: Mapping[str, Memory
     ids = engine.store.lexical.similar(memory.id, fingerprint(memory.content), COMPARED)
     others = [usable[id] for id in ids if id in usable and id != memory.id]
     return sorted(
-        other.id for other in others if similarity_at_least(words, words_of(other.content), DUPLICATE_SIMILARITY)
+        other.id
+        for other in others
+        if similarity_at_least(words, words_of(other.content), DUPLICATE_SIMILARITY)
     )
 
 
@@ -141,7 +166,9 @@ SUFFIX = ".feedback.jsonl"
 FEEDBACK_KIND = "feedback"
 
 
-class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Feedback(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """One line of the file."""
 
     query: Annotated[str, Meta(min_length=1, max_length=MAX_QUERY_CHARACTERS, pattern=r"\S")]
@@ -172,7 +199,10 @@ def all_feedback(engine: Engine) -> list[Feedback]:
     path = engine.settings.path
     lines = read_feedback(feedback_file(Path(path).expanduser())) if is_file(path) else []
     said = engine.store.usage.judged()
-    return lines + [Feedback(query=one.query, id=one.id, useful=one.verdict == "useful", at=one.at) for one in said]
+    return lines + [
+        Feedback(query=one.query, id=one.id, useful=one.verdict == "useful", at=one.at)
+        for one in said
+    ]
 
 
 def feedback_probes(lines: list[Feedback], usable: Container[str]) -> FeedbackProbes:
@@ -199,8 +229,13 @@ def feedback_probes(lines: list[Feedback], usable: Container[str]) -> FeedbackPr
                     grades=grades,
                 )
             )
-    skipped = {"of a memory that is gone, superseded or sensitive": gone, "nothing useful": len(judged) - len(probes)}
-    return FeedbackProbes(tuple(probes), {reason: count for reason, count in skipped.items() if count})
+    skipped = {
+        "of a memory that is gone, superseded or sensitive": gone,
+        "nothing useful": len(judged) - len(probes),
+    }
+    return FeedbackProbes(
+        tuple(probes), {reason: count for reason, count in skipped.items() if count}
+    )
 
 
 PARAPHRASE_KIND = "paraphrase"
@@ -238,7 +273,10 @@ class Paraphrased(msgspec.Struct, frozen=True):
 
 
 def paraphrase(
-    chat: Chat, memories: Sequence[Memory], relatives: Mapping[str, Relatives], progress: Progress | None = None
+    chat: Chat,
+    memories: Sequence[Memory],
+    relatives: Mapping[str, Relatives],
+    progress: Progress | None = None,
 ) -> Paraphrased:
     probes: list[Probe] = []
     skipped: Counter[str] = Counter()
@@ -270,12 +308,16 @@ def _asked(chat: Chat, batch: Sequence[Memory]) -> tuple[dict[int, str], str | N
         return {}, str(error).partition(" (")[0]
     except EmbedderError as error:
         return {}, f"no answer: {error}"
-    usable = {one.note: text for one in answer.questions if (text := _clean(one.question)) is not None}
+    usable = {
+        one.note: text for one in answer.questions if (text := _clean(one.question)) is not None
+    }
     return {number: text for number, text in usable.items() if 1 <= number <= len(batch)}, None
 
 
 def _sent(memory: Memory) -> str:
-    return (f"{memory.title}\n{memory.content}" if memory.title else memory.content)[:SENT_CHARACTERS]
+    return (f"{memory.title}\n{memory.content}" if memory.title else memory.content)[
+        :SENT_CHARACTERS
+    ]
 
 
 def _clean(question: str) -> str | None:

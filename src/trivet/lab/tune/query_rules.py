@@ -70,7 +70,9 @@ def some_words(memory: Memory, common: DocumentFrequencies, random: Random) -> s
     words = words_of(memory.content)
     if len(words) <= FEWEST_WORDS:
         return None
-    return query_of(random.sample(words, random.randint(FEWEST_WORDS, min(MOST_WORDS, len(words) - 1))))
+    return query_of(
+        random.sample(words, random.randint(FEWEST_WORDS, min(MOST_WORDS, len(words) - 1)))
+    )
 
 
 def from_title(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
@@ -94,7 +96,9 @@ def from_keywords(memory: Memory, common: DocumentFrequencies, random: Random) -
 
 def cloze(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
     """A piece of one of its sentences, with "what" in the place of its rarest word."""
-    sentences = [text for text in sentences_of(memory.content) if len(words_of(text)) > FEWEST_WORDS]
+    sentences = [
+        text for text in sentences_of(memory.content) if len(words_of(text)) > FEWEST_WORDS
+    ]
     if not sentences:
         return None
     sentence = random.choice(sentences)
@@ -120,7 +124,9 @@ def reworded(memory: Memory, common: DocumentFrequencies, random: Random) -> str
         foreign = [other for other in equivalents(word) if not held.intersection(analyse(other))]
         if foreign:
             chosen[word] = random.choice(foreign)
-    return query_of(list(chosen.values())[:MOST_REWORDED]) if len(chosen) >= FEWEST_REWORDED else None
+    return (
+        query_of(list(chosen.values())[:MOST_REWORDED]) if len(chosen) >= FEWEST_REWORDED else None
+    )
 
 
 # Kinds that share words with their memory, which is what the lexical leg looks for.
@@ -135,7 +141,13 @@ REWORDED = "reworded"
 
 
 def _terms(memory: Memory) -> Iterator[str]:
-    for text in (memory.content, memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category):
+    for text in (
+        memory.content,
+        memory.title or "",
+        *memory.expanded_keywords,
+        *memory.tags,
+        memory.category,
+    ):
         yield from analyse(text)
 
 
@@ -154,11 +166,15 @@ def _pieces(run: str) -> list[str]:
 def _equivalents() -> dict[str, tuple[str, ...]]:
     """By stem, so that an inflected word finds its group; a word never gets one of its own stem back."""
     found: dict[str, dict[str, None]] = {}
-    for row in files("trivet.lab.tune").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines():
+    for row in (
+        files("trivet.lab.tune").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines()
+    ):
         group = row.split()
         for word in group:
             stem = _stem(word)
-            found.setdefault(stem, {}).update({other: None for other in group if _stem(other) != stem})
+            found.setdefault(stem, {}).update(
+                {other: None for other in group if _stem(other) != stem}
+            )
     return {stem: tuple(others) for stem, others in found.items()}
 
 
@@ -204,7 +220,14 @@ class Stratum(msgspec.Struct, frozen=True):
 def opening(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
     """The title, or the first sentence, with a word left out: whole, it would be its own proof."""
     first = next(iter(sentences_of(memory.content)), "")
-    words = next((found for text in (memory.title or "", first) if len(found := words_of(text)) > FEWEST_RARE), None)
+    words = next(
+        (
+            found
+            for text in (memory.title or "", first)
+            if len(found := words_of(text)) > FEWEST_RARE
+        ),
+        None,
+    )
     if words is None:
         return None
     words = words[:MOST_OPENING]
@@ -222,7 +245,11 @@ def rare_words(memory: Memory, common: DocumentFrequencies, random: Random) -> s
 
 def reordered(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
     """The words of one of its sentences in another order and, in English, in another number or person."""
-    able = [words for text in sentences_of(memory.content) if len(words := words_of(text)) >= FEWEST_REORDERED]
+    able = [
+        words
+        for text in sentences_of(memory.content)
+        if len(words := words_of(text)) >= FEWEST_REORDERED
+    ]
     if not able:
         return None
     words = random.choice(able)[:MOST_REORDERED]
@@ -234,11 +261,19 @@ def reordered(memory: Memory, common: DocumentFrequencies, random: Random) -> st
 def from_second_half(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
     """A few words of one sentence in the second half of a long memory."""
     sentences = sentences_of(memory.content)
-    able = [words for text in sentences[len(sentences) // 2 :] if len(words := words_of(text)) > FEWEST_REMEMBERED]
+    able = [
+        words
+        for text in sentences[len(sentences) // 2 :]
+        if len(words := words_of(text)) > FEWEST_REMEMBERED
+    ]
     if not able:
         return None
     words = random.choice(able)
-    return query_of(random.sample(words, random.randint(FEWEST_REMEMBERED, min(MOST_REMEMBERED, len(words) - 1))))
+    return query_of(
+        random.sample(
+            words, random.randint(FEWEST_REMEMBERED, min(MOST_REMEMBERED, len(words) - 1))
+        )
+    )
 
 
 def inflected(word: str) -> str:
@@ -270,7 +305,9 @@ def recent_memories(memories: Sequence[Memory]) -> Sequence[Memory]:
 
 
 def of_length(least: float, most: float) -> Callable[[Sequence[Memory]], Sequence[Memory]]:
-    return lambda memories: [memory for memory in memories if least <= count_words(memory.content) <= most]
+    return lambda memories: [
+        memory for memory in memories if least <= count_words(memory.content) <= most
+    ]
 
 
 STRATA: Mapping[str, Stratum] = {

@@ -34,12 +34,16 @@ Progress = Callable[[int], None]
 class Scores:
     """Measures each recipe once, over all probes; legs are retrieved once for each way of retrieving."""
 
-    def __init__(self, engine: Engine, probes: Sequence[Probe], progress: Progress | None = None) -> None:
+    def __init__(
+        self, engine: Engine, probes: Sequence[Probe], progress: Progress | None = None
+    ) -> None:
         self.probes = tuple(probes)
         self.progress = progress
         self._engine = engine
         self._legs = CachedLegs()
-        self._questions = _dataset(probes, [memory.id for memory in engine.store.memories.everything()])
+        self._questions = _dataset(
+            probes, [memory.id for memory in engine.store.memories.everything()]
+        )
         self._measured: dict[str, Measured] = {}
 
     def of(self, recipe: str) -> Measured:
@@ -115,7 +119,9 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
         """The graph's scores are on the scale of `spread`; beside other norms and ranks it is left out."""
         for norm in self.norms:
             for dense in self.dense_weights:
-                yield parse_fusion(f"convex(norm={norm}, lexical={1 - dense:g}, dense={dense:g}, graph=0)")
+                yield parse_fusion(
+                    f"convex(norm={norm}, lexical={1 - dense:g}, dense={dense:g}, graph=0)"
+                )
         for dense in self.spread_dense_weights:
             for graph in self.graph_weights:
                 weights = f"lexical=1, dense={dense:g}, graph={graph:g}"
@@ -129,18 +135,25 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
         fusions = list(self.fusions()) if len(present.legs) > 1 else []
         return (
             lambda recipe: [_with(recipe, fusion=fusion) for fusion in fusions],
-            lambda recipe: [_with(recipe, bm25=msgspec.structs.replace(recipe.bm25, b=b)) for b in self.bs],
+            lambda recipe: [
+                _with(recipe, bm25=msgspec.structs.replace(recipe.bm25, b=b)) for b in self.bs
+            ],
             lambda recipe: [_with(recipe, depth=depth) for depth in self.depths],
             lambda recipe: [_with(recipe, bonus=bonus) for bonus in self.bonuses],
         )
 
     def most(self, present: Recipe, searches: int) -> int:
         """How many recipes so many searches measure at most: the fusions are shared, the rest may differ."""
-        fusions, *others = (set(map(str, neighbours(present))) - {str(present)} for neighbours in self.steps(present))
+        fusions, *others = (
+            set(map(str, neighbours(present))) - {str(present)}
+            for neighbours in self.steps(present)
+        )
         return 1 + len(fusions) + searches * sum(map(len, others))
 
 
-def search(scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe, space: SearchSpace) -> Recipe:
+def search(
+    scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe, space: SearchSpace
+) -> Recipe:
     """The best recipe on these probes (ids by kind), among those that lose in no kind."""
     before = _by_kind(scores.of(str(present)), kinds)
     best, best_value = present, _worth(before)

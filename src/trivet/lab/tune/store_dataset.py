@@ -109,9 +109,7 @@ CANNOT_SHOW = (
 
 
 JUDGED_CAN_SHOW = "which of two recipes, embedders or versions answers the questions that you asked and judged better"
-JUDGED_CANNOT_SHOW = (
-    "what none of the recipes that you compared has found: a memory that you did not grade counts as no answer"
-)
+JUDGED_CANNOT_SHOW = "what none of the recipes that you compared has found: a memory that you did not grade counts as no answer"
 
 
 class StoreDataset(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,12 +163,17 @@ def make_dataset(
     for name, stratum in STRATA.items():
         probes += _probes_of_stratum(engine, name, stratum, shelf, most, seed, skipped)
     given = feedback_probes(all_feedback(engine), shelf.memories)
-    probes += [msgspec.structs.replace(probe, query=without_secrets(engine, probe.query)) for probe in given.probes]
+    probes += [
+        msgspec.structs.replace(probe, query=without_secrets(engine, probe.query))
+        for probe in given.probes
+    ]
     skipped.update({f"feedback: {reason}": count for reason, count in given.skipped.items()})
     if chat is not None:
         written = _by_model(engine, chat, shelf, most, seed, asking)
         probes += written.probes
-        skipped.update({f"paraphrase: {reason}": count for reason, count in written.skipped.items()})
+        skipped.update(
+            {f"paraphrase: {reason}": count for reason, count in written.skipped.items()}
+        )
     return StoreDataset(
         dataset=_dataset(engine, shelf, _distinct(probes, skipped)),
         skipped=dict(skipped),
@@ -180,15 +183,25 @@ def make_dataset(
 
 
 def _of_judged(
-    engine: Engine, shelf: SourceMemories, grades: dict[str, dict[str, int]], left_out: Mapping[str, int]
+    engine: Engine,
+    shelf: SourceMemories,
+    grades: dict[str, dict[str, int]],
+    left_out: Mapping[str, int],
 ) -> StoreDataset:
     found = judged_probes(grades, shelf.memories)
-    probes = [msgspec.structs.replace(one, query=without_secrets(engine, one.query)) for one in found.probes]
+    probes = [
+        msgspec.structs.replace(one, query=without_secrets(engine, one.query))
+        for one in found.probes
+    ]
     if not probes:
-        raise InvalidInput("No query of the file has a memory that answers it and may be written. Nothing was written.")
+        raise InvalidInput(
+            "No query of the file has a memory that answers it and may be written. Nothing was written."
+        )
     dataset = _dataset(engine, shelf, [probe for probe in probes if probe.query])
     return StoreDataset(
-        dataset=dataset, skipped={f"judged: {why}": n for why, n in found.skipped.items()}, left_out=left_out
+        dataset=dataset,
+        skipped={f"judged: {why}": n for why, n in found.skipped.items()},
+        left_out=left_out,
     )
 
 
@@ -197,7 +210,9 @@ def without_secrets(engine: Engine, text: str) -> str:
     return without_placeholders(engine.guard.masked(text)[0]).strip()
 
 
-def _writable_memories(engine: Engine, progress: Progress | None) -> tuple[list[Memory], dict[str, int]]:
+def _writable_memories(
+    engine: Engine, progress: Progress | None
+) -> tuple[list[Memory], dict[str, int]]:
     """The caller's own memories as they may be written: active, valid now, not sensitive."""
     owner = engine.viewer or LOCAL
     found: list[Memory] = []
@@ -208,7 +223,10 @@ def _writable_memories(engine: Engine, progress: Progress | None) -> tuple[list[
         if progress is not None:
             progress(1)
     total = engine.store.memories.page(Filter(states=("active",)), "recency", 1, 0).total
-    left_out = {"sensitive": total - len(usable), "of others, or nothing but secrets": len(usable) - len(found)}
+    left_out = {
+        "sensitive": total - len(usable),
+        "of others, or nothing but secrets": len(usable) - len(found),
+    }
     return found, {reason: count for reason, count in left_out.items() if count}
 
 
@@ -218,7 +236,9 @@ def _safe_memory(engine: Engine, memory: Memory) -> Memory:
         content=without_secrets(engine, memory.content),
         title=(without_secrets(engine, memory.title) or None) if memory.title else None,
         tags=tuple(tag for tag in memory.tags if without_secrets(engine, tag) == tag),
-        expanded_keywords=tuple(word for word in memory.expanded_keywords if without_secrets(engine, word) == word),
+        expanded_keywords=tuple(
+            word for word in memory.expanded_keywords if without_secrets(engine, word) == word
+        ),
         scope=memory.scope if without_secrets(engine, memory.scope) == memory.scope else "default",
         source=None,
     )
@@ -237,7 +257,13 @@ def _shelf(memories: Sequence[Memory]) -> SourceMemories:
 
 
 def _probes_of_stratum(
-    engine: Engine, name: str, stratum: Stratum, shelf: SourceMemories, most: int, seed: int, skipped: Counter[str]
+    engine: Engine,
+    name: str,
+    stratum: Stratum,
+    shelf: SourceMemories,
+    most: int,
+    seed: int,
+    skipped: Counter[str],
 ) -> list[Probe]:
     """The questions of one stratum, spread over scopes and categories."""
     able = list(stratum.chosen(list(shelf.memories.values())))
@@ -249,7 +275,9 @@ def _probes_of_stratum(
         if len(probes) == most:
             break
         relatives = relatives_of(engine, [memory], shelf.memories)[memory.id]
-        question, reason = _question(memory, stratum, shelf, relatives, Random(f"{seed}:{name}:{memory.id}"))
+        question, reason = _question(
+            memory, stratum, shelf, relatives, Random(f"{seed}:{name}:{memory.id}")
+        )
         if question is None:
             skipped[f"{name}: {reason}"] += 1
         else:
@@ -275,7 +303,12 @@ def _question(
 
 
 def _by_model(
-    engine: Engine, chat: Chat, shelf: SourceMemories, most: int, seed: int, progress: Progress | None
+    engine: Engine,
+    chat: Chat,
+    shelf: SourceMemories,
+    most: int,
+    seed: int,
+    progress: Progress | None,
 ) -> Paraphrased:
     chosen = stratified_sample(list(shelf.memories.values()), most, Random(f"{seed}:paraphrase"))
     written = paraphrase(chat, chosen, relatives_of(engine, chosen, shelf.memories), progress)
@@ -284,7 +317,10 @@ def _by_model(
         raise EmbedderError(
             f"{chat.model} wrote no question: {reasons}. Nothing was written; mend it, or say --rules-only."
         )
-    probes = tuple(msgspec.structs.replace(one, query=without_secrets(engine, one.query)) for one in written.probes)
+    probes = tuple(
+        msgspec.structs.replace(one, query=without_secrets(engine, one.query))
+        for one in written.probes
+    )
     return Paraphrased(tuple(one for one in probes if one.query), written.skipped)
 
 
@@ -305,11 +341,17 @@ def _distinct(probes: Sequence[Probe], skipped: Counter[str]) -> list[Probe]:
 def _dataset(engine: Engine, shelf: SourceMemories, probes: Sequence[Probe]) -> Dataset:
     links: dict[str, list[DocumentLink]] = {}
     for link in engine.store.links.touching(list(shelf.memories)):
-        if link.kind in LINKED_BY and link.source in shelf.memories and link.target in shelf.memories:
+        if (
+            link.kind in LINKED_BY
+            and link.source in shelf.memories
+            and link.target in shelf.memories
+        ):
             links.setdefault(link.source, []).append(DocumentLink(kind=link.kind, to=link.target))
     return Dataset(
         name=NAME,
-        documents=tuple(_document(memory, links.get(memory.id, ())) for memory in shelf.memories.values()),
+        documents=tuple(
+            _document(memory, links.get(memory.id, ())) for memory in shelf.memories.values()
+        ),
         queries=tuple(Query(id=probe.id, text=probe.query, stratum=probe.kind) for probe in probes),
         judgements=tuple(
             Judgement(query=probe.id, document=id, grade=grade)
@@ -339,8 +381,15 @@ def _document(memory: Memory, links: Sequence[DocumentLink]) -> Document:
 def strata_of(dataset: Dataset) -> dict[str, dict[str, Any]]:
     """For people: how many questions each stratum has, and the median length of what answers them."""
     words = {document.id: count_words(document.text) for document in dataset.documents}
-    best = {query: max(grades, key=lambda id: grades[id]) for query, grades in dataset.grades.items() if grades}
+    best = {
+        query: max(grades, key=lambda id: grades[id])
+        for query, grades in dataset.grades.items()
+        if grades
+    }
     return {
-        name: {"questions": len(queries), "median_words": float(median(words[best[query]] for query in queries))}
+        name: {
+            "questions": len(queries),
+            "median_words": float(median(words[best[query]] for query in queries)),
+        }
         for name, queries in dataset.strata.items()
     }

@@ -73,7 +73,9 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
         return self.gate.passed and not self.losing
 
 
-def cross_validate(scores: Scores, present: Recipe, space: SearchSpace, seed: int, folds: int = FOLDS) -> Validation:
+def cross_validate(
+    scores: Scores, present: Recipe, space: SearchSpace, seed: int, folds: int = FOLDS
+) -> Validation:
     fold_of = assign_folds(scores.probes, folds, seed)
     choices = []
     for fold in range(folds):
@@ -83,21 +85,31 @@ def cross_validate(scores: Scores, present: Recipe, space: SearchSpace, seed: in
     held_out = {probe.id: scores.of(str(choices[fold_of[probe.group]])) for probe in scores.probes}
     candidate = pooled(base, held_out)
     final = search(scores, ids_by_kind(scores.probes), present, space)
-    return judged(base, candidate, scores.probes, str(final), tuple(str(choice) for choice in choices))
+    return judged(
+        base, candidate, scores.probes, str(final), tuple(str(choice) for choice in choices)
+    )
 
 
 def judged(
-    base: Measured, candidate: Measured, probes: Sequence[Probe], recipe: str, by_fold: Sequence[str] = ()
+    base: Measured,
+    candidate: Measured,
+    probes: Sequence[Probe],
+    recipe: str,
+    by_fold: Sequence[str] = (),
 ) -> Validation:
     by_stratum = compare(base, candidate, GUARDED).by_stratum
     gains = [one for group in by_stratum.values() for one in group.values()]
     return Validation(
         recipe=recipe,
         by_fold=tuple(by_fold),
-        overall=tuple(_gain(one) for one in paired(_by_memory(base, probes), _by_memory(candidate, probes))),
+        overall=tuple(
+            _gain(one) for one in paired(_by_memory(base, probes), _by_memory(candidate, probes))
+        ),
         by_kind=tuple(_gain(one) for one in gains),
         gate=gate(base, candidate, may_break=PROBES_MAY_BREAK),
-        losing=tuple(f"{one.stratum}: {one.measure} {one.difference:+.3f}" for one in gains if one.high < 0),
+        losing=tuple(
+            f"{one.stratum}: {one.measure} {one.difference:+.3f}" for one in gains if one.high < 0
+        ),
     )
 
 
@@ -118,7 +130,8 @@ def ids_by_kind(probes: Iterable[Probe]) -> dict[str, list[str]]:
 def pooled(base: Measured, held_out: Mapping[str, Measured]) -> Measured:
     """Each probe's values from the run that it was held out of."""
     per_query = {
-        name: {id: held_out[id].per_query[name][id] for id in values} for name, values in base.per_query.items()
+        name: {id: held_out[id].per_query[name][id] for id in values}
+        for name, values in base.per_query.items()
     }
     return Measured(
         per_query=per_query,
@@ -137,7 +150,10 @@ def _by_memory(measured: Measured, probes: Sequence[Probe]) -> dict[str, dict[st
     for probe in probes:
         groups.setdefault(probe.group, []).append(probe.id)
     return {
-        name: {group: fmean(measured.per_query[name][id] for id in ids) for group, ids in groups.items()}
+        name: {
+            group: fmean(measured.per_query[name][id] for id in ids)
+            for group, ids in groups.items()
+        }
         for name in GATE_MEASURES
     }
 
@@ -223,7 +239,9 @@ class Tuning:
 
     def run(self, progress: Progress | None = None) -> Validation:
         self._scores.progress = progress
-        return cross_validate(self._scores, self._present, self._space, self.plan.seed, self.plan.folds)
+        return cross_validate(
+            self._scores, self._present, self._space, self.plan.seed, self.plan.folds
+        )
 
 
 def _runnable(engine: Engine) -> Recipe:

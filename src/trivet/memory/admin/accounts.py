@@ -83,10 +83,14 @@ def add_key(engine: Engine, request: AddKey) -> NewKey:
     if engine.caller is not None:
         _check_private(engine, engine.caller, request.user)
         rights = _limited_to_own(
-            engine.caller, rights or _default_rights(engine, request.user), asked=bool(request.rights)
+            engine.caller,
+            rights or _default_rights(engine, request.user),
+            asked=bool(request.rights),
         )
     expires = stamp(moment(now()) + timedelta(days=request.days)) if request.days else None
-    made = make_key(engine.store, engine.settings.tenant, request.user, rights, request.label, expires)
+    made = make_key(
+        engine.store, engine.settings.tenant, request.user, rights, request.label, expires
+    )
     return NewKey(**msgspec.structs.asdict(made.key), key=made.text)
 
 
@@ -97,13 +101,17 @@ def revoke_key(engine: Engine, request: RevokeKey) -> None:
 
 
 def _default_rights(engine: Engine, user: str) -> tuple[Right, ...]:
-    return tuple(right for right in RIGHTS[engine.store.accounts.user(user).role] if right != "reveal")
+    return tuple(
+        right for right in RIGHTS[engine.store.accounts.user(user).role] if right != "reveal"
+    )
 
 
 def _limited_to_own(caller: Caller, rights: tuple[Right, ...], asked: bool) -> tuple[Right, ...]:
     beyond = sorted(set(rights) - caller.rights)
     if beyond and asked:
-        raise Forbidden(f"Your own key does not allow {', '.join(beyond)}, so it gives none of it. Nothing was made.")
+        raise Forbidden(
+            f"Your own key does not allow {', '.join(beyond)}, so it gives none of it. Nothing was made."
+        )
     return tuple(right for right in rights if right in caller.rights)
 
 
@@ -122,7 +130,9 @@ def _check_private(engine: Engine, caller: Caller, user: str) -> None:
 
 def _forbid_self(engine: Engine, user: str) -> None:
     if engine.caller is not None and engine.caller.user == user:
-        raise InvalidInput("Another admin changes or removes you, so that one is left. Nothing was changed.")
+        raise InvalidInput(
+            "Another admin changes or removes you, so that one is left. Nothing was changed."
+        )
 
 
 def _keep_last_admin_key(engine: Engine, caller: Caller) -> None:
@@ -132,7 +142,9 @@ def _keep_last_admin_key(engine: Engine, caller: Caller) -> None:
     if mine is None or mine.expires_at is not None:
         return
     admins = {user.name for user in engine.store.accounts.users() if user.role == "admin"}
-    others = (key for key in found if key.id != mine.id and key.user in admins and "admin" in key.rights)
+    others = (
+        key for key in found if key.id != mine.id and key.user in admins and "admin" in key.rights
+    )
     if not any(key.revoked_at is None and _is_unexpired(key) for key in others):
         raise Conflict("This is the last key of an admin. Make another first. Nothing was changed.")
 
@@ -141,7 +153,9 @@ def _is_unexpired(key: Key) -> bool:
     return key.expires_at is None or key.expires_at > moment(now())
 
 
-_OWN_STORE_HAS_NO_KEYS = "This is your own store: nobody needs a key for it. Only a server asks for one."
+_OWN_STORE_HAS_NO_KEYS = (
+    "This is your own store: nobody needs a key for it. Only a server asks for one."
+)
 
 
 def own_key(engine: Engine, request: OwnKey) -> Key:
@@ -175,12 +189,20 @@ def share(engine: Engine, request: ShareRequest) -> Share:
     if request.user == (engine.viewer or LOCAL):
         raise InvalidInput("user: what is yours needs no share with yourself. Name another user.")
     # A laptop does not know the users; the server it follows refuses one that is not there.
-    if request.user != EVERYONE and not engine.follows and not engine.store.accounts.has(request.user):
+    if (
+        request.user != EVERYONE
+        and not engine.follows
+        and not engine.store.accounts.has(request.user)
+    ):
         raise NotFound(f"There is no user {request.user} here to share with. Nothing was changed.")
     if request.tag is not None and engine.guard.spans(request.tag):
-        raise InvalidInput("tag: it looks like a secret, and what is shared is on the record. Nothing was shared.")
+        raise InvalidInput(
+            "tag: it looks like a secret, and what is shared is on the record. Nothing was shared."
+        )
     if request.id is not None:
-        return engine.store.shares.share_memory(check_id(request.id), request.user, request.permission)
+        return engine.store.shares.share_memory(
+            check_id(request.id), request.user, request.permission
+        )
     return engine.store.shares.share_tag(str(request.tag), request.user, request.permission)
 
 
@@ -208,8 +230,12 @@ RIGHTS: Mapping[Role, tuple[Right, ...]] = {
     "writer": ("read", "write", "share", "reveal"),
     "admin": ("read", "write", "share", "reveal", "admin"),
 }
-_NO_KEY = "This needs the key of a user: `Authorization: Bearer tvt...`. `trivet key add USER` makes one."
-_BAD_KEY = "This key is not known, has expired or was revoked. `trivet key add USER` makes a new one."
+_NO_KEY = (
+    "This needs the key of a user: `Authorization: Bearer tvt...`. `trivet key add USER` makes one."
+)
+_BAD_KEY = (
+    "This key is not known, has expired or was revoked. `trivet key add USER` makes a new one."
+)
 
 
 class IssuedKey(NamedTuple):
@@ -271,7 +297,9 @@ def recheck_caller(store: Store, caller: Caller) -> None:
 
 def _in_force(known: StoredKey) -> StoredKey:
     key = known.key
-    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= moment(now())):
+    if key.revoked_at is not None or (
+        key.expires_at is not None and key.expires_at <= moment(now())
+    ):
         raise Unauthorised(_BAD_KEY)
     return known
 
@@ -279,7 +307,9 @@ def _in_force(known: StoredKey) -> StoredKey:
 def _caller(tenant: str, known: StoredKey) -> Caller:
     """The role may have become smaller since the key was made."""
     rights = frozenset(known.key.rights) & frozenset(RIGHTS[known.role])
-    return Caller(tenant=tenant, user=known.key.user, role=known.role, key=known.key.id, rights=rights)
+    return Caller(
+        tenant=tenant, user=known.key.user, role=known.role, key=known.key.id, rights=rights
+    )
 
 
 def _rights(role: Role, wanted: Sequence[Right] | None) -> tuple[Right, ...]:

@@ -115,7 +115,11 @@ def doctor(engine: Engine, whole: bool = True) -> tuple[Finding, ...]:
 def with_explanation(finding: Finding) -> Finding:
     if finding.ok:
         return finding
-    matters = WHY_SYSTEMS_MATTER if finding.check.startswith("federation ") else WHY_IT_MATTERS.get(finding.check)
+    matters = (
+        WHY_SYSTEMS_MATTER
+        if finding.check.startswith("federation ")
+        else WHY_IT_MATTERS.get(finding.check)
+    )
     return msgspec.structs.replace(finding, matters=matters, mends=REPAIRS.get(finding.check))
 
 
@@ -136,12 +140,16 @@ def _embedder(engine: Engine) -> Finding:
     try:
         identity = engine.embedding.probe()
     except TrivetError as error:
-        remedy = "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
+        remedy = (
+            "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
+        )
         asked = f"asked at {endpoint}: " if (endpoint := engine.embedding.endpoint) else ""
         return Finding(check="embedder", ok=False, detail=f"{asked}{error}", remedy=remedy)
     if (difference := engine.embedding.difference()) is not None:
         remedy = "Set embedder to the store's, or run `trivet reindex --vectors` to move the store to yours."
-        return Finding(check="embedder", ok=False, detail=difference.partition(". ")[0], remedy=remedy)
+        return Finding(
+            check="embedder", ok=False, detail=difference.partition(". ")[0], remedy=remedy
+        )
     serving = engine.embedding.serving()
     if serving is None or serving.identity != identity:
         detail = f"{identity} answers, and has vectors left to make; `trivet embed` makes them now"
@@ -153,21 +161,29 @@ def _jobs(engine: Engine) -> Finding:
     counts = stats(engine)
     if counts.failing_jobs:
         detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
-        return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet embed` retries now.")
+        return Finding(
+            check="jobs",
+            ok=False,
+            detail=detail,
+            remedy="They are retried; `trivet embed` retries now.",
+        )
     return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")
 
 
 def _readings(engine: Engine) -> Finding:
     check, backlog = "reading for the graph", engine.store.graph.backlog("rules")
     if backlog.failing:
-        detail = (
-            f"{backlog.failing} of {backlog.waiting} waiting memories could not be read; last: {backlog.last_error}"
-        )
+        detail = f"{backlog.failing} of {backlog.waiting} waiting memories could not be read; last: {backlog.last_error}"
         return Finding(
-            check=check, ok=False, detail=detail, remedy="Please report it; they are found by the other legs."
+            check=check,
+            ok=False,
+            detail=detail,
+            remedy="Please report it; they are found by the other legs.",
         )
     partly = engine.worker.read_in_part
-    detail = f"{backlog.waiting} waiting" + (f"; {partly} took too long and were read in part" if partly else "")
+    detail = f"{backlog.waiting} waiting" + (
+        f"; {partly} took too long and were read in part" if partly else ""
+    )
     return Finding(check=check, ok=True, detail=detail)
 
 
@@ -181,7 +197,9 @@ def _language_model(engine: Engine) -> Finding:
     error = triples.probe() or (backlog.last_error if backlog.failing else None)
     if error:
         remedy = "Mend the endpoint or the setting graph_llm; the rules keep the graph meanwhile, memories wait."
-        return Finding(check=check, ok=False, detail=f"{detail}; last error: {error}", remedy=remedy)
+        return Finding(
+            check=check, ok=False, detail=f"{detail}; last error: {error}", remedy=remedy
+        )
     return Finding(check=check, ok=True, detail=detail)
 
 
@@ -204,7 +222,9 @@ def _file_findings(engine: Engine) -> tuple[Finding, ...]:
             check="room on disk",
             ok=free >= MIN_FREE_MB,
             detail=f"{free:,} MB free",
-            remedy=None if free >= MIN_FREE_MB else "Make room; `trivet tidy --dry-run` shows what could go.",
+            remedy=None
+            if free >= MIN_FREE_MB
+            else "Make room; `trivet tidy --dry-run` shows what could go.",
         ),
     )
 
@@ -213,7 +233,11 @@ def _budgets(engine: Engine) -> Finding:
     # Not of memory: that budget is for the resident process, and this is seldom it.
     over = [one for one in budgets(engine) if one.exceeded and one.setting != "resident_memory_mb"]
     detail = "; ".join(f"{one.name}: {one.used:g} of {one.allowed:g} {one.unit}" for one in over)
-    remedy = f"Allow more ({', '.join(one.setting for one in over)}), or run `trivet tidy --dry-run`." if over else None
+    remedy = (
+        f"Allow more ({', '.join(one.setting for one in over)}), or run `trivet tidy --dry-run`."
+        if over
+        else None
+    )
     return Finding(check="budgets", ok=not over, detail=detail or "within them", remedy=remedy)
 
 
@@ -251,14 +275,19 @@ def _unopenable_secrets(engine: Engine) -> list[str]:
 def _folders(engine: Engine) -> Finding:
     vaults = engine.store.vaults.vaults()
     gone = [vault for vault in vaults if not Path(vault.root).exists()]
-    detail = "; ".join(f"{vault.name}: {vault.root} is not there" for vault in gone) or f"{len(vaults)}, all there"
+    detail = (
+        "; ".join(f"{vault.name}: {vault.root} is not there" for vault in gone)
+        or f"{len(vaults)}, all there"
+    )
     remedy = f"Bring it back, or run `trivet ingest --drop {gone[0].name}`." if gone else None
     return Finding(check="folders taken in", ok=not gone, detail=detail, remedy=remedy)
 
 
 def _inbox(engine: Engine) -> Finding:
     waiting = engine.store.inbox.page("waiting", 1, 0).total
-    return Finding(check="inbox", ok=True, detail=f"{waiting} proposals wait; `trivet inbox` shows them")
+    return Finding(
+        check="inbox", ok=True, detail=f"{waiting} proposals wait; `trivet inbox` shows them"
+    )
 
 
 def _capture(engine: Engine) -> Finding:
@@ -267,14 +296,23 @@ def _capture(engine: Engine) -> Finding:
         how = "rules and a language model" if engine.settings.capture_llm else "rules alone"
         return Finding(check="capture", ok=True, detail=f"{engine.settings.capture}, by {how}")
     remedy = "Mend the endpoint or the setting capture_llm, then run `trivet inbox curate`."
-    return Finding(check="capture", ok=False, detail=f"{problem.at[:19]}: {problem.text}", remedy=remedy)
+    return Finding(
+        check="capture", ok=False, detail=f"{problem.at[:19]}: {problem.text}", remedy=remedy
+    )
 
 
 def _usage(engine: Engine) -> Finding:
     lost = engine.usage_counter.lost
-    detail = f"{lost} could not be written: {engine.usage_counter.last_error}" if lost else "written down"
+    detail = (
+        f"{lost} could not be written: {engine.usage_counter.last_error}"
+        if lost
+        else "written down"
+    )
     return Finding(
-        check="usage counts", ok=not lost, detail=detail, remedy="See that the store can be written." if lost else None
+        check="usage counts",
+        ok=not lost,
+        detail=detail,
+        remedy="See that the store can be written." if lost else None,
     )
 
 
@@ -303,10 +341,16 @@ SHOWN_IN_BRIEF: Mapping[str, tuple[str, str]] = {
     "rows that can be read": ("all", "some cannot be read"),
     "file in its place": ("yes", "it was moved or replaced"),
     "lexical index": ("sound", "damaged"),
-    "purged memories": ("gone from the files", "not yet gone from the files; tried again by itself"),
+    "purged memories": (
+        "gone from the files",
+        "not yet gone from the files; tried again by itself",
+    ),
     "reading for the graph": ("nothing fails", "some memories could not be read"),
     "usage counts": ("written down", "some could not be written"),
-    "embedder": ("answers, or none is configured", "it does not answer, or is another than made the vectors"),
+    "embedder": (
+        "answers, or none is configured",
+        "it does not answer, or is another than made the vectors",
+    ),
     "language model for the graph": ("answers, or none is configured", "it does not answer"),
     "keys of secrets": ("all there", "a key is missing"),
 }
@@ -340,7 +384,11 @@ def _legs(engine: Engine) -> Finding:
     detail = "; ".join(down) or "all answer: " + ", ".join(leg.leg for leg in health.legs)
     remedy = "The others go on answering. " + ASK_THE_OWNER if down else None
     return Finding(
-        check="legs", ok=not down, detail=detail, remedy=remedy, matters=WHY_IT_MATTERS["legs"] if down else None
+        check="legs",
+        ok=not down,
+        detail=detail,
+        remedy=remedy,
+        matters=WHY_IT_MATTERS["legs"] if down else None,
     )
 
 
@@ -353,9 +401,15 @@ def system_findings(engine: Engine) -> tuple[Finding, ...]:
     asked = {name: system for name, system in declared.items() if system.enabled}
     started = time.monotonic()
     futures = engine.systems.start(
-        asked, PROBE_QUERY, lambda system: OtherTrivet(engine.settings, system, recall_with_decision)
+        asked,
+        PROBE_QUERY,
+        lambda system: OtherTrivet(engine.settings, system, recall_with_decision),
     )
-    off = [Finding(check=f"federation {name}", ok=True, detail="off") for name in declared if name not in asked]
+    off = [
+        Finding(check=f"federation {name}", ok=True, detail="off")
+        for name in declared
+        if name not in asked
+    ]
     return (*map(_system_finding, engine.systems.collect(futures, started)), *off)
 
 

@@ -28,11 +28,17 @@ def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
             kept.add(memory.id)
         else:
             left_out += 1
-    links = [link for link in engine.store.links.readable(damaged.setdefault) if {link.source, link.target} <= kept]
+    links = [
+        link
+        for link in engine.store.links.readable(damaged.setdefault)
+        if {link.source, link.target} <= kept
+    ]
     yield line_of(Header(FORMAT, len(kept), len(links), left_out))
     checksum, count = Checksum(), 0
     for memory in engine.store.memories.readable(damaged.setdefault):
-        line = _memory_line(engine, memory, include_sensitive, damaged) if memory.id in kept else None
+        line = (
+            _memory_line(engine, memory, include_sensitive, damaged) if memory.id in kept else None
+        )
         if line is not None:
             text = line_of(line)
             checksum.add(text)

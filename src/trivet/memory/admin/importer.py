@@ -33,7 +33,9 @@ from trivet.types import LOCAL, Imported, Link, Memory, Progress, Revision
 BATCH = 200
 
 
-def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None = None) -> Imported:
+def import_lines(
+    engine: Engine, lines: Iterable[str], progress: Progress | None = None
+) -> Imported:
     """Takes in an export, or plain memories: lines with at least a `content`, and optionally `links`."""
     intake = _Importer(engine)
     for number, line in enumerate(lines, 1):
@@ -46,7 +48,10 @@ def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None
     intake.check_complete()
     engine.worker.wake()
     return Imported(
-        **intake.counts, links=intake.links_added, errors=tuple(intake.errors), redacted=dict(intake.redacted)
+        **intake.counts,
+        links=intake.links_added,
+        errors=tuple(intake.errors),
+        redacted=dict(intake.redacted),
     )
 
 
@@ -98,7 +103,9 @@ class _Importer:
         """What came before the cut is stored, since an import reads its lines once, as they come."""
         trouble = self._whole.trouble()
         if trouble is not None:
-            self.errors.append(f"line {self._last}: {trouble}. What came is stored; import the whole export again.")
+            self.errors.append(
+                f"line {self._last}: {trouble}. What came is stored; import the whole export again."
+            )
 
     def flush(self) -> None:
         entries = list(self._batch.values())
@@ -111,9 +118,13 @@ class _Importer:
         for number, link in self._links:
             try:
                 ends = {"source": self._named(link.source), "target": self._named(link.target)}
-                self.links_added += self._engine.store.links.add(msgspec.structs.replace(link, **ends))
+                self.links_added += self._engine.store.links.add(
+                    msgspec.structs.replace(link, **ends)
+                )
             except TrivetError as error:
-                self.errors.append(f"line {number}: {self._engine.guard.without_secrets(str(error))}")
+                self.errors.append(
+                    f"line {number}: {self._engine.guard.without_secrets(str(error))}"
+                )
 
     def _named(self, id: str) -> str:
         """A memory as this caller has it: under another id where another user's has theirs. Else as it was given."""
@@ -156,7 +167,9 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
     request = contract.check(contract.Remember, value)
     if request.id is None:  # by its content, so that the same file can be imported again
         scope = request.scope or engine.settings.scope
-        request = msgspec.structs.replace(request, id=_id_by_content(engine, scope, request.content))
+        request = msgspec.structs.replace(
+            request, id=_id_by_content(engine, scope, request.content)
+        )
     memory = new_memory(engine, request)
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
     return memory, [_plain_link(memory, link) for link in links]
@@ -175,7 +188,12 @@ def _id_by_content(engine: Engine, scope: str, content: str) -> str:
     if held is not None and engine.viewer in (None, held.owner):
         return earlier
     name = "\n".join(("trivet-import", engine.viewer or LOCAL, scope, said))
-    return str(uuid.UUID(bytes=hmac.digest(secret, name.encode("utf-8", "surrogatepass"), "sha256")[:16], version=5))
+    return str(
+        uuid.UUID(
+            bytes=hmac.digest(secret, name.encode("utf-8", "surrogatepass"), "sha256")[:16],
+            version=5,
+        )
+    )
 
 
 def _identifying(engine: Engine, content: str) -> tuple[bytes, str]:
@@ -203,7 +221,9 @@ def _checked_link(link: Link) -> Link:
 def _checked_header(value: dict[str, Any]) -> Header:
     header = _convert(value, Header)
     if header.trivet_export > FORMAT:
-        raise InvalidInput(f"the export has format {header.trivet_export}, this Trivet reads up to {FORMAT}")
+        raise InvalidInput(
+            f"the export has format {header.trivet_export}, this Trivet reads up to {FORMAT}"
+        )
     return header
 
 
@@ -233,7 +253,9 @@ def _checked(engine: Engine, memory: Memory) -> Memory:
     # `superseded` is made by links, which come later in the file.
     state = "active" if memory.state == "superseded" else memory.state
     if not 1 <= memory.revision <= contract.LARGEST_NUMBER:
-        raise InvalidInput(f"revision: {memory.revision} is not a revision number, which count from 1")
+        raise InvalidInput(
+            f"revision: {memory.revision} is not a revision number, which count from 1"
+        )
     id, owner = _claimed_id(engine, memory.id), engine.viewer or memory.owner
     return msgspec.structs.replace(memory, id=id, owner=owner, state=state)
 
@@ -246,18 +268,31 @@ def _claimed_id(engine: Engine, id: str) -> str:
 def check_field_bounds(memory: Memory) -> None:
     """The bounds of each field, as for a caller who says it."""
     source = memory.source
-    fields = {name: getattr(memory, name) for name in contract.Remember.__struct_fields__ if hasattr(memory, name)}
+    fields = {
+        name: getattr(memory, name)
+        for name in contract.Remember.__struct_fields__
+        if hasattr(memory, name)
+    }
     fields |= {"source": source.uri if source else None}
-    fields |= {"start_line": source.start_line if source else None, "end_line": source.end_line if source else None}
+    fields |= {
+        "start_line": source.start_line if source else None,
+        "end_line": source.end_line if source else None,
+    }
     contract.check(contract.Remember, fields)
 
 
-def _checked_history(engine: Engine, memory: Memory, history: tuple[Revision, ...]) -> tuple[Revision, ...]:
+def _checked_history(
+    engine: Engine, memory: Memory, history: tuple[Revision, ...]
+) -> tuple[Revision, ...]:
     numbers = [revision.revision for revision in history]
     if any(_claimed_id(engine, revision.memory.id) != memory.id for revision in history):
         raise InvalidInput("its history holds revisions of another memory")
-    if numbers != sorted(set(numbers)) or (numbers and not (numbers[0] >= 1 and numbers[-1] == memory.revision)):
-        raise InvalidInput(f"its history has the revisions {numbers}, which do not lead up to {memory.revision}")
+    if numbers != sorted(set(numbers)) or (
+        numbers and not (numbers[0] >= 1 and numbers[-1] == memory.revision)
+    ):
+        raise InvalidInput(
+            f"its history has the revisions {numbers}, which do not lead up to {memory.revision}"
+        )
     for revision in history:
         check_field_bounds(revision.memory)
     return tuple(
@@ -273,7 +308,9 @@ def _decode(line: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidInput(f"this is not JSON ({error}); an import has one JSON object a line") from None
+        raise InvalidInput(
+            f"this is not JSON ({error}); an import has one JSON object a line"
+        ) from None
     if not isinstance(value, dict):
         raise InvalidInput("this is JSON, but not an object; an import has one JSON object a line")
     return value
@@ -304,6 +341,8 @@ def _with_times(value: Any, depth: int = _DEPTH) -> Any:
     if not depth or not isinstance(value, dict):
         return value
     return {
-        name: parse_time(held, name) if name in _TIMES and isinstance(held, str) else _with_times(held, depth - 1)
+        name: parse_time(held, name)
+        if name in _TIMES and isinstance(held, str)
+        else _with_times(held, depth - 1)
         for name, held in value.items()
     }

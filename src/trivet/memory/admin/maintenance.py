@@ -49,7 +49,9 @@ def stats(engine: Engine) -> Stats:
     )
 
 
-def reindex(engine: Engine, lexical: bool, vectors: bool, graph: bool, progress: Progress | None) -> int:
+def reindex(
+    engine: Engine, lexical: bool, vectors: bool, graph: bool, progress: Progress | None
+) -> int:
     if lexical:
         rebuild_lexical(engine)
     if graph:
@@ -143,7 +145,13 @@ def budgets(engine: Engine) -> tuple[Budget, ...]:
 def disk(engine: Engine) -> Budget:
     used = engine.store.all_memories.stats().bytes or 0  # the whole store's, whoever asks
     allowed = engine.settings.disk_budget_mb or None
-    return Budget(name="store on disk", unit="MB", used=_megabytes(used), allowed=allowed, setting="disk_budget_mb")
+    return Budget(
+        name="store on disk",
+        unit="MB",
+        used=_megabytes(used),
+        allowed=allowed,
+        setting="disk_budget_mb",
+    )
 
 
 def memory_in_use() -> int:

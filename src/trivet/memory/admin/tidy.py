@@ -87,13 +87,17 @@ def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days:
 def undo_last(engine: Engine) -> Tidy:
     """Restores what the last run forgot and is still forgotten."""
     entries = [
-        entry for entry in engine.store.audit.noted(UNDO_AUDIT_ENTRIES) if entry.act == TIDY_ACT and entry.memory
+        entry
+        for entry in engine.store.audit.noted(UNDO_AUDIT_ENTRIES)
+        if entry.act == TIDY_ACT and entry.memory
     ]
     if not entries:
         raise InvalidInput("No tidy has forgotten anything here, so there is nothing to undo.")
     run = entries[0].detail.partition(" ")[0]
     ids = [str(entry.memory) for entry in entries if entry.detail.startswith(run)]
-    gone = {id: one for id, one in engine.store.memories.get_many(ids).items() if one.state == "deleted"}
+    gone = {
+        id: one for id, one in engine.store.memories.get_many(ids).items() if one.state == "deleted"
+    }
     with engine.store.together():
         for id in gone:
             restore(engine, contract.Restore(id=id))
@@ -133,7 +137,9 @@ def _exists(file: Path) -> bool:
 def _inventory(engine: Engine) -> Inventory:
     own = LOCAL if engine.follows else None  # what others share with a laptop is theirs to tidy
     memories = {
-        one.id: one for one in engine.store.memories.everything() if one.state != "deleted" and own in (None, one.owner)
+        one.id: one
+        for one in engine.store.memories.everything()
+        if one.state != "deleted" and own in (None, one.owner)
     }
     files: dict[str, Path] = {}
     origins: dict[str, tuple[str, str]] = {}
@@ -156,7 +162,12 @@ def _duplicates(inventory: Inventory) -> Iterator[Tidied]:
     alike: defaultdict[tuple[object, ...], list[Memory]] = defaultdict(list)
     for memory in inventory.memories.values():
         if memory.state == "active" and not memory.sensitive:
-            words = (content_key(memory.content), content_key(memory.title or ""), memory.valid_from, memory.valid_to)
+            words = (
+                content_key(memory.content),
+                content_key(memory.title or ""),
+                memory.valid_from,
+                memory.valid_to,
+            )
             alike[memory.owner, memory.scope, memory.category, *words].append(memory)
     for group in alike.values():
         kept, *others = sorted(group, key=lambda one: _keep_priority(inventory, one))
@@ -175,22 +186,34 @@ def _expired(inventory: Inventory) -> Iterator[Tidied]:
     current = moment(now())
     for memory in inventory.memories.values():
         if memory.valid_to is not None and memory.valid_to <= current:
-            yield _finding(inventory, "expired", memory, f"true until {memory.valid_to:%Y-%m-%d} only")
+            yield _finding(
+                inventory, "expired", memory, f"true until {memory.valid_to:%Y-%m-%d} only"
+            )
 
 
-def _unused(engine: Engine, inventory: Inventory, days: int, named: bool) -> tuple[list[Tidied], str | None]:
+def _unused(
+    engine: Engine, inventory: Inventory, days: int, named: bool
+) -> tuple[list[Tidied], str | None]:
     """Memories that recall never showed, if it has been counted for long enough to say so."""
     before = moment(now()) - timedelta(days=days)
     engine.usage_counter.flush()
     since = moment_or_none(engine.store.usage.since())
     if since is None or since > before:
         counted = f"is counted since {since:%Y-%m-%d}" if since else "was never counted yet"
-        return [], f"What recall shows {counted}; what it never shows can be told after {days} days of counting."
+        return (
+            [],
+            f"What recall shows {counted}; what it never shows can be told after {days} days of counting.",
+        )
     shown = engine.store.usage.shown()
     found = []
     for memory in inventory.memories.values():
         recent = memory.created_at >= before or memory.importance >= PROTECTED_IMPORTANCE
-        if memory.id in shown or recent or memory.state != "active" or inventory.doubtful(memory.id):
+        if (
+            memory.id in shown
+            or recent
+            or memory.state != "active"
+            or inventory.doubtful(memory.id)
+        ):
             continue
         finding = _finding(inventory, "unused", memory, f"not shown by any recall in {days} days")
         found.append(finding if named else msgspec.structs.replace(finding, act="look"))
@@ -205,7 +228,12 @@ def _unhelpful(engine: Engine, inventory: Inventory, named: bool) -> Iterator[Ti
     for one in counted:
         memory = inventory.memories.get(one.id)
         reason = _unhelpful_reason(one, feedback_given)
-        if memory is None or reason is None or memory.importance >= PROTECTED_IMPORTANCE or memory.state != "active":
+        if (
+            memory is None
+            or reason is None
+            or memory.importance >= PROTECTED_IMPORTANCE
+            or memory.state != "active"
+        ):
             continue
         finding = _finding(inventory, "unhelpful", memory, reason)
         yield finding if named else msgspec.structs.replace(finding, act="look")
@@ -228,7 +256,9 @@ def _orphans(engine: Engine, inventory: Inventory) -> Iterator[Tidied]:
         if memory is None:
             continue
         if id in inventory.roots_gone:
-            reason = f"nothing of {inventory.roots_gone[id]} is there; `trivet ingest --list` shows it"
+            reason = (
+                f"nothing of {inventory.roots_gone[id]} is there; `trivet ingest --list` shows it"
+            )
             yield _tidied("orphan", memory, reason, "look")
         elif not _exists(file):
             yield _tidied("orphan", memory, f"its file {file} is gone", "forget")
@@ -251,7 +281,13 @@ def _finding(inventory: Inventory, kind: TidyKind, memory: Memory, reason: str) 
 
 def _tidied(kind: TidyKind, memory: Memory, reason: str, act: str) -> Tidied:
     content = " ".join(masked(memory).content.split())[:PREVIEW_CHARACTERS]
-    return Tidied(kind=kind, id=memory.id, reason=reason, act="forget" if act == "forget" else "look", content=content)
+    return Tidied(
+        kind=kind,
+        id=memory.id,
+        reason=reason,
+        act="forget" if act == "forget" else "look",
+        content=content,
+    )
 
 
 def _unique_findings(found: Iterable[Tidied]) -> tuple[Tidied, ...]:

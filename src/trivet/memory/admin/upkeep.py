@@ -132,4 +132,6 @@ def _check_needed(engine: Engine, act: Mending) -> None:
     found = {finding.mends for finding in doctor_of_doctor(engine, whole=False) if not finding.ok}
     if act not in found:
         checks = "; ".join(check for check, mends in REPAIRS.items() if mends == act)
-        raise Conflict(f"Nothing that `{act}` would mend is found amiss ({checks}). Nothing was begun.")
+        raise Conflict(
+            f"Nothing that `{act}` would mend is found amiss ({checks}). Nothing was begun."
+        )

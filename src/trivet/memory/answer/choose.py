@@ -30,7 +30,11 @@ Chosen = tuple[tuple[ScoredCandidate, ...], dict[str, str]]
 
 
 def choose(
-    store: Store, scored: Sequence[ScoredCandidate], request: Recall, filter: Filter, texts: IndexedTexts
+    store: Store,
+    scored: Sequence[ScoredCandidate],
+    request: Recall,
+    filter: Filter,
+    texts: IndexedTexts,
 ) -> Chosen:
     """The candidates in order, and for every one that was dropped, why. `cut` keeps as many as were asked for."""
     dropped: dict[str, str] = {}
@@ -43,7 +47,9 @@ def choose(
     return tuple(demote_link_pages(store, candidates)), dropped
 
 
-def cut(candidates: Sequence[ScoredCandidate], limit: int, dropped: dict[str, str]) -> tuple[ScoredCandidate, ...]:
+def cut(
+    candidates: Sequence[ScoredCandidate], limit: int, dropped: dict[str, str]
+) -> tuple[ScoredCandidate, ...]:
     for place, hit in enumerate(candidates[limit:], limit + 1):
         dropped[hit.memory.id] = f"came {place} and the limit is {limit}"
     return tuple(candidates[:limit])
@@ -52,9 +58,13 @@ def cut(candidates: Sequence[ScoredCandidate], limit: int, dropped: dict[str, st
 def sort_hits(hits: Sequence[ScoredCandidate], sort: str) -> tuple[ScoredCandidate, ...]:
     """Relevance decides what is in the answer; the sort decides the order in which it is shown."""
     if sort == "importance":
-        return tuple(sorted(hits, key=lambda hit: (-hit.memory.importance, -hit.score, hit.memory.id)))
+        return tuple(
+            sorted(hits, key=lambda hit: (-hit.memory.importance, -hit.score, hit.memory.id))
+        )
     if sort == "recency":
-        return tuple(sorted(hits, key=lambda hit: (hit.memory.created_at, hit.memory.id), reverse=True))
+        return tuple(
+            sorted(hits, key=lambda hit: (hit.memory.created_at, hit.memory.id), reverse=True)
+        )
     return tuple(hits)
 
 
@@ -77,7 +87,9 @@ def _replace_superseded(
             kept[target.id] = msgspec.structs.replace(hit, memory=target, redirected_from=origin)
         elif head is not None:
             known = kept[target.id]
-            kept[target.id] = msgspec.structs.replace(known, redirected_from=(*known.redirected_from, hit.memory.id))
+            kept[target.id] = msgspec.structs.replace(
+                known, redirected_from=(*known.redirected_from, hit.memory.id)
+            )
     return list(kept.values())
 
 
@@ -87,7 +99,9 @@ def _newest_successors(store: Store, ids: Sequence[str], filter: Filter) -> dict
     frontier = set(ids)
     while frontier:
         successor: dict[str, str] = {}
-        links = store.links.to_targets(sorted(frontier), "supersedes")  # the newest successor comes first
+        links = store.links.to_targets(
+            sorted(frontier), "supersedes"
+        )  # the newest successor comes first
         shown = store.memories.shown([link.source for link in links], filter)
         for link in links:
             if link.target not in successor and link.source in shown:
@@ -98,7 +112,9 @@ def _newest_successors(store: Store, ids: Sequence[str], filter: Filter) -> dict
     return {id: memories[end] for id, end in current.items() if end in memories}
 
 
-def _above_minimum(hits: Sequence[ScoredCandidate], minimum: float, dropped: dict[str, str]) -> list[ScoredCandidate]:
+def _above_minimum(
+    hits: Sequence[ScoredCandidate], minimum: float, dropped: dict[str, str]
+) -> list[ScoredCandidate]:
     """By the score without the time that was asked about, which is a preference and leaves nothing out."""
     kept = [hit for hit in hits if hit.score >= minimum * hit.time_factor]
     for hit in hits:
@@ -118,14 +134,20 @@ def _fold_duplicates(
         if len(kept) >= limit:
             return [*kept, *hits[position:]]
         memory = hit.memory
-        alike = [] if memory.sensitive else places.setdefault((memory.scope, texts.of(memory).content), [])
+        alike = (
+            []
+            if memory.sensitive
+            else places.setdefault((memory.scope, texts.of(memory).content), [])
+        )
         twin = next((place for place in alike if _same_negations(kept[place].memory, memory)), None)
         if twin is None:
             alike.append(len(kept))
             kept.append(hit)
         else:
             dropped[memory.id] = f"says the same as {kept[twin].memory.id}, which came before it"
-            kept[twin] = msgspec.structs.replace(kept[twin], collapsed=(*kept[twin].collapsed, memory.id))
+            kept[twin] = msgspec.structs.replace(
+                kept[twin], collapsed=(*kept[twin].collapsed, memory.id)
+            )
     return kept
 
 
@@ -134,7 +156,9 @@ def _same_negations(one: Memory, other: Memory) -> bool:
     return one.content == other.content or negations(one.content) == negations(other.content)
 
 
-def _limit_per_source(hits: Sequence[ScoredCandidate], most: int, dropped: dict[str, str]) -> list[ScoredCandidate]:
+def _limit_per_source(
+    hits: Sequence[ScoredCandidate], most: int, dropped: dict[str, str]
+) -> list[ScoredCandidate]:
     seen: Counter[str] = Counter()
     kept: list[ScoredCandidate] = []
     for hit in hits:
@@ -174,7 +198,9 @@ def demote_link_pages(store: Store, hits: Sequence[ScoredCandidate]) -> list[Sco
     pages = {hit.memory.id: links for hit in hits if (links := names_on_link_page(hit.memory))}
     if not pages:
         return list(hits)
-    linked = {(link.source, link.target) for link in store.links.from_sources(sorted(pages), "see-also")}
+    linked = {
+        (link.source, link.target) for link in store.links.from_sources(sorted(pages), "see-also")
+    }
     ordered = list(hits)
     for page in [hit for hit in hits if hit.memory.id in pages]:
         place, names = ordered.index(page), pages[page.memory.id]
@@ -183,7 +209,10 @@ def demote_link_pages(store: Store, hits: Sequence[ScoredCandidate]) -> list[Sco
             for other in ordered[place + 1 :]
             if other.memory.id not in pages
             and _comparable(other, page)
-            and ((page.memory.id, other.memory.id) in linked or names.intersection(names_of_note(other.memory)))
+            and (
+                (page.memory.id, other.memory.id) in linked
+                or names.intersection(names_of_note(other.memory))
+            )
         ]
         if better:
             ordered.insert(ordered.index(better[-1]) + 1, _demoted(page, better))
@@ -212,7 +241,9 @@ def names_on_link_page(memory: Memory) -> frozenset[str]:
         links = [link for link in links if len(link.string) - link.end() <= MAX_TRAILING_CHARACTERS]
     if len(links) < MIN_LINK_SHARE * len(rows):
         return frozenset()
-    return frozenset(name for link in links for name in _names(link) if name and name not in GENERIC_FILE_NAMES)
+    return frozenset(
+        name for link in links for name in _names(link) if name and name not in GENERIC_FILE_NAMES
+    )
 
 
 def names_of_note(memory: Memory) -> Iterator[str]:
@@ -226,12 +257,23 @@ def names_of_note(memory: Memory) -> Iterator[str]:
 
 def _names(link: re.Match[str]) -> Iterable[str]:
     text, target = link["text"] or "", link["wiki"] or link["target"] or link["address"] or ""
-    return (text.strip().casefold(), link["wiki"].strip().casefold() if link["wiki"] else "", _stem(target))
+    return (
+        text.strip().casefold(),
+        link["wiki"].strip().casefold() if link["wiki"] else "",
+        _stem(target),
+    )
 
 
 def _stem(address: str) -> str:
     """The name of a file without folders, ending and anchor."""
-    name = address.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2].strip().casefold()
+    name = (
+        address.partition("#")[0]
+        .partition("?")[0]
+        .rstrip("/")
+        .rpartition("/")[2]
+        .strip()
+        .casefold()
+    )
     return name.rpartition(".")[0] or name
 
 
@@ -243,5 +285,7 @@ def _start(row: str) -> int:
 def _demoted(page: ScoredCandidate, better: Sequence[ScoredCandidate]) -> ScoredCandidate:
     """With the score of the last one before it, so that scores fall with the ranks."""
     return msgspec.structs.replace(
-        page, score=min(page.score, better[-1].score), yields_to=tuple(hit.memory.id for hit in better)
+        page,
+        score=min(page.score, better[-1].score),
+        yields_to=tuple(hit.memory.id for hit in better),
     )

@@ -31,11 +31,18 @@ from trivet.types import Contribution, Filter, Fused, LegHealth
 UNSURE_BELOW = 0.5
 # The question as it was asked counts as much as all its rewrites together.
 REWRITE_SHARE = 0.5
-NO_LANGUAGE_MODEL = "expand: the settings name no language model (expand_llm), so the question was asked as it is"
+NO_LANGUAGE_MODEL = (
+    "expand: the settings name no language model (expand_llm), so the question was asked as it is"
+)
 
 
 def expand_query(
-    engine: Engine, question: Question, filter: Filter, recipe: Recipe, pool: CandidatePool, retrieve: Retrieve
+    engine: Engine,
+    question: Question,
+    filter: Filter,
+    recipe: Recipe,
+    pool: CandidatePool,
+    retrieve: Retrieve,
 ) -> CandidatePool:
     """The pool with what rewrites of the question found. Out of time, no further one is asked."""
     if engine.rewriter is None:
@@ -57,10 +64,14 @@ def expand_query(
         asked.append(other.text)
     fused = fuse_rewrites(pool.fused, answers) if answers else pool.fused
     health = [*pool.health, *_health(failure, asked, started)]
-    return msgspec.structs.replace(pool, fused=fused, evidence=tuple(evidence), health=health, asked=tuple(asked))
+    return msgspec.structs.replace(
+        pool, fused=fused, evidence=tuple(evidence), health=health, asked=tuple(asked)
+    )
 
 
-def _rewrites(engine: Engine, rewriter: Rewriter, question: Question) -> tuple[tuple[str, ...], str | None]:
+def _rewrites(
+    engine: Engine, rewriter: Rewriter, question: Question
+) -> tuple[tuple[str, ...], str | None]:
     """The other questions, and why there are none where the language model failed."""
     try:
         asked = without_placeholders(engine.guard.without_secrets(question.text))
@@ -75,10 +86,16 @@ def _health(failure: str | None, asked: list[str], started: float) -> tuple[LegH
         return ()
     took = round((time.perf_counter() - started) * 1000, 3)
     reason = None if failure is None else f"{failure}; the question was asked as it is"
-    return (LegHealth(leg=EXPAND, answered=failure is None, candidates=len(asked), took_ms=took, reason=reason),)
+    return (
+        LegHealth(
+            leg=EXPAND, answered=failure is None, candidates=len(asked), took_ms=took, reason=reason
+        ),
+    )
 
 
-def fuse_rewrites(original: Sequence[Fused], others: Sequence[Sequence[Fused]]) -> tuple[Fused, ...]:
+def fuse_rewrites(
+    original: Sequence[Fused], others: Sequence[Sequence[Fused]]
+) -> tuple[Fused, ...]:
     """Every memory that any of them found. Scores are on 0..1 within each list; what a list lacks is 0 there."""
     known = {hit.id: hit for hit in original}
     places: dict[str, int] = {}
@@ -89,12 +106,17 @@ def fuse_rewrites(original: Sequence[Fused], others: Sequence[Sequence[Fused]]) 
             gained.setdefault(hit.id, []).append(hit.score)
             places[hit.id] = min(place, places.get(hit.id, place))
     found = [
-        _with_rewrite_share(hit, places.get(hit.id), gained.get(hit.id, []), len(others)) for hit in known.values()
+        _with_rewrite_share(hit, places.get(hit.id), gained.get(hit.id, []), len(others))
+        for hit in known.values()
     ]
-    return tuple(sorted(found, key=lambda hit: -hit.score))  # stable: ties stay in the order of the question's own list
+    return tuple(
+        sorted(found, key=lambda hit: -hit.score)
+    )  # stable: ties stay in the order of the question's own list
 
 
-def _with_rewrite_share(hit: Fused, place: int | None, scores: Sequence[float], lists: int) -> Fused:
+def _with_rewrite_share(
+    hit: Fused, place: int | None, scores: Sequence[float], lists: int
+) -> Fused:
     mean, best = math.fsum(scores) / lists, max(scores, default=0.0)
     part = Contribution(leg=EXPAND, rank=place, score=best, normalised=mean, weight=REWRITE_SHARE)
     score = (1 - REWRITE_SHARE) * hit.score + REWRITE_SHARE * mean

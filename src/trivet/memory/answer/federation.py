@@ -44,7 +44,9 @@ ASSUMED_IMPORTANCE = 0.5
 MAX_QUERY_WORDS = 32
 
 
-def recall_federated(engine: Engine, request: Recall, recall_with_decision: RecallWithDecision) -> Answer:
+def recall_federated(
+    engine: Engine, request: Recall, recall_with_decision: RecallWithDecision
+) -> Answer:
     """Recall with other systems; `recall_with_decision` recalls from a store of ours."""
     systems = systems_to_ask(engine)
     recipe = add_system_weights(effective_recipe(engine, request), systems)
@@ -74,8 +76,12 @@ def systems_to_ask(engine: Engine) -> dict[str, ExternalSystem]:
 def add_system_weights(recipe: Recipe, systems: dict[str, ExternalSystem]) -> Recipe:
     """The recipe with the systems' weights beside those of our legs, unless it names them itself."""
     fusion = recipe.fusion
-    weights = {name: system.weight for name, system in systems.items() if name not in fusion.weights}
-    return msgspec.structs.replace(recipe, fusion=Fusion(fusion.method, Options({**fusion.options, **weights})))
+    weights = {
+        name: system.weight for name, system in systems.items() if name not in fusion.weights
+    }
+    return msgspec.structs.replace(
+        recipe, fusion=Fusion(fusion.method, Options({**fusion.options, **weights}))
+    )
 
 
 class FederatedRetrieval:
@@ -100,7 +106,9 @@ class FederatedRetrieval:
         )
         self.foreign: dict[str, ForeignCandidate] = {}
 
-    def retrieve(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
+    def retrieve(
+        self, engine: Engine, question: Question, filter: Filter, recipe: Recipe
+    ) -> Retrieved:
         own = retrieve(engine, question, filter, recipe)
         if question.text != self._question.text:
             return own  # a rewrite of the query, which is asked of our own legs alone
@@ -109,19 +117,28 @@ class FederatedRetrieval:
         found = self._match_replies(heard, own, filter)
         self.foreign = found.foreign
         health = [*own.health, *(one.health for one in heard)]
-        rankings = [*own.rankings, *(_only_quoted_matches(found, own) if own.narrowed else found.rankings)]
+        rankings = [
+            *own.rankings,
+            *(_only_quoted_matches(found, own) if own.narrowed else found.rankings),
+        ]
         return Retrieved(rankings, health, (*own.notes, *found.notes), own.narrowed)
 
-    def _match_replies(self, heard: Sequence[SystemAnswer], own: Retrieved, filter: Filter) -> MatchedHits:
+    def _match_replies(
+        self, heard: Sequence[SystemAnswer], own: Retrieved, filter: Filter
+    ) -> MatchedHits:
         replies = {one.name: (one.system, one.reply) for one in heard if one.reply is not None}
         return match_hits(self._engine.store, replies, own.rankings, self._request, filter)
 
 
 def _only_quoted_matches(found: MatchedHits, own: Retrieved) -> list[Ranking]:
     """Where quoted words have left only memories that hold them, a system brings none of the others back."""
-    kept = {candidate.id for ranking in own.rankings for candidate in ranking.candidates} | found.foreign.keys()
+    kept = {
+        candidate.id for ranking in own.rankings for candidate in ranking.candidates
+    } | found.foreign.keys()
     return [
-        msgspec.structs.replace(ranking, candidates=tuple(one for one in ranking.candidates if one.id in kept))
+        msgspec.structs.replace(
+            ranking, candidates=tuple(one for one in ranking.candidates if one.id in kept)
+        )
         for ranking in found.rankings
     ]
 
@@ -134,15 +151,23 @@ def system_query(question: Question) -> SystemQuery:
     return SystemQuery(text, tuple(telling)[:MAX_QUERY_WORDS])
 
 
-def merge_answers(answer: Answer, decision: Decision, foreign: dict[str, ForeignCandidate], request: Recall) -> Answer:
+def merge_answers(
+    answer: Answer, decision: Decision, foreign: dict[str, ForeignCandidate], request: Recall
+) -> Answer:
     """Memories and foreign hits in one order, within the limits that hold for all of them together."""
     outside = [
-        _foreign_hit(fused, foreign[fused.id], decision.recipe) for fused in decision.pool.fused if fused.id in foreign
+        _foreign_hit(fused, foreign[fused.id], decision.recipe)
+        for fused in decision.pool.fused
+        if fused.id in foreign
     ]
     outside = [hit for hit in outside if hit.score >= request.minimum_score]
     if decision.time is not None and any(hit.time for hit in decision.hits):
-        factor = 1 - decision.time.weight(decision.recipe.time)  # nobody knows of what time they are
-        outside = [msgspec.structs.replace(hit, score=round(hit.score * factor, 6)) for hit in outside]
+        factor = 1 - decision.time.weight(
+            decision.recipe.time
+        )  # nobody knows of what time they are
+        outside = [
+            msgspec.structs.replace(hit, score=round(hit.score * factor, 6)) for hit in outside
+        ]
     together: list[Hit | ForeignHit] = [*answer.hits, *outside]
     if request.sort == "relevance":
         together.sort(key=lambda hit: -hit.score)  # stable: of equals the memory comes first
@@ -159,18 +184,24 @@ def merge_answers(answer: Answer, decision: Decision, foreign: dict[str, Foreign
 def _foreign_hit(fused: Fused, foreign: ForeignCandidate, recipe: Recipe) -> ForeignHit:
     parts = {part.leg: part for part in fused.contributions}
     return ForeignHit(
-        systems=tuple(leg for leg, part in parts.items() if part.rank is not None and leg not in leg_names()),
+        systems=tuple(
+            leg for leg, part in parts.items() if part.rank is not None and leg not in leg_names()
+        ),
         id=foreign.id,
         text=foreign.told.text,
         title=foreign.told.title,
         line=foreign.told.line,
-        score=round(min(1.0, fused.standing * importance_prior(ASSUMED_IMPORTANCE, recipe.prior)), 6),
+        score=round(
+            min(1.0, fused.standing * importance_prior(ASSUMED_IMPORTANCE, recipe.prior)), 6
+        ),
         rank=0,
         legs=parts,
     )
 
 
-def _within(hits: Sequence[Hit | ForeignHit], budget: int | None) -> tuple[Sequence[Hit | ForeignHit], bool]:
+def _within(
+    hits: Sequence[Hit | ForeignHit], budget: int | None
+) -> tuple[Sequence[Hit | ForeignHit], bool]:
     """One that is too long makes room for the next: what somebody else says must not cost the memories behind it."""
     if budget is None:
         return hits, False
@@ -255,7 +286,10 @@ def _is_stored(memories: Sequence[SourcedMemory], hit: SystemHit) -> bool:
 
 
 def _memory(
-    memories: Sequence[SourcedMemory], hit: SystemHit, ranks: Mapping[str, int], left_out: Counter[str]
+    memories: Sequence[SourcedMemory],
+    hit: SystemHit,
+    ranks: Mapping[str, int],
+    left_out: Counter[str],
 ) -> str | None:
     """The part that holds the line; else the one our legs like best; else the first."""
     shown = [memory for memory in memories if memory.shown]
@@ -264,7 +298,14 @@ def _memory(
             left_out["left out, since this recall may not show their memories"] += 1
         return None
     last = len(ranks)
-    return min(shown, key=lambda memory: (not _holds(memory, hit.line), ranks.get(memory.id, last), _start(memory))).id
+    return min(
+        shown,
+        key=lambda memory: (
+            not _holds(memory, hit.line),
+            ranks.get(memory.id, last),
+            _start(memory),
+        ),
+    ).id
 
 
 def _holds(memory: SourcedMemory, line: int | None) -> bool:

@@ -31,7 +31,9 @@ MAX_HITS = 100
 class OtherTrivet:
     """Opened when it is first asked, and kept."""
 
-    def __init__(self, settings: Settings, system: ExternalSystem, recall_with_decision: RecallWithDecision) -> None:
+    def __init__(
+        self, settings: Settings, system: ExternalSystem, recall_with_decision: RecallWithDecision
+    ) -> None:
         self._recall_with_decision = recall_with_decision
         self._settings = msgspec.structs.replace(
             settings,
@@ -50,7 +52,9 @@ class OtherTrivet:
         self._guard = threading.Lock()
 
     def ask(self, system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[RawHit]:
-        request = check(RecallRequest, {"query": asked.query, "limit": min(system.fetch_k, MAX_HITS)})
+        request = check(
+            RecallRequest, {"query": asked.query, "limit": min(system.fetch_k, MAX_HITS)}
+        )
         try:
             answer = (
                 self._over_http(request)

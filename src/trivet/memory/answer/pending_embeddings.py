@@ -39,7 +39,9 @@ MAX_ESTIMATED = 10
 SIMILARITY_WEIGHTS = {"coverage": 0.25, "pairs": 0.2}
 SIMILARITY_WITHOUT_WORDS = 0.2
 
-_recent_passages: BoundedCache[tuple[str, str | None, str], list[str]] = BoundedCache(PASSAGE_CACHE_BYTES)
+_recent_passages: BoundedCache[tuple[str, str | None, str], list[str]] = BoundedCache(
+    PASSAGE_CACHE_BYTES
+)
 
 
 def add_pending_embeddings(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
@@ -53,7 +55,13 @@ def add_pending_embeddings(engine: Engine, query: LegQuery, found: Retrieved) ->
         fresh = list(_newest_pending(engine, query, serving, dense))
     except EmbedderError as error:  # they are estimated like all that have no vector
         why = engine.error_for_caller(str(error))
-        fresh, notes = [], (*notes, f"What was written last could not be embedded, so its place is estimated: {why}")
+        fresh, notes = (
+            [],
+            (
+                *notes,
+                f"What was written last could not be embedded, so its place is estimated: {why}",
+            ),
+        )
     ranking = _with_candidates(dense, fresh)
     background = engine.embedding.background(serving)
     ranking = _with_candidates(
@@ -63,7 +71,9 @@ def add_pending_embeddings(engine: Engine, query: LegQuery, found: Retrieved) ->
     return msgspec.structs.replace(found, rankings=rankings, notes=notes)
 
 
-def _newest_pending(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> Iterator[Candidate]:
+def _newest_pending(
+    engine: Engine, query: LegQuery, serving: Model, dense: Ranking
+) -> Iterator[Candidate]:
     """The memories written last that are not embedded yet, as far as the caller may see them."""
     waiting = engine.store.jobs.newest(serving, MAX_EMBEDDED)
     embedder = engine.embedding.embedder_of(serving) if waiting else None
@@ -94,7 +104,11 @@ def _passage_texts(job: EmbeddingJob, embedder: Embedder) -> list[str]:
 
 
 def _estimated_candidates(
-    query: LegQuery, serving: Model, background: SimilarityBaseline, dense: Ranking, rankings: Sequence[Ranking]
+    query: LegQuery,
+    serving: Model,
+    background: SimilarityBaseline,
+    dense: Ranking,
+    rankings: Sequence[Ranking],
 ) -> Iterator[Candidate]:
     """Hits of the other legs that have no vector."""
     seen = {candidate.id for candidate in dense.candidates}
@@ -115,7 +129,9 @@ def _estimated_candidates(
     wording.read(list(memories.values()))
     for id, memory in memories.items():
         words = wording.of(memory)
-        likely = SIMILARITY_WITHOUT_WORDS + sum(weight * words[name] for name, weight in SIMILARITY_WEIGHTS.items())
+        likely = SIMILARITY_WITHOUT_WORDS + sum(
+            weight * words[name] for name, weight in SIMILARITY_WEIGHTS.items()
+        )
         yield Candidate(id=id, score=background.cosine(likely), estimated=True)
 
 

@@ -48,7 +48,9 @@ def present(
     wording.look_up(hit.memory.id for hit in chosen)
     paths = _paths(engine, decision, chosen)
     shown = [masked(hit.memory, reveal, filter.viewer) for hit in chosen]
-    passages = best_excerpts(store, model, shown, best_passages(decision.retrieved.rankings), decision.question)
+    passages = best_excerpts(
+        store, model, shown, best_passages(decision.retrieved.rankings), decision.question
+    )
     conflicts = store.branches.waiting([hit.memory.id for hit in chosen])
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
@@ -61,7 +63,10 @@ def present(
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
                 why=_why(
-                    wording.words_matched_by(hit.memory), hit, paths.get(hit.fused.id, ()), conflicts.get(memory.id, ())
+                    wording.words_matched_by(hit.memory),
+                    hit,
+                    paths.get(hit.fused.id, ()),
+                    conflicts.get(memory.id, ()),
                 ),
                 relevance=hit.relevance,
                 strength=strength(hit.relevance),
@@ -71,9 +76,13 @@ def present(
     return _within_budget(hits, budget)
 
 
-def _paths(engine: Engine, decision: Decision, chosen: Sequence[ScoredCandidate]) -> Mapping[str, Path]:
+def _paths(
+    engine: Engine, decision: Decision, chosen: Sequence[ScoredCandidate]
+) -> Mapping[str, Path]:
     """By what way a leg came to a memory, by its id. Where a successor is served instead, the way leads over it."""
-    query = LegQuery(engine.store, engine.embedding, decision.question, decision.filter, decision.recipe)
+    query = LegQuery(
+        engine.store, engine.embedding, decision.question, decision.filter, decision.recipe
+    )
     paths: dict[str, Path] = {}
     for ranking in decision.retrieved.rankings:
         leg = leg_named(ranking.leg)
@@ -110,7 +119,9 @@ def _shortened(hit: Hit) -> Hit:
     return msgspec.structs.replace(hit, content=hit.passage)
 
 
-def _why(matched: Sequence[str], hit: ScoredCandidate, path: Path, conflicts: tuple[str, ...]) -> Why:
+def _why(
+    matched: Sequence[str], hit: ScoredCandidate, path: Path, conflicts: tuple[str, ...]
+) -> Why:
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},
         matched_words=tuple(matched),
@@ -139,13 +150,17 @@ def _resolutions(
     links = store.links.from_sources(ids, "resolved-by") if ids else ()
     if not links:
         return {}
-    within = Filter(scope=filter.scope, states=("active", "superseded", "archived"), viewer=filter.viewer)
+    within = Filter(
+        scope=filter.scope, states=("active", "superseded", "archived"), viewer=filter.viewer
+    )
     memories = store.memories.get_many([link.target for link in links])
     found: dict[str, list[Resolution]] = {}
     for link in links:
         if store.memories.is_visible(link.target, within):
             memory = masked(memories[link.target], reveal, filter.viewer)
-            found.setdefault(link.source, []).append(Resolution(id=memory.id, content=memory.content))
+            found.setdefault(link.source, []).append(
+                Resolution(id=memory.id, content=memory.content)
+            )
     return {id: tuple(resolutions) for id, resolutions in found.items()}
 
 
@@ -162,7 +177,9 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
         said.append(difference)
     if filling is not None:
         waiting = engine.store.jobs.told(filling)[0].waiting
-        said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")
+        said.append(
+            f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile"
+        )
     known = [leg for health in legs if (leg := leg_named(health.leg)) is not None]
     said += [note for leg in known if (note := leg.note(engine.store)) is not None]
     return Health(
@@ -173,7 +190,9 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
         not_in_graph=not_in_graph,
-        last_error=engine.error_for_caller((backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR]),
+        last_error=engine.error_for_caller(
+            (backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR]
+        ),
         notes=tuple(said),
     )
 
@@ -192,7 +211,9 @@ COARSE_STEP_MS = 50.0
 
 def coarsen_times(answer: Answer) -> Answer:
     """The whole is rounded up, its parts down: most of them become 0."""
-    legs = tuple(msgspec.structs.replace(leg, took_ms=_round_down(leg.took_ms)) for leg in answer.health.legs)
+    legs = tuple(
+        msgspec.structs.replace(leg, took_ms=_round_down(leg.took_ms)) for leg in answer.health.legs
+    )
     return msgspec.structs.replace(
         answer,
         took_ms=math.ceil(answer.took_ms / COARSE_STEP_MS) * COARSE_STEP_MS,

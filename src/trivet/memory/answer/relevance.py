@@ -38,20 +38,29 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     likelihood.read([hit.memory for hit in decision.hits])
     apart = raise_newer_relevance(
         tuple(
-            msgspec.structs.replace(hit, relevance=_time_adjusted(hit, likelihood.of(hit.fused, hit.memory)))
+            msgspec.structs.replace(
+                hit, relevance=_time_adjusted(hit, likelihood.of(hit.fused, hit.memory))
+            )
             for hit in decision.hits
         )
     )
     likely = fit_decreasing([hit.relevance for hit in apart])
     hits: tuple[ScoredCandidate, ...] = tuple(
-        msgspec.structs.replace(hit, relevance=probability) for hit, probability in zip(apart, likely, strict=True)
+        msgspec.structs.replace(hit, relevance=probability)
+        for hit, probability in zip(apart, likely, strict=True)
     )
     best = max(likely, default=None)
     least = _noise_threshold(best or 0.0) if at_least is None else at_least
-    most = MAX_UNLIKELY_SHOWN if at_least is None and (best or 0.0) < ALWAYS_SHOWN_FROM else len(hits)
+    most = (
+        MAX_UNLIKELY_SHOWN if at_least is None and (best or 0.0) < ALWAYS_SHOWN_FROM else len(hits)
+    )
     kept = {hit.memory.id for hit in hits[:most] if hit.relevance >= least}
     kept |= {hit.memory.id for hit in hits if at_least is None and _ranked_without_text(hit)}
-    dropped = {hit.memory.id: _reason(hit.relevance, at_least, least) for hit in hits if hit.memory.id not in kept}
+    dropped = {
+        hit.memory.id: _reason(hit.relevance, at_least, least)
+        for hit in hits
+        if hit.memory.id not in kept
+    }
     return msgspec.structs.replace(
         decision,
         hits=tuple(hit for hit in hits if hit.memory.id in kept),
@@ -107,7 +116,9 @@ class Likelihood:
         self._pool = pool
         self._embedder = serving_identity(engine)
         read = step is not None and any(hit.rerank is not None for hit in pool.fused)
-        self._reader = engine.rerankers.named(step.model).identity if step is not None and read else None
+        self._reader = (
+            engine.rerankers.named(step.model).identity if step is not None and read else None
+        )
 
     def read(self, memories: Sequence[Memory]) -> None:
         """Looks at those that are going to be asked for, all at once."""
@@ -118,7 +129,9 @@ class Likelihood:
         """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""
         known = [one.of(fused.id, memory) for one in self._pool.evidence]
         read = fused.rerank.score if fused.rerank is not None else None
-        found = [relevance(one, self._embedder, read, self._reader) for one in known if one is not None]
+        found = [
+            relevance(one, self._embedder, read, self._reader) for one in known if one is not None
+        ]
         return max(found, default=0.0)
 
 
@@ -127,7 +140,9 @@ def confidence(engine: Engine, pool: CandidatePool) -> float:
     head = pool.fused[:CONFIDENCE_DEPTH]
     memories = engine.store.memories.get_many([hit.id for hit in head])
     likelihood = Likelihood(engine, pool)
-    return max((likelihood.of(hit, memories[hit.id]) for hit in head if hit.id in memories), default=0.0)
+    return max(
+        (likelihood.of(hit, memories[hit.id]) for hit in head if hit.id in memories), default=0.0
+    )
 
 
 def serving_identity(engine: Engine) -> str | None:

@@ -47,7 +47,11 @@ class RerankText(msgspec.Struct, frozen=True):
 
 
 def rerank_candidates(
-    engine: Engine, question: Question, pool: CandidatePool, rankings: Sequence[Ranking], step: Rerank
+    engine: Engine,
+    question: Question,
+    pool: CandidatePool,
+    rankings: Sequence[Ranking],
+    step: Rerank,
 ) -> CandidatePool:
     """Sensitive memories are not read, not even by a local model: a score by meaning would tell what they say."""
     assert step.top is not None, "a resolved step says how many"
@@ -92,7 +96,9 @@ def rerank_candidates(
     return msgspec.structs.replace(pool, fused=fused, health=[*pool.health, health])
 
 
-def _first_suffices(engine: Engine, pool: CandidatePool, first: Ranking, memory: Memory, step: Rerank) -> bool:
+def _first_suffices(
+    engine: Engine, pool: CandidatePool, first: Ranking, memory: Memory, step: Rerank
+) -> bool:
     """Whether the first candidate, now that it is read, is sure to answer: to read the others would change nothing.
 
     On the made-up lives four of five readings are saved in a third of the recalls that read. On the half that this was
@@ -149,7 +155,10 @@ def _redacted_for_reranker(
     """What the reranker may see: one outside this process gets neither secrets nor the marks that stand for them."""
     if reranker.local:
         return question.text, texts
-    outside = [RerankText(one.id, without_placeholders(engine.guard.without_secrets(one.text))) for one in texts]
+    outside = [
+        RerankText(one.id, without_placeholders(engine.guard.without_secrets(one.text)))
+        for one in texts
+    ]
     return without_placeholders(question.text), [one for one in outside if one.text.strip()]
 
 
@@ -160,7 +169,11 @@ def _ranking(reranker: Reranker, query: str, texts: list[RerankText], deadline: 
         best[one.id] = max(score, best.get(one.id, score))
     order = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
     floor = min(best.values(), default=0.0)
-    return Ranking(leg=RERANK, floor=floor, candidates=tuple(Candidate(id=id, score=score) for id, score in order))
+    return Ranking(
+        leg=RERANK,
+        floor=floor,
+        candidates=tuple(Candidate(id=id, score=score) for id, score in order),
+    )
 
 
 def _with_count(engine: Engine, health: LegHealth) -> LegHealth:

@@ -69,10 +69,14 @@ def resolve_query(engine: Engine, typed: str, filter: Filter, recipe: Recipe) ->
     return ResolvedQuery(question if time is None else time.question, spelled.notes, time)
 
 
-def _named_time(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> TemporalQuery | None:
+def _named_time(
+    engine: Engine, question: Question, filter: Filter, recipe: Recipe
+) -> TemporalQuery | None:
     if not (may_mention_time(question.text) or may_mention_event(question.text)):
         return None
-    from trivet.search.temporal_filter import temporal_query_of  # takes milliseconds to load, and few queries need it
+    from trivet.search.temporal_filter import (
+        temporal_query_of,
+    )  # takes milliseconds to load, and few queries need it
 
     return temporal_query_of(engine.store, question, filter, recipe)
 
@@ -162,7 +166,9 @@ def run_legs(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retrieve
         here,
         late=lambda name: ready[name].late(query),
     )
-    left_out = [LegHealth(leg=name, answered=False, reason=reason) for name, reason in resting.items()]
+    left_out = [
+        LegHealth(leg=name, answered=False, reason=reason) for name, reason in resting.items()
+    ]
     return Retrieved(rankings, [*health, *left_out])
 
 
@@ -171,10 +177,19 @@ def add_temporal_matches(
 ) -> Retrieved:
     """What was found, and behind it what says "last week" itself: those words were left out of the search."""
     legs = {ranking.leg for ranking in found.rankings if ranking.candidates}
-    if not asked.left_out or DENSE in legs or LEXICAL not in {ranking.leg for ranking in found.rankings}:
+    if (
+        not asked.left_out
+        or DENSE in legs
+        or LEXICAL not in {ranking.leg for ranking in found.rankings}
+    ):
         return found
-    said = store.lexical.search(asked.left_out, asked.left_out, 1, filter, recipe.bm25, recipe.depth)
-    rankings = [_extend_ranking(ranking, said if ranking.leg == LEXICAL else ()) for ranking in found.rankings]
+    said = store.lexical.search(
+        asked.left_out, asked.left_out, 1, filter, recipe.bm25, recipe.depth
+    )
+    rankings = [
+        _extend_ranking(ranking, said if ranking.leg == LEXICAL else ())
+        for ranking in found.rankings
+    ]
     return msgspec.structs.replace(found, rankings=rankings)
 
 
@@ -182,7 +197,11 @@ def add_matches_in_period(found: Retrieved, within: Retrieved) -> Retrieved:
     """What was found, and behind it in each leg what that leg found within the time alone."""
     more = {ranking.leg: ranking.candidates for ranking in within.rankings}
     rankings = [_extend_ranking(ranking, more.get(ranking.leg, ())) for ranking in found.rankings]
-    failed = (f"within the time asked about, the {leg.leg} leg did not answer" for leg in within.health if leg.reason)
+    failed = (
+        f"within the time asked about, the {leg.leg} leg did not answer"
+        for leg in within.health
+        if leg.reason
+    )
     return msgspec.structs.replace(found, rankings=rankings, notes=(*found.notes, *failed))
 
 
@@ -190,5 +209,9 @@ def _extend_ranking(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:
     known = {candidate.id for candidate in ranking.candidates}
     last = ranking.candidates[-1].score if ranking.candidates else math.inf
     # A word is scored by how rare it is in what the filter shows, so within the time a score can be higher.
-    added = [msgspec.structs.replace(one, score=min(one.score, last)) for one in more if one.id not in known]
+    added = [
+        msgspec.structs.replace(one, score=min(one.score, last))
+        for one in more
+        if one.id not in known
+    ]
     return msgspec.structs.replace(ranking, candidates=(*ranking.candidates, *added))

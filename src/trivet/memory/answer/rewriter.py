@@ -39,13 +39,18 @@ class Rewriter:
     def __init__(self, language_model: str, time_limit_ms: int) -> None:
         seconds = time_limit_ms / 1000
         self._chat = Chat(
-            language_model, Limits(seconds=seconds, deadline=seconds, attempts=1, most_bytes=MAX_REWRITE_BYTES)
+            language_model,
+            Limits(seconds=seconds, deadline=seconds, attempts=1, most_bytes=MAX_REWRITE_BYTES),
         )
-        self._breaker = breaker_for("language model", self._chat.endpoint, self._chat.model, self._probe)
+        self._breaker = breaker_for(
+            "language model", self._chat.endpoint, self._chat.model, self._probe
+        )
 
     def rewrites(self, query: str, sent: str) -> tuple[str, ...]:
         """Other ways to ask `query`. `sent` is the query without what must not leave this process."""
-        answer = self._breaker.call(lambda: self._chat.ask(INSTRUCTION, {"question": sent}, MAX_REWRITE_TOKENS))
+        answer = self._breaker.call(
+            lambda: self._chat.ask(INSTRUCTION, {"question": sent}, MAX_REWRITE_TOKENS)
+        )
         found: _Rewrites = convert(answer, _Rewrites)
         return _distinct(query, found.queries)
 

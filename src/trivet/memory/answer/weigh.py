@@ -48,7 +48,13 @@ class CandidateScoring:
         filter: Filter,
         asked: TemporalQuery | None,
     ) -> None:
-        self._store, self._wording, self._fused, self._recipe, self._filter = store, wording, fused, recipe, filter
+        self._store, self._wording, self._fused, self._recipe, self._filter = (
+            store,
+            wording,
+            fused,
+            recipe,
+            filter,
+        )
         self._time = None if asked is None else TemporalWeights(store, fused, asked, recipe.time)
         # The legs that find every memory that holds the query literally.
         self._complete = {leg.name for leg in legs() if leg.finds_exact_matches}
@@ -61,7 +67,9 @@ class CandidateScoring:
         """
         return _best_first(self._scored(self._possible(limit + EXTRA_CANDIDATES)))
 
-    def unread(self, read: Sequence[ScoredCandidate], limit: int, ids: Sequence[str]) -> tuple[ScoredCandidate, ...]:
+    def unread(
+        self, read: Sequence[ScoredCandidate], limit: int, ids: Sequence[str]
+    ) -> tuple[ScoredCandidate, ...]:
         """Those of these memories that were not read, and that full importance and bonus would lift among the hits.
 
         What lies behind that does not count as found: it comes along with the hit that it updates (`order_newer_first`).
@@ -69,7 +77,9 @@ class CandidateScoring:
         wanted = set(ids).difference(hit.fused.id for hit in read)
         least = read[limit - 1].score if len(read) >= limit else 0.0
         return _best_first(
-            self._scored([one for one in self._fused if one.id in wanted and self._upper_bound(one) >= least])
+            self._scored(
+                [one for one in self._fused if one.id in wanted and self._upper_bound(one) >= least]
+            )
         )
 
     def _upper_bound(self, candidate: Fused) -> float:
@@ -85,7 +95,9 @@ class CandidateScoring:
         standings = np.array([candidate.standing for candidate in self._fused])
         unknown, weight = importances == UNKNOWN, self._recipe.prior
         least = standings * ((1 - weight) + weight * np.where(unknown, 0.0, importances))
-        most = (standings + self._recipe.bonus) * ((1 - weight) + weight * np.where(unknown, 1.0, importances))
+        most = (standings + self._recipe.bonus) * (
+            (1 - weight) + weight * np.where(unknown, 1.0, importances)
+        )
         return (least, most) if self._time is None else (self._timed(least), self._timed(most))
 
     def _timed(self, scores: Scores) -> Scores:
@@ -100,7 +112,11 @@ class CandidateScoring:
         last = np.partition(least, len(least) - wanted)[len(least) - wanted]
         near = np.flatnonzero(most >= last).tolist()
         self._wording.look_up(self._fused[at].id for at in near)
-        return [self._fused[at] for at in near if least[at] >= last or self._may_be_exact(self._fused[at])]
+        return [
+            self._fused[at]
+            for at in near
+            if least[at] >= last or self._may_be_exact(self._fused[at])
+        ]
 
     def _may_be_exact(self, candidate: Fused) -> bool:
         return self._could_be_exact(candidate) and self._wording.may_be_exact(candidate.id)
@@ -109,11 +125,17 @@ class CandidateScoring:
         """Where none of those legs ran, every candidate could."""
         if not self._recipe.bonus:
             return False
-        return all(part.rank is not None for part in candidate.contributions if part.leg in self._complete)
+        return all(
+            part.rank is not None for part in candidate.contributions if part.leg in self._complete
+        )
 
     def _scored(self, candidates: Sequence[Fused]) -> list[ScoredCandidate]:
         """Those that are still there."""
-        memories = self._store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
+        memories = (
+            self._store.memories.get_many([candidate.id for candidate in candidates])
+            if candidates
+            else {}
+        )
         self._wording.look_into(list(memories.values()))
         found = [self._weighed(one, memories[one.id]) for one in candidates if one.id in memories]
         return found if self._time is None else [self._time.weighed(hit) for hit in found]
@@ -153,14 +175,18 @@ class TemporalWeights:
     """What the time that was asked about makes of the scores of candidates: it lowers what does not belong to it, if
     anything does. `share` is the recipe's."""
 
-    def __init__(self, store: Store, fused: Sequence[Fused], asked: TemporalQuery, share: float) -> None:
+    def __init__(
+        self, store: Store, fused: Sequence[Fused], asked: TemporalQuery, share: float
+    ) -> None:
         self._time_reasons = _time_reasons(store, [candidate.id for candidate in fused], asked)
         self._weight = asked.weight(share)
         self._lift = TIME_LIFT * self._weight if asked.is_mostly_time else 0.0
         belonging = sum(map(bool, self._time_reasons.values()))
         self._any = bool(belonging)
         self._time_evidence = (
-            asked.weight(1.0) * _time_evidence(belonging / len(self._time_reasons)) if belonging else 0.0
+            asked.weight(1.0) * _time_evidence(belonging / len(self._time_reasons))
+            if belonging
+            else 0.0
         )
 
     def belongs(self, id: str) -> bool:
@@ -170,13 +196,23 @@ class TemporalWeights:
         """The higher the score, the higher what is made of it."""
         if not self._any:
             return score
-        return score + self._lift * max(0.0, 1 - score) if self.belongs(id) else score * (1 - self._weight)
+        return (
+            score + self._lift * max(0.0, 1 - score)
+            if self.belongs(id)
+            else score * (1 - self._weight)
+        )
 
     def weighed(self, hit: ScoredCandidate) -> ScoredCandidate:
         reason, score = self._time_reasons.get(hit.memory.id), self.of(hit.memory.id, hit.score)
         if reason is not None:
-            return msgspec.structs.replace(hit, time=reason, time_evidence=self._time_evidence, score=score)
-        return msgspec.structs.replace(hit, time_factor=1 - self._weight, score=score) if self._any else hit
+            return msgspec.structs.replace(
+                hit, time=reason, time_evidence=self._time_evidence, score=score
+            )
+        return (
+            msgspec.structs.replace(hit, time_factor=1 - self._weight, score=score)
+            if self._any
+            else hit
+        )
 
 
 def _time_reasons(store: Store, ids: Sequence[str], asked: TemporalQuery) -> dict[str, str | None]:
@@ -205,7 +241,9 @@ def likelier(relevance: float, evidence: float) -> float:
     return round(odds / (1 + odds), 4)
 
 
-def no_match_in_period_note(scored: Sequence[ScoredCandidate], asked: TemporalQuery) -> tuple[str, ...]:
+def no_match_in_period_note(
+    scored: Sequence[ScoredCandidate], asked: TemporalQuery
+) -> tuple[str, ...]:
     """A note where the question is about a time, and nothing that was found belongs to it."""
     if not asked.is_mostly_time or any(hit.time or hit.time_factor < 1 for hit in scored):
         return ()

@@ -50,7 +50,9 @@ def _verdict(
     filtered = _filtered(engine, decision, memory)
     if filtered:
         return "A filter keeps it out.", filtered
-    reasons = _seen_by_legs(engine, decision, legs) + _words(decision, memory) + _embedded(engine, memory)
+    reasons = (
+        _seen_by_legs(engine, decision, legs) + _words(decision, memory) + _embedded(engine, memory)
+    )
     reasons += _time_reason(decision, memory)
     if any(hit.memory.id == memory.id for hit in decision.hits):
         return "It was found, but the token budget was used up before it.", reasons
@@ -59,7 +61,9 @@ def _verdict(
         return f"It does not hold the quoted words {phrases}, and other memories do.", reasons
     if memory.id in decision.dropped:
         return f"It was found, but {decision.dropped[memory.id]}.", reasons
-    place = next((place for place, fused in enumerate(decision.pool.fused, 1) if fused.id == memory.id), None)
+    place = next(
+        (place for place, fused in enumerate(decision.pool.fused, 1) if fused.id == memory.id), None
+    )
     if place is not None:
         return (
             f"It was found, but came {place} of {len(decision.pool.fused)} after fusion: with an importance of "
@@ -89,7 +93,9 @@ def _filtered(engine: Engine, decision: Decision, memory: Memory) -> list[str]:
         for name, value in values.items()
         if getattr(decision.filter, name) and not _passes_only(engine, decision, memory, name)
     ]
-    return reasons or [f"it is valid from {_time(memory.valid_from)} to {_time(memory.valid_to)}, not now"]
+    return reasons or [
+        f"it is valid from {_time(memory.valid_from)} to {_time(memory.valid_to)}, not now"
+    ]
 
 
 def _filter_value(value: str | tuple[str, ...]) -> str:
@@ -106,7 +112,9 @@ def _passes_only(engine: Engine, decision: Decision, memory: Memory, name: str) 
         "states": ("active", "superseded", "archived", "deleted"),
         "as_of": stamp(memory.valid_from or memory.created_at),
     }
-    alone = msgspec.structs.replace(type(decision.filter)(), **{**open_filter, name: getattr(decision.filter, name)})
+    alone = msgspec.structs.replace(
+        type(decision.filter)(), **{**open_filter, name: getattr(decision.filter, name)}
+    )
     return engine.store.memories.is_visible(memory.id, alone)
 
 
@@ -126,11 +134,15 @@ def _seen_by_legs(engine: Engine, decision: Decision, legs: dict[str, Contributi
         if health.leg == RERANK:
             reasons.append(_reranker_reason(decision, health, legs))
             continue
-        ranking = next((ranking for ranking in decision.retrieved.rankings if ranking.leg == health.leg), None)
+        ranking = next(
+            (ranking for ranking in decision.retrieved.rankings if ranking.leg == health.leg), None
+        )
         if ranking is None:
             reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
         elif health.leg in legs and legs[health.leg].rank is not None:
-            reasons.append(f"the {health.leg} leg put it at {legs[health.leg].rank} of {len(ranking.candidates)}")
+            reasons.append(
+                f"the {health.leg} leg put it at {legs[health.leg].rank} of {len(ranking.candidates)}"
+            )
         else:
             reasons.append(_not_in(engine, decision, ranking))
     return reasons
@@ -145,7 +157,9 @@ def _reranker_reason(decision: Decision, health: LegHealth, legs: dict[str, Cont
 
 
 def _not_in(engine: Engine, decision: Decision, ranking: Ranking) -> str:
-    query = LegQuery(engine.store, engine.embedding, decision.question, decision.filter, decision.recipe)
+    query = LegQuery(
+        engine.store, engine.embedding, decision.question, decision.filter, decision.recipe
+    )
     leg = leg_named(ranking.leg)
     reason = leg.no_hits_reason(query, ranking) if leg is not None else None
     if reason is not None:
@@ -163,7 +177,9 @@ def _words(decision: Decision, memory: Memory) -> list[str]:
     missing = [word.text for word in decision.question.words if word.text not in matched]
     if not decision.question.words:
         return ["the query has no words to search by, only function words"]
-    return [f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"]
+    return [
+        f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"
+    ]
 
 
 def _time_reason(decision: Decision, memory: Memory) -> list[str]:
@@ -174,7 +190,9 @@ def _time_reason(decision: Decision, memory: Memory) -> list[str]:
 
 def _embedded(engine: Engine, memory: Memory) -> list[str]:
     if memory.sensitive:
-        return ["it is sensitive, so it has no vector, is not in the graph and is found by its words alone"]
+        return [
+            "it is sensitive, so it has no vector, is not in the graph and is found by its words alone"
+        ]
     serving = engine.embedding.serving()
     if serving is not None and not engine.store.vectors.spans(serving, [memory.id]):
         return ["it is not embedded yet"]

@@ -96,7 +96,9 @@ class UpdateComparison:
         self._most = most
         self.trouble: str | None = None
 
-    def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True) -> list[Judged]:
+    def keep(
+        self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True
+    ) -> list[Judged]:
         """Compares both ways, keeps what is likely, and returns what the memory itself may update.
 
         Not `done`: the worker is to look again, since `near` may lack some that have no vectors yet. So it does where
@@ -112,7 +114,8 @@ class UpdateComparison:
             for newer, older, verdict in judged
             if verdict.probability >= least
             and not (left and verdict.unread)  # the worker reads it, and may think less of it
-            and newer.created_at > older.created_at  # what was stored in one batch has one time, and none is the later
+            and newer.created_at
+            > older.created_at  # what was stored in one batch has one time, and none is the later
             and not newer.sensitive
             and not older.sensitive
         ]
@@ -157,7 +160,9 @@ class UpdateComparison:
         vector = self._store.vectors.of_memory(serving, one.key) if serving else None
         near: Sequence[Candidate] = ()
         if serving is not None and vector is not None:
-            near = self._store.vectors.search(serving, vector, _visible_neighbours(memory), NEAREST_SEARCHED)
+            near = self._store.vectors.search(
+                serving, vector, _visible_neighbours(memory), NEAREST_SEARCHED
+            )
         self.keep(memory, near, by_meaning=bool(near))
 
     def _judged(
@@ -175,7 +180,9 @@ class UpdateComparison:
             memory.id, fingerprint(memory.content), COMPARED_BY_WORDS, _viewer_of(memory)
         )
         sharing = self._sharing_words(memory) if by_meaning else []
-        others = self._store.memories.get_many(list(dict.fromkeys([*ids, *alike, *sharing]))).values()
+        others = self._store.memories.get_many(
+            list(dict.fromkeys([*ids, *alike, *sharing]))
+        ).values()
         known_embedder = (identity or "").partition("/")[0] in change_model().unread.embedders
         older, newer = [], []
         for other in others:
@@ -188,10 +195,14 @@ class UpdateComparison:
             elif is_comparable(other, memory) and not far:
                 newer.append((other, how_near))
         texts = [OlderText(other.content, how_near) for other, how_near in older]
-        for (other, _), verdict in zip(older, self._verdicts(memory.content, texts, identity), strict=True):
+        for (other, _), verdict in zip(
+            older, self._verdicts(memory.content, texts, identity), strict=True
+        ):
             yield memory, other, verdict
         for other, how_near in newer:
-            [verdict] = self._verdicts(other.content, [OlderText(memory.content, how_near)], identity)
+            [verdict] = self._verdicts(
+                other.content, [OlderText(memory.content, how_near)], identity
+            )
             yield other, memory, verdict
 
     def _sharing_words(self, memory: Memory) -> list[str]:
@@ -199,8 +210,12 @@ class UpdateComparison:
         terms = analyse_query(memory.content[:CHARACTERS_READ].replace('"', " ")).terms
         beside = _visible_neighbours(memory)
         holders = self._store.lexical.holders(terms, beside, DEFAULT.bm25)
-        rarest = sorted((term for term in terms if holders[term] > 1), key=lambda term: holders[term])[:RAREST_TERMS]
-        found = self._store.lexical.search(rarest, (), 0, beside, DEFAULT.bm25, MAX_SHARING_WORDS + 1)
+        rarest = sorted(
+            (term for term in terms if holders[term] > 1), key=lambda term: holders[term]
+        )[:RAREST_TERMS]
+        found = self._store.lexical.search(
+            rarest, (), 0, beside, DEFAULT.bm25, MAX_SHARING_WORDS + 1
+        )
         return [one.id for one in found if one.id != memory.id][:MAX_SHARING_WORDS]
 
     def _nearness(self, near: Sequence[Candidate], model: Model) -> dict[str, float]:
@@ -210,7 +225,11 @@ class UpdateComparison:
     def _verdicts(self, new: str, olds: Sequence[OlderText], identity: str | None) -> list[Verdict]:
         read = renumber_placeholders(new, OTHER_SECRETS)
         found = self._read(read, olds, identity)
-        return found if read == new else [msgspec.structs.replace(one, why=OTHER_SECRET) for one in found]
+        return (
+            found
+            if read == new
+            else [msgspec.structs.replace(one, why=OTHER_SECRET) for one in found]
+        )
 
     def _read(self, new: str, olds: Sequence[OlderText], identity: str | None) -> list[Verdict]:
         if self._how == "words":
@@ -234,7 +253,9 @@ def _viewer_of(memory: Memory) -> str | None:
 def is_comparable(new: Memory, old: Memory) -> bool:
     """An update comes later, of the same scope and by the same owner: only owners may have a memory superseded.
     Parts of one source stand side by side."""
-    same_source = new.source is not None and old.source is not None and new.source.uri == old.source.uri
+    same_source = (
+        new.source is not None and old.source is not None and new.source.uri == old.source.uri
+    )
     return (
         old.id != new.id
         and old.state == new.state == "active"

@@ -85,19 +85,27 @@ def order_newer_first(
         [pair for pair in found if _should_precede(pair, candidates, places, as_it_stands)], places
     )
     replaced = {pair.older.id for pair in pairs}
-    others = [pair for pair in found if pair.older.id not in replaced and _is_reported(pair, places)]
+    others = [
+        pair for pair in found if pair.older.id not in replaced and _is_reported(pair, places)
+    ]
     told = [*pairs, *_best_successors(others, places)]
     candidates = _insert_missing_updates(candidates, told, places)
     marked = [_with_update_marks(hit, [pair for pair in told if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
-    weighed = past and names_a_time and not says_past(question.text)  # by its time: "what did we decide last week"
+    weighed = (
+        past and names_a_time and not says_past(question.text)
+    )  # by its time: "what did we decide last week"
     if request.as_of is not None or weighed:
         return marked
     if past:
-        for pair in sorted(_likeliest_per_newer(pairs), key=lambda pair: pair.older.created_at, reverse=True):
+        for pair in sorted(
+            _likeliest_per_newer(pairs), key=lambda pair: pair.older.created_at, reverse=True
+        ):
             marked = _move_before(marked, pair.older.id, pair.newer.id)
     else:
-        for pair in sorted(pairs, key=lambda pair: pair.newer.created_at):  # the latest has the last word
+        for pair in sorted(
+            pairs, key=lambda pair: pair.newer.created_at
+        ):  # the latest has the last word
             marked = _move_before(marked, pair.newer.id, pair.older.id)
     return marked
 
@@ -115,7 +123,9 @@ def raise_newer_relevance(hits: Sequence[ScoredCandidate]) -> tuple[ScoredCandid
     """A later hit on the same matter is at least as relevant as the earlier: what is outdated must not come alone."""
     known = {hit.memory.id: hit.relevance for hit in hits}
     return tuple(
-        msgspec.structs.replace(hit, relevance=max(hit.relevance, *(known.get(id, 0.0) for id in hit.newer_than)))
+        msgspec.structs.replace(
+            hit, relevance=max(hit.relevance, *(known.get(id, 0.0) for id in hit.newer_than))
+        )
         if hit.newer_than
         else hit
         for hit in hits
@@ -141,7 +151,11 @@ def _pairs(store: Store, hits: Sequence[ScoredCandidate], filter: Filter) -> lis
     )
 
     known = {hit.memory.id: hit.memory for hit in hits}
-    absent = [row.newer for row in rows if row.newer not in known and row.probability >= ADJACENT_PROBABILITY]
+    absent = [
+        row.newer
+        for row in rows
+        if row.newer not in known and row.probability >= ADJACENT_PROBABILITY
+    ]
     visible = store.memories.shown(list(dict.fromkeys(absent)), filter) if absent else {}
     known |= store.memories.get_many(list(visible)) if visible else {}
     return [
@@ -174,10 +188,13 @@ def _should_precede(
         return pair.sure
     # What holds all of the query keeps its place before what does not, if the query names a value ("port 9777") or the
     # update can be doubted; else the old would win by the one word that the new leaves out.
-    if hits[upper].exactness > hits[lower].exactness and (as_it_stands or pair.probability < UNCONDITIONAL_PROBABILITY):
+    if hits[upper].exactness > hits[lower].exactness and (
+        as_it_stands or pair.probability < UNCONDITIONAL_PROBABILITY
+    ):
         return False
     if (
-        pair.probability >= (ADJACENT_PROBABILITY if lower == upper + 1 else UNCONDITIONAL_PROBABILITY)
+        pair.probability
+        >= (ADJACENT_PROBABILITY if lower == upper + 1 else UNCONDITIONAL_PROBABILITY)
         and not pair.contested
     ):
         return True
@@ -212,12 +229,20 @@ def _insert_missing_updates(
     return [
         one
         for hit in hits
-        for one in (hit, *(msgspec.structs.replace(hit, memory=newer) for newer in brought.get(hit.memory.id, ())))
+        for one in (
+            hit,
+            *(
+                msgspec.structs.replace(hit, memory=newer)
+                for newer in brought.get(hit.memory.id, ())
+            ),
+        )
     ]
 
 
 def _with_update_marks(hit: ScoredCandidate, sure: Sequence[UpdatePair]) -> ScoredCandidate:
-    newer = max((pair.newer for pair in sure if pair.older.id == hit.memory.id), key=_time, default=None)
+    newer = max(
+        (pair.newer for pair in sure if pair.older.id == hit.memory.id), key=_time, default=None
+    )
     older = tuple(pair.older.id for pair in sure if pair.newer.id == hit.memory.id)
     if newer is None and not older:
         return hit

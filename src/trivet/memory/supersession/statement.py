@@ -68,7 +68,11 @@ def statement(text: str) -> Statement:
 
 def states_explicit_change(text: str) -> bool:
     """Return whether the text says outright that something is different from before."""
-    return bool(words.EXPLICIT_CHANGE.search(fold(text.removeprefix(SPEAKER)[:CHARACTERS_READ]).replace("'", "")))
+    return bool(
+        words.EXPLICIT_CHANGE.search(
+            fold(text.removeprefix(SPEAKER)[:CHARACTERS_READ]).replace("'", "")
+        )
+    )
 
 
 @cached(STATEMENTS_BYTES)
@@ -86,13 +90,18 @@ def _statement(text: str) -> Statement:
         held=frozenset(stems),
         order=tuple((*_stem(token), word)[0] for token, word in zip(tokens, written, strict=True)),
         written=frozenset(written),
-        subject=frozenset(stem for token in tokens[: verb or DEFAULT_SUBJECT_WORDS] for stem in _stem(token)),
+        subject=frozenset(
+            stem for token in tokens[: verb or DEFAULT_SUBJECT_WORDS] for stem in _stem(token)
+        ),
         names=_names(text),
         values=_values(folded),
         head_values=_values(head.group()) if head else frozenset(),
         turned=frozenset(senses.get("turned", ())),
-        fresh=frozenset(senses.get("fresh", ())) | frozenset(words.START_DATE_CUES.findall(folded) if digits else ()),
-        rejected=_rejected(folded) if not words.REJECTION_WORDS.isdisjoint(written) else frozenset(),
+        fresh=frozenset(senses.get("fresh", ()))
+        | frozenset(words.START_DATE_CUES.findall(folded) if digits else ()),
+        rejected=_rejected(folded)
+        if not words.REJECTION_WORDS.isdisjoint(written)
+        else frozenset(),
         added="added" in senses,
         confirmed="confirmed" in senses,
         planned="planned" in senses,
@@ -128,7 +137,9 @@ def _stem(token: str) -> tuple[str, ...]:
 def _values(folded: str) -> Values:
     """Each with its kind. What one pattern has taken, the next does not see."""
     found: list[tuple[str, str]] = []
-    for kind, pattern in words.VALUE_PATTERNS if _digit.search(folded) else words.VALUE_PATTERNS_WITHOUT_DIGITS:
+    for kind, pattern in (
+        words.VALUE_PATTERNS if _digit.search(folded) else words.VALUE_PATTERNS_WITHOUT_DIGITS
+    ):
         taken = pattern.findall(folded)
         if taken:
             found += [(kind, value.strip(" .,").replace(",", "")) for value in taken]
@@ -137,8 +148,12 @@ def _values(folded: str) -> Values:
 
 
 def _rejected(folded: str) -> frozenset[str]:
-    beside = (pattern.findall(folded) for pattern in (words.REJECTED_AFTER_CUE, words.REJECTED_BEFORE_CUE))
-    return frozenset(stem for found in beside for pair in found for word in pair if word for stem in _stem(word))
+    beside = (
+        pattern.findall(folded) for pattern in (words.REJECTED_AFTER_CUE, words.REJECTED_BEFORE_CUE)
+    )
+    return frozenset(
+        stem for found in beside for pair in found for word in pair if word for stem in _stem(word)
+    )
 
 
 def _names(text: str) -> frozenset[str]:
@@ -199,7 +214,9 @@ def contrast(new: Statement, old: Statement) -> PairFeatures:
     features = {
         "old_held": len(common) / max(1, len(old.held)),
         "subject_held": len(old.subject & new.held) / len(old.subject) if old.subject else 1.0,
-        "predicate_kept": 0.0 if over or not old.predicate else len(old.predicate & new.held) / len(old.predicate),
+        "predicate_kept": 0.0
+        if over or not old.predicate
+        else len(old.predicate & new.held) / len(old.predicate),
         "ratio": aligned.ratio,
         "one_slot": float(aligned.alike and aligned.slots == 1),
         "more_slots": float(min(3, aligned.slots - 1)) if many_slots else 0.0,
@@ -226,7 +243,9 @@ def contrast(new: Statement, old: Statement) -> PairFeatures:
         "same_value": float(bool(both) and not differing),
         "confirmed": float(new.confirmed and not differing),
         "rejected": float(bool(new.rejected & (old.predicate | (old.names & old.held)))),
-        "heads_valued": float(bool(new.head_values and old.head_values) and not new.head_values & old.head_values),
+        "heads_valued": float(
+            bool(new.head_values and old.head_values) and not new.head_values & old.head_values
+        ),
         "names_differ": float(bool(new.names - old.names) and bool(old.names - new.names)),
         "names_shared": float(bool(new.names & old.names)),
         "only_adds": float(not old.held - common and not over),
@@ -249,7 +268,11 @@ def align(new: Statement, old: Statement) -> Alignment:
         if tag == "equal":
             equal += stop - start
             shared = shared or _has_content(old.order[start:stop])
-        elif tag == "replace" and _has_content(old.order[start:stop]) and _has_content(new.order[new_start:new_stop]):
+        elif (
+            tag == "replace"
+            and _has_content(old.order[start:stop])
+            and _has_content(new.order[new_start:new_stop])
+        ):
             slots += 1
             first = first or not shared
     return Alignment(2 * equal / (len(old.order) + len(new.order)), slots, first)

@@ -50,7 +50,9 @@ def read(new: str, olds: Sequence[str], seconds: float = MAX_READ_SECONDS) -> li
     known = {old: score for old in olds if (score := _recent_scores.get((new, old))) is not None}
     unread = [old for old in dict.fromkeys(olds) if old not in known]
     if unread:
-        known |= zip(unread, _pair_model().score(new, unread, time.monotonic() + seconds), strict=True)
+        known |= zip(
+            unread, _pair_model().score(new, unread, time.monotonic() + seconds), strict=True
+        )
         for old in unread:
             _recent_scores.put((new, old), known[old])
     return [known[old] for old in olds]
@@ -129,10 +131,13 @@ def change_model() -> ChangeModel:
     """The model that comes with Trivet; its manifest says how it came to be."""
     try:
         return msgspec.json.decode(
-            (files("trivet.memory.supersession") / "changes.json").read_bytes(), type=prepared_type(ChangeModel)
+            (files("trivet.memory.supersession") / "changes.json").read_bytes(),
+            type=prepared_type(ChangeModel),
         )
     except (OSError, msgspec.MsgspecError) as error:
-        raise TrivetError(f"changes.json cannot be used ({error}): is the installation whole?") from None
+        raise TrivetError(
+            f"changes.json cannot be used ({error}): is the installation whole?"
+        ) from None
 
 
 def judge_updates(
@@ -160,7 +165,9 @@ def judge_updates(
     ]
 
 
-def judge_by_features(new: str, olds: Sequence[OlderText], embedder: str | None = None) -> list[Verdict]:
+def judge_by_features(
+    new: str, olds: Sequence[OlderText], embedder: str | None = None
+) -> list[Verdict]:
     """As `judge_updates`, without the model that reads: for where it cannot."""
     looks = [_look(new, old, embedder) for old in olds]
     return [_verdict(look, look.probability) for look in looks]
@@ -168,7 +175,10 @@ def judge_by_features(new: str, olds: Sequence[OlderText], embedder: str | None 
 
 def features_of(new: str, old: OlderText) -> tuple[PairFeatures, dict[str, float]]:
     found = contrast(statement(new), statement(old.text))
-    return found, {**found.features, **(nearness_features(old.nearness) if old.nearness is not None else {})}
+    return found, {
+        **found.features,
+        **(nearness_features(old.nearness) if old.nearness is not None else {}),
+    }
 
 
 def _look(new: str, old: OlderText, embedder: str | None) -> _FirstLook:

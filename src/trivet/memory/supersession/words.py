@@ -24,7 +24,9 @@ RECENCY_CUES = re.compile(
     r"from (?:mid |early |late )?(?:january|february|march|april|may|june|july|august|september|october|november|"
     r"december|next))\b"
 )
-START_DATE_CUES = re.compile(r"\b(?:from|as of|starting|since|effective|beginning)\b[^.;\d]{0,24}\d")
+START_DATE_CUES = re.compile(
+    r"\b(?:from|as of|starting|since|effective|beginning)\b[^.;\d]{0,24}\d"
+)
 # Phrases that state a change outright. Until pair probabilities are calibrated on whole stores, a pair counts as an
 # update only if its later text matches. Verbs of ordinary chat ("done", "fixed", "left", "now") are left out.
 EXPLICIT_CHANGE = re.compile(
@@ -43,7 +45,9 @@ ADDITION_CUES = re.compile(
     r"\b(?:also|too|as well|additional(?:ly)?|besides|in addition|another|second|other|both|moreover|on top|further|"
     r"plus|exception|except|but|only for|because|in particular)\b"
 )
-CONFIRMATION_CUES = re.compile(r"\b(?:still|remains?|stays?|unchanged|as before|confirmed|continues?|keeps?)\b")
+CONFIRMATION_CUES = re.compile(
+    r"\b(?:still|remains?|stays?|unchanged|as before|confirmed|continues?|keeps?)\b"
+)
 PLAN_CUES = re.compile(
     r"\b(?:plan(?:s|ned|ning)?|wants? to|going to|intends?|will|would like|hopes?|considering|thinking of|due|should)\b"
 )
@@ -167,7 +171,11 @@ MULTI_VALUED_VERBS = frozenset(
     """.split()
 )
 
-OPPOSITE_OF = {one: other for pair in _OPPOSITES.split(", ") for one, other in (pair.split(" "), pair.split(" ")[::-1])}
+OPPOSITE_OF = {
+    one: other
+    for pair in _OPPOSITES.split(", ")
+    for one, other in (pair.split(" "), pair.split(" ")[::-1])
+}
 GROUP_OF = {word: number for number, group in enumerate(_COEXISTING) for word in group.split()}
 
 # What a word or a phrase of up to three words can mean.

@@ -94,7 +94,9 @@ class PendingEmbedder:
                 following = self._next()
                 self._meanwhile()
                 embedded, ended = self._await_vectors(under_way), under_way.batch
-                under_way = self._begin(following)  # before anything is written, so that the model goes on at once
+                under_way = self._begin(
+                    following
+                )  # before anything is written, so that the model goes on at once
                 if embedded is not None:
                     self._store_batch(ended, embedded)
                 under_way = under_way or self._begin(self._next())  # what came meanwhile
@@ -109,7 +111,9 @@ class PendingEmbedder:
         if not self._ready:
             local = self._embedder.local
             seconds, most = (
-                (LOCAL_LEASE_SECONDS, LOCAL_CHARACTERS) if local else (HOSTED_LEASE_SECONDS, HOSTED_CHARACTERS)
+                (LOCAL_LEASE_SECONDS, LOCAL_CHARACTERS)
+                if local
+                else (HOSTED_LEASE_SECONDS, HOSTED_CHARACTERS)
             )
             jobs = self._store.jobs.lease(self._model, LEASE_SIZE, seconds, most)
             self._ready.extend(_batches([split_job(job, self._embedder) for job in jobs]))
@@ -120,7 +124,9 @@ class PendingEmbedder:
             self._release_batches([batch] if batch else [])
             return None
         self._in_flight.append(batch)
-        return _InFlight(batch, _run_in_thread(partial(_embedded, self._model, self._vectors_of, batch)))
+        return _InFlight(
+            batch, _run_in_thread(partial(_embedded, self._model, self._vectors_of, batch))
+        )
 
     def _await_vectors(self, under_way: _InFlight) -> list[Embedded] | None:
         """None where the embedder failed: then the jobs wait for their next attempt."""
@@ -144,7 +150,10 @@ class PendingEmbedder:
             self._progress(len(batch))
 
     def _postpone(self, jobs: Sequence[EmbeddingJob], error: str) -> None:
-        seconds = {job.key: retry_after(job.attempts, FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS) for job in jobs}
+        seconds = {
+            job.key: retry_after(job.attempts, FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
+            for job in jobs
+        }
         self._store.jobs.fail(jobs, error, seconds)
 
     def _release_batches(self, unwanted: Iterable[Batch]) -> None:
@@ -152,7 +161,9 @@ class PendingEmbedder:
             self._store.jobs.release([piece.job for piece in batch])
 
     def _should_continue(self) -> bool:
-        return not self._stop.is_set() and self._failures < FAILURES_IN_A_ROW and not self._is_paused()
+        return (
+            not self._stop.is_set() and self._failures < FAILURES_IN_A_ROW and not self._is_paused()
+        )
 
     def _is_paused(self) -> bool:
         """Whether the endpoint is left alone for now: jobs then wait as they are, and no attempt is counted."""
@@ -181,7 +192,9 @@ def _run_in_thread(work: Callable[[], list[Embedded]]) -> Future[list[Embedded]]
 
 
 def _batches(pieces: Sequence[JobPassages]) -> Iterator[Batch]:
-    return batches(pieces, lambda one: one.job.attempts, lambda one: len(one.passages), PASSAGES_AT_ONCE)
+    return batches(
+        pieces, lambda one: one.job.attempts, lambda one: len(one.passages), PASSAGES_AT_ONCE
+    )
 
 
 def _embedded(model: Model, vectors_of: VectorsOf, batch: Batch) -> list[Embedded]:

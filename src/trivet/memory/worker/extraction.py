@@ -49,7 +49,9 @@ class Extraction:
         self._store = store
         self.triples = triples
         self.max_seconds_per_memory = MAX_SECONDS_PER_MEMORY
-        self.read_in_part = 0  # memories whose time was over before their end, since this process began
+        self.read_in_part = (
+            0  # memories whose time was over before their end, since this process began
+        )
 
     def drain(self, stop: threading.Event) -> int:
         """Reads everything that waits by the rules, and returns how many memories that were."""
@@ -73,7 +75,9 @@ class Extraction:
             return 0
         try:
             self._store.graph.finish_mentions(self._read_all(readings, stop))
-        except TrivetError:  # such as a full disk; released, so that the next reader need not wait for the lease
+        except (
+            TrivetError
+        ):  # such as a full disk; released, so that the next reader need not wait for the lease
             self._store.graph.release("rules", readings)
             raise
         return len(readings)
@@ -96,7 +100,9 @@ class Extraction:
             mentions = _mentions(reading, time)
         except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it
             # Where and what, but not its words: an exception quotes the text it failed on.
-            self._store.graph.fail("rules", [reading], _error_location(error), UNREADABLE_RETRY_SECONDS)
+            self._store.graph.fail(
+                "rules", [reading], _error_location(error), UNREADABLE_RETRY_SECONDS
+            )
             return []
         self.read_in_part += time.is_spent
         return [(reading, mentions)]

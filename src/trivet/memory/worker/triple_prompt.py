@@ -168,7 +168,9 @@ def _place(entry: Any, count: int) -> int | None:
     return number - 1
 
 
-def _statements(given: Sequence[Any], text: SearchableText, skipped: Counter[str]) -> tuple[Triple, ...]:
+def _statements(
+    given: Sequence[Any], text: SearchableText, skipped: Counter[str]
+) -> tuple[Triple, ...]:
     found: dict[tuple[str, str, str], Triple] = {}
     for value in given[:MAX_TRIPLES]:
         try:
@@ -176,7 +178,9 @@ def _statements(given: Sequence[Any], text: SearchableText, skipped: Counter[str
         except Skip as reason:
             skipped[str(reason)] += 1
             continue
-        found.setdefault((canonical(triple.subject), triple.relation, canonical(triple.object)), triple)
+        found.setdefault(
+            (canonical(triple.subject), triple.relation, canonical(triple.object)), triple
+        )
     if len(given) > MAX_TRIPLES:
         skipped["more statements than a memory may have"] += len(given) - MAX_TRIPLES
     return tuple(found.values())
@@ -188,7 +192,10 @@ def _statement(value: Any, text: SearchableText, skipped: Counter[str]) -> Tripl
     subject, object_ = _end(value.get("subject"), text), _end(value.get("object"), text)
     if canonical(subject) == canonical(object_):
         raise Skip("subject and object are the same")
-    valid_from, valid_to = _time(value.get("valid_from"), skipped), _time(value.get("valid_to"), skipped)
+    valid_from, valid_to = (
+        _time(value.get("valid_from"), skipped),
+        _time(value.get("valid_to"), skipped),
+    )
     if valid_from and valid_to and valid_to <= valid_from:
         skipped["a time that ends before it begins"] += 1
         valid_from = valid_to = None
@@ -206,7 +213,9 @@ def _end(value: Any, text: SearchableText) -> str:
     """A subject or object as the text writes it. The model cannot invent concepts: the text must contain the name."""
     label = _plain_text(value, LONGEST_NAME)
     name = canonical(label)
-    if len(name) < 2 or name.isdigit() or (name in NOT_NAMES and not label.isupper()):  # "who", but not "WHO"
+    if (
+        len(name) < 2 or name.isdigit() or (name in NOT_NAMES and not label.isupper())
+    ):  # "who", but not "WHO"
         raise Skip("an end that is no name")
     if not text.contains(label):
         raise Skip("an end that the memory does not name")
@@ -215,7 +224,9 @@ def _end(value: Any, text: SearchableText) -> str:
 
 def _relation(value: Any) -> str:
     """Folded, with single spaces, so that `Works_At` and `works at` are one relation."""
-    relation = _not_in_a_relation.sub(" ", fold(_plain_text(value, MAX_RELATION_CHARACTERS))).strip()
+    relation = _not_in_a_relation.sub(
+        " ", fold(_plain_text(value, MAX_RELATION_CHARACTERS))
+    ).strip()
     if not relation:
         raise Skip("an empty relation")
     return relation
@@ -244,7 +255,9 @@ def _time(value: Any, skipped: Counter[str]) -> str | None:
     text = value.strip()
     partial = _year_or_month.fullmatch(text)
     try:
-        return parse_time(f"{text}{'-01' if partial and partial[1] else '-01-01' if partial else ''}", "time")
+        return parse_time(
+            f"{text}{'-01' if partial and partial[1] else '-01-01' if partial else ''}", "time"
+        )
     except InvalidInput:
         skipped["a time that is none"] += 1
         return None
@@ -288,7 +301,9 @@ def may_be_same_name(first: str, second: str) -> bool:
 SMALL_WORDS = frozenset("a an and de for in of on the und".split())
 
 # From the start of a word only, and no word is tried in parts: a text may be one long word.
-_abbreviation_after = re.compile(r"(?<![\w'’.&-])((?:[\w'’.&-]++[ ]){1,12})\(([A-Z][A-Z0-9]{1,7})\)")
+_abbreviation_after = re.compile(
+    r"(?<![\w'’.&-])((?:[\w'’.&-]++[ ]){1,12})\(([A-Z][A-Z0-9]{1,7})\)"
+)
 _abbreviation_before = re.compile(r"\b([A-Z][A-Z0-9]{1,7}) \(([^()\n]{3,80})\)")
 
 
@@ -318,7 +333,9 @@ def _ending_with_initials(words: list[str], short: str) -> str:
 def _initials(words: list[str]) -> str:
     """Initials of capitalised words, so that a sentence does not spell a name by chance; small words do not count."""
     counted = [word for word in words if word.lower() not in SMALL_WORDS]
-    return "".join(word[0] for word in counted) if all(word[0].isupper() for word in counted) else ""
+    return (
+        "".join(word[0] for word in counted) if all(word[0].isupper() for word in counted) else ""
+    )
 
 
 _separators = re.compile(r"[\W_]+")
@@ -333,7 +350,10 @@ class SearchableText:
         self._joined_words = "".join(words)
         ends = list(accumulate(map(len, words)))
         self._starts = {0, *ends}
-        self._ends = {*ends, *(end - 1 for end, word in zip(ends, words, strict=True) if word.endswith("s"))}
+        self._ends = {
+            *ends,
+            *(end - 1 for end, word in zip(ends, words, strict=True) if word.endswith("s")),
+        }
 
     def contains(self, label: str) -> bool:
         """By whole words: `art` is not in `started`. A plural contains its singular. Without spaces, anywhere."""

@@ -74,7 +74,9 @@ class Triples:
         with self._reading:
             self._graph.ask_for_triples()
             while not stop.is_set() and not self.resting:
-                readings = self._graph.lease("triples", 1 if self._failures else prompt.MEMORIES_AT_ONCE, LEASE_SECONDS)
+                readings = self._graph.lease(
+                    "triples", 1 if self._failures else prompt.MEMORIES_AT_ONCE, LEASE_SECONDS
+                )
                 if not readings:
                     break
                 done += self._read_leased(readings, stop)
@@ -119,7 +121,9 @@ class Triples:
     def _read(self, batch: Sequence[ExtractionJob]) -> int:
         """Asks about a batch, stores the statements, and returns how many memories were read."""
         question = prompt.question(batch)
-        if not self.budget.take(prompt.INSTRUCTION, question, len(batch) * prompt.ANSWER_TOKENS_OF_ONE):
+        if not self.budget.take(
+            prompt.INSTRUCTION, question, len(batch) * prompt.ANSWER_TOKENS_OF_ONE
+        ):
             self._pause_until_tomorrow()
             return 0
         try:
@@ -140,7 +144,9 @@ class Triples:
         places = sorted(parsed.triples)
         found = [(texts[place], parsed.triples[place]) for place in places]
         resolved = resolve(self._graph, self._embedder, found, self._same)
-        self._graph.finish_triples([(batch[place], triples) for place, triples in zip(places, resolved, strict=True)])
+        self._graph.finish_triples(
+            [(batch[place], triples) for place, triples in zip(places, resolved, strict=True)]
+        )
         self._forget_leases([batch[place] for place in places])
         silent = [reading for place, reading in enumerate(batch) if place not in parsed.triples]
         if silent:
@@ -178,7 +184,9 @@ class Triples:
         self._graph.finish_triples([(reading, ()) for reading in given_up])
         for reading in readings:
             if reading not in given_up:
-                self._graph.fail("triples", [reading], self.last_error, _retry_after(reading.attempts))
+                self._graph.fail(
+                    "triples", [reading], self.last_error, _retry_after(reading.attempts)
+                )
         self._forget_leases(readings)
 
     def _forget_leases(self, readings: Sequence[ExtractionJob]) -> None:
@@ -193,7 +201,12 @@ class Triples:
 
 
 def _batches(readings: Sequence[ExtractionJob]) -> Iterator[Sequence[ExtractionJob]]:
-    return batches(readings, lambda one: one.attempts, lambda one: len(prompt.text_of(one)), prompt.CHARACTERS_AT_ONCE)
+    return batches(
+        readings,
+        lambda one: one.attempts,
+        lambda one: len(prompt.text_of(one)),
+        prompt.CHARACTERS_AT_ONCE,
+    )
 
 
 def _retry_after(attempts: int) -> float:
@@ -223,13 +236,21 @@ def resolve(
     graph: GraphIndex, embedder: Embedder, found: Sequence[tuple[str, Sequence[Triple]]], ask: Ask
 ) -> list[tuple[Triple, ...]]:
     """The triples of each text with the concepts that their ends mean. `ask` is called at most once."""
-    texts = {label: text for text, triples in found for one in triples for label in (one.subject, one.object)}
+    texts = {
+        label: text
+        for text, triples in found
+        for one in triples
+        for label in (one.subject, one.object)
+    }
     known = graph.means(list(texts))
     near = _neighbours(graph, embedder, [label for label in texts if label not in known])
     decided = _decided(near, texts, ask)
     plurals = {label: canonical(singular(label)) for label in texts}  # as the rules do
     return [
-        tuple(_resolved(triple, {**plurals, **decided, **known, **_spelled_out(text)}) for triple in triples)
+        tuple(
+            _resolved(triple, {**plurals, **decided, **known, **_spelled_out(text)})
+            for triple in triples
+        )
         for text, triples in found
     ]
 
@@ -257,7 +278,9 @@ def _neighbours(graph: GraphIndex, embedder: Embedder, labels: Sequence[str]) ->
     compared = {label: candidates for label, candidates in compared.items() if candidates}
     if not compared:
         return []
-    written = sorted({*compared, *(other for candidates in compared.values() for other, _ in candidates)})
+    written = sorted(
+        {*compared, *(other for candidates in compared.values() for other, _ in candidates)}
+    )
     try:
         vectors = dict(zip(written, embedder.embed_documents(written), strict=True))
     except EmbedderError:  # without vectors no name is near another
@@ -266,7 +289,9 @@ def _neighbours(graph: GraphIndex, embedder: Embedder, labels: Sequence[str]) ->
     return [
         max(
             (
-                NearestName(label, other, concept, nearness(float(np.dot(vectors[label], vectors[other]))))
+                NearestName(
+                    label, other, concept, nearness(float(np.dot(vectors[label], vectors[other])))
+                )
                 for other, concept in candidates
             ),
             key=lambda one: (one.nearness, one.concept),
@@ -280,7 +305,10 @@ def _candidates(label: str, names: Sequence[tuple[str, str]]) -> list[tuple[str,
     fitting = [
         (other, concept)
         for other, concept in names
-        if concept != own and canonical(other) != own and words & words_of(other) and may_be_same_name(label, other)
+        if concept != own
+        and canonical(other) != own
+        and words & words_of(other)
+        and may_be_same_name(label, other)
     ]
     fitting.sort(key=lambda pair: (-_overlap(words, words_of(pair[0])), form(pair[0]), pair))
     return fitting[:CANDIDATES]
@@ -293,10 +321,14 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 def _decided(near: Sequence[NearestName], texts: Mapping[str, str], ask: Ask) -> dict[str, str]:
     """Concepts by name. A name that another one was found to mean stays itself, so that no two swap."""
     nearest_first = sorted(near, key=lambda one: (-one.nearness, one.label))
-    doubtful = [one for one in nearest_first if DIFFERENT_NAME_NEARNESS <= one.nearness < SAME_NAME_NEARNESS][
-        :MAX_PAIRS_ASKED
-    ]
-    yes = ask([(one.label, one.other, _around(texts[one.label], one.label)) for one in doubtful]) if doubtful else ()
+    doubtful = [
+        one for one in nearest_first if DIFFERENT_NAME_NEARNESS <= one.nearness < SAME_NAME_NEARNESS
+    ][:MAX_PAIRS_ASKED]
+    yes = (
+        ask([(one.label, one.other, _around(texts[one.label], one.label)) for one in doubtful])
+        if doubtful
+        else ()
+    )
     same = [one for one in nearest_first if one.nearness >= SAME_NAME_NEARNESS] + [
         doubtful[place] for place in sorted(yes)
     ]

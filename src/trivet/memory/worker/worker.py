@@ -122,7 +122,9 @@ class Worker:
         if characters <= MAX_READ_ON_SAVE_CHARACTERS:
             try:
                 self._extraction.read_saved()
-            except TrivetError as error:  # the memory is stored; its reading waits, and the worker tries it again
+            except (
+                TrivetError
+            ) as error:  # the memory is stored; its reading waits, and the worker tries it again
                 self._error = str(error)
         self.wake()
 
@@ -177,7 +179,9 @@ class Worker:
     def _embed(self, progress: Progress | None, insists: bool) -> int:
         try:
             self._embedding.adopt()
-        except EmbedderError as error:  # without a model there are no jobs: memories wait until one is adopted
+        except (
+            EmbedderError
+        ) as error:  # without a model there are no jobs: memories wait until one is adopted
             self._error = str(error)
             return 0
         models = self._embedding.models() if self._embedding.enabled else ()
@@ -185,7 +189,9 @@ class Worker:
         self._embedding.promote()
         return done
 
-    def compare(self, most: int | None = None, more_urgent: Callable[[], bool] = lambda: False) -> str | None:
+    def compare(
+        self, most: int | None = None, more_urgent: Callable[[], bool] = lambda: False
+    ) -> str | None:
         """Compares what came in numbers with its neighbours, after everything that an answer needs more.
 
         Says why the model that reads could not, where words alone were compared instead.
@@ -204,7 +210,9 @@ class Worker:
     def _drain_model(self, model: Model, progress: Progress | None, insists: bool) -> int:
         try:
             embedder = self._embedding.embedder_of(model)
-        except EmbedderError as error:  # the model of older vectors is gone: the new vectors are made all the same
+        except (
+            EmbedderError
+        ) as error:  # the model of older vectors is gone: the new vectors are made all the same
             self._error = str(error)
             return 0
         waiting = PendingEmbedder(
@@ -225,7 +233,9 @@ class Worker:
         together = partial(self._embedding.document_vectors, model)
         return partial(self._embed_between_recalls, together) if embedder.local else together
 
-    def _embed_between_recalls(self, together: VectorsOf, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed_between_recalls(
+        self, together: VectorsOf, texts: Sequence[str]
+    ) -> NDArray[np.float32]:
         """Text by text between the recalls, if there are any: several at a time would take every core from them."""
         if not self._load.lately():
             return together(texts)
@@ -244,7 +254,9 @@ class Worker:
         """For the graph, while the model is at work."""
         self._extraction.read_some(READ_WHILE_EMBEDDING, self._stop)
 
-    def _start(self, name: str, work: Callable[[], None], patience: float | None, wake: threading.Event) -> None:
+    def _start(
+        self, name: str, work: Callable[[], None], patience: float | None, wake: threading.Event
+    ) -> None:
         thread = threading.Thread(target=self._run, args=(work, wake), name=name, daemon=True)
         self._threads.append((thread, patience))
         thread.start()
@@ -266,7 +278,9 @@ class Worker:
             self.drain(insists=False)
             self.compare(more_urgent=self._has_new_work)
             self._renew_index()
-        except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
+        except (
+            TrivetError
+        ) as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
 
     def _has_new_work(self) -> bool:
@@ -331,7 +345,9 @@ class BackgroundTask(Generic[Name]):
             if self._doing is not None:
                 return False
             self._doing = name
-            self._thread = threading.Thread(target=self._do, args=(work,), name="trivet-errand", daemon=True)
+            self._thread = threading.Thread(
+                target=self._do, args=(work,), name="trivet-errand", daemon=True
+            )
             self._thread.start()
         return True
 

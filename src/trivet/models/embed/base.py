@@ -72,11 +72,15 @@ def _matrix(vectors: ArrayLike, source: str) -> Vectors:
         with np.errstate(over="ignore"):  # becomes infinite, which is refused below
             matrix = np.asarray(vectors, dtype=np.float32)
     except (TypeError, ValueError):
-        raise EmbedderError(f"{source} answered vectors of unequal length or of something else than numbers") from None
+        raise EmbedderError(
+            f"{source} answered vectors of unequal length or of something else than numbers"
+        ) from None
     if matrix.size == 0 and matrix.shape[0] == 0:
         return matrix.reshape(0, matrix.shape[1] if matrix.ndim == 2 else 0)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise EmbedderError(f"{source} answered an array of shape {matrix.shape}, expected (texts, dimension)")
+        raise EmbedderError(
+            f"{source} answered an array of shape {matrix.shape}, expected (texts, dimension)"
+        )
     return matrix
 
 

@@ -31,7 +31,9 @@ class _PendingQuery:
     `alone` embeds it by itself. A query that was begun has nobody who waits in its place: it is `made` by our thread.
     """
 
-    def __init__(self, text: str, alone: Callable[[], Vectors], made: Future[Vectors] | None = None) -> None:
+    def __init__(
+        self, text: str, alone: Callable[[], Vectors], made: Future[Vectors] | None = None
+    ) -> None:
         self.text = text
         self.alone = alone
         self.made = made
@@ -66,13 +68,17 @@ class BatchedQueries:
         None where the embedder cannot be begun. Returns once the model runs, outside the interpreter, or once the query
         stands in line: else our thread would wait for the interpreter until the caller had done its work.
         """
-        begun: Callable[[str], Callable[[], Vectors]] | None = getattr(self._embedder, "begun", None)
+        begun: Callable[[str], Callable[[], Vectors]] | None = getattr(
+            self._embedder, "begun", None
+        )
         if begun is None:
             return None
         made: Future[Vectors] = Future()
         with self._guard:
             if self._running:
-                self._waiting.append(_PendingQuery(text, partial(self._embedder.embed_query, text), made))
+                self._waiting.append(
+                    _PendingQuery(text, partial(self._embedder.embed_query, text), made)
+                )
                 return made
             self._running = True
         try:
@@ -163,7 +169,9 @@ class _Thread:
         """Has the work done after what was put before; what is returned tells when it has begun."""
         with self._guard:
             if not self._running:
-                thread = threading.Thread(target=_work, args=(self._tasks,), name="trivet-query", daemon=True)
+                thread = threading.Thread(
+                    target=_work, args=(self._tasks,), name="trivet-query", daemon=True
+                )
                 thread.start()
                 finalize(self, _stop, self._tasks, thread)  # at the end of the process too
                 self._running = True

@@ -47,7 +47,9 @@ def open_folder(name: str) -> Embedder:
         return OnnxEmbedder(_onnx_files(folder, model))
     if (folder / "modules.json").is_file() or _has_weights(folder):
         return SentenceEmbedder(folder, _identity(folder))
-    raise EmbedderError(f"{folder} holds no model: expected model.onnx (or onnx/model.onnx) beside tokenizer.json")
+    raise EmbedderError(
+        f"{folder} holds no model: expected model.onnx (or onnx/model.onnx) beside tokenizer.json"
+    )
 
 
 def _onnx_files(folder: Path, model: Path) -> OnnxFiles:
@@ -86,17 +88,23 @@ def _pooling(folder: Path) -> Pooling:
     """As configured; the mean where nothing is, which is what exports without a configuration expect."""
     path = folder / "1_Pooling" / "config.json"
     config = _read(path, {})
-    chosen = [name for name, value in config.items() if name.startswith("pooling_mode_") and value is True]
+    chosen = [
+        name for name, value in config.items() if name.startswith("pooling_mode_") and value is True
+    ]
     if not chosen:
         return "mean"
     if len(chosen) > 1 or chosen[0] not in POOLING_MODES:
-        raise EmbedderError(f"{path} asks for {chosen}; an ONNX folder may have exactly one of {list(POOLING_MODES)}")
+        raise EmbedderError(
+            f"{path} asks for {chosen}; an ONNX folder may have exactly one of {list(POOLING_MODES)}"
+        )
     return POOLING_MODES[chosen[0]]
 
 
 def _prompts(folder: Path) -> dict[str, str]:
     config = _read(folder / "config_sentence_transformers.json", {})
-    prompts: dict[str, str] = {name: text for name, text in (config.get("prompts") or {}).items() if text}
+    prompts: dict[str, str] = {
+        name: text for name, text in (config.get("prompts") or {}).items() if text
+    }
     default = prompts.get(config.get("default_prompt_name") or "", "")
     return {"query": default, "document": default} | prompts if default else prompts
 
@@ -133,7 +141,14 @@ def _fingerprint(folder: Path) -> str:
 
 
 def _identifying_files(folder: Path) -> Iterator[Path]:
-    for pattern in ("*.json", "*/config.json", "*.onnx*", "onnx/*.onnx*", "*.safetensors", "pytorch_model*.bin"):
+    for pattern in (
+        "*.json",
+        "*/config.json",
+        "*.onnx*",
+        "onnx/*.onnx*",
+        "*.safetensors",
+        "pytorch_model*.bin",
+    ):
         yield from sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
@@ -169,12 +184,16 @@ class SentenceEmbedder:
     @property
     def window(self) -> int:
         model = self._model()
-        return int(model.max_seq_length or SENTENCE_MAX_TOKENS) - int(model.tokenizer.num_special_tokens_to_add(False))
+        return int(model.max_seq_length or SENTENCE_MAX_TOKENS) - int(
+            model.tokenizer.num_special_tokens_to_add(False)
+        )
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        rows = self._model().encode_document([clean(text) for text in texts], show_progress_bar=False)
+        rows = self._model().encode_document(
+            [clean(text) for text in texts], show_progress_bar=False
+        )
         return checked(rows, len(texts), None, self.identity)
 
     def embed_query(self, text: str) -> Vectors:
@@ -192,7 +211,9 @@ class SentenceEmbedder:
     def _model(self) -> Any:
         with self._opening:
             if self._opened is None:
-                self._opened = self._library.SentenceTransformer(str(self._folder), local_files_only=True)
+                self._opened = self._library.SentenceTransformer(
+                    str(self._folder), local_files_only=True
+                )
             return self._opened
 
 

@@ -87,7 +87,9 @@ class HostedEmbedder(ABC):
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        batches = [self._embed(batch, "document") for batch in batched(texts, self.count_tokens(texts))]
+        batches = [
+            self._embed(batch, "document") for batch in batched(texts, self.count_tokens(texts))
+        ]
         return np.concatenate(batches)
 
     def embed_query(self, text: str) -> Vectors:
@@ -95,7 +97,9 @@ class HostedEmbedder(ABC):
         return vector
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return np.concatenate([self._embed(batch, "query") for batch in batched(texts, self.count_tokens(texts))])
+        return np.concatenate(
+            [self._embed(batch, "query") for batch in batched(texts, self.count_tokens(texts))]
+        )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [-(-len(clean(text).encode()) // BYTES_PER_TOKEN) for text in texts]
@@ -105,20 +109,30 @@ class HostedEmbedder(ABC):
             raise EmbedderError(f"{self.identity} cannot embed an empty text")
         body = self._body([clean(text) for text in texts], purpose)
         key, limits = self._key(), self._limits[purpose]
-        answer = self.breaker.call(lambda: post_json(self.endpoint, body, key, limits, self._wait, self.identity))
+        answer = self.breaker.call(
+            lambda: post_json(self.endpoint, body, key, limits, self._wait, self.identity)
+        )
         vectors = checked(self._parsed(answer), len(texts), self._dimension, self.identity)
         self._dimension = vectors.shape[1]
         return vectors
 
     def _try(self) -> None:
         """Asks for one vector, to see whether the endpoint answers again."""
-        post_json(self.endpoint, self._body([PROBE_TEXT], "query"), self._key(), TRIAL_LIMITS, name=self.identity)
+        post_json(
+            self.endpoint,
+            self._body([PROBE_TEXT], "query"),
+            self._key(),
+            TRIAL_LIMITS,
+            name=self.identity,
+        )
 
     def _parsed(self, answer: Any) -> list[list[float]]:
         try:
             return self._rows(answer)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
-            raise EmbedderError(f"{self.identity} answered JSON of an unknown shape: is its address right?") from None
+            raise EmbedderError(
+                f"{self.identity} answered JSON of an unknown shape: is its address right?"
+            ) from None
 
 
 class OpenAIEmbedder(HostedEmbedder):
@@ -128,11 +142,19 @@ class OpenAIEmbedder(HostedEmbedder):
     """
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
-        key = partial(key_from, ANY_KEY) if spec.url else partial(required_key, ANY_KEY, "OPENAI_API_KEY")
+        key = (
+            partial(key_from, ANY_KEY)
+            if spec.url
+            else partial(required_key, ANY_KEY, "OPENAI_API_KEY")
+        )
         super().__init__(spec, f"{spec.url or OPENAI_URL}/embeddings", key, **limits)
 
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self._spec.name, "input": list(texts), "encoding_format": "float"}
+        body: dict[str, Any] = {
+            "model": self._spec.name,
+            "input": list(texts),
+            "encoding_format": "float",
+        }
         if self._spec.dimensions:
             body["dimensions"] = self._spec.dimensions
         return body
@@ -146,11 +168,18 @@ class VoyageEmbedder(HostedEmbedder):
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
         super().__init__(
-            spec, f"{spec.url or VOYAGE_URL}/embeddings", partial(required_key, "VOYAGE_API_KEY"), **limits
+            spec,
+            f"{spec.url or VOYAGE_URL}/embeddings",
+            partial(required_key, "VOYAGE_API_KEY"),
+            **limits,
         )
 
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self._spec.name, "input": list(texts), "input_type": purpose}
+        body: dict[str, Any] = {
+            "model": self._spec.name,
+            "input": list(texts),
+            "input_type": purpose,
+        }
         if self._spec.dimensions:
             body["output_dimension"] = self._spec.dimensions
         return body
@@ -163,7 +192,12 @@ class CohereEmbedder(HostedEmbedder):
     """Cohere (API version 2), whose vectors differ for queries and documents."""
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
-        super().__init__(spec, f"{spec.url or COHERE_URL}/embed", partial(required_key, "COHERE_API_KEY"), **limits)
+        super().__init__(
+            spec,
+            f"{spec.url or COHERE_URL}/embed",
+            partial(required_key, "COHERE_API_KEY"),
+            **limits,
+        )
 
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -208,7 +242,9 @@ def key_from(*variables: str) -> str:
     for variable in variables:
         key = os.environ.get(variable, "").strip()
         if key and not (key.isascii() and key.isprintable() and " " not in key):
-            raise EmbedderError(f"the key in {variable} holds characters that no key has; set it again")
+            raise EmbedderError(
+                f"the key in {variable} holds characters that no key has; set it again"
+            )
         if key:
             return key
     return ""

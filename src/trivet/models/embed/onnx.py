@@ -108,7 +108,9 @@ class OnnxEmbedder:
         ids = runtime.tokens.ids(self._files.query_prompt + text)
 
         def run() -> Vectors:
-            vector: Vectors = checked(runtime.vector_of(ids)[np.newaxis], 1, self._dimension, self.identity)[0]
+            vector: Vectors = checked(
+                runtime.vector_of(ids)[np.newaxis], 1, self._dimension, self.identity
+            )[0]
             return vector
 
         return run
@@ -135,7 +137,9 @@ class OnnxEmbedder:
         with self._opening:
             if self._opened is None:
                 files = self._files
-                self._opened = Runtime(files.model, files.tokenizer, files.max_tokens, files.pooling)
+                self._opened = Runtime(
+                    files.model, files.tokenizer, files.max_tokens, files.pooling
+                )
             return self._opened
 
 
@@ -149,7 +153,9 @@ def described(folder: Path) -> OnnxFiles:
             tokenizer=folder / "tokenizer.json",
             max_tokens=description["max_tokens"],
             dimension=description["dimension"],
-            background=SimilarityBaseline(**description["background"]) if "background" in description else None,
+            background=SimilarityBaseline(**description["background"])
+            if "background" in description
+            else None,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(
@@ -191,11 +197,17 @@ class Runtime:
 
     def _run(self, ids: list[int]) -> Any:
         tokens = np.array([ids])
-        values = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
+        values = {
+            "input_ids": tokens,
+            "attention_mask": np.ones_like(tokens),
+            "token_type_ids": np.zeros_like(tokens),
+        }
         feed = {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         try:
             return self._session.run([self._output], feed)[0]
-        except Exception as error:  # the runtime's errors share no public base class, and may quote tokens
+        except (
+            Exception
+        ) as error:  # the runtime's errors share no public base class, and may quote tokens
             raise EmbedderError(
                 f"the ONNX model failed on a text of {len(ids)} tokens ({type(error).__name__})"
             ) from error

@@ -70,7 +70,9 @@ def checked_url(url: str, whose: str = "embedder") -> str:
         acceptable = False
     if not acceptable:
         # The value is not repeated: what makes it unacceptable may be a password.
-        raise InvalidInput(f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, no query")
+        raise InvalidInput(
+            f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, no query"
+        )
     return url.rstrip("/")
 
 
@@ -80,7 +82,11 @@ KINDS: Mapping[str, Kind] = {
     "bundled": Kind("bundled", "trivet.models.embed.onnx:bundled"),
     "none": Kind("none"),
     "folder": Kind("folder:/path", "trivet.models.embed.folder:open_folder", "path"),
-    "openai": Kind("openai:MODEL[@URL][#dimensions=N&window=N]", "trivet.models.embed.hosted:OpenAIEmbedder", "model"),
+    "openai": Kind(
+        "openai:MODEL[@URL][#dimensions=N&window=N]",
+        "trivet.models.embed.hosted:OpenAIEmbedder",
+        "model",
+    ),
     "voyage": Kind("voyage:MODEL", "trivet.models.embed.hosted:VoyageEmbedder", "model"),
     "cohere": Kind("cohere:MODEL", "trivet.models.embed.hosted:CohereEmbedder", "model"),
 }
@@ -130,7 +136,9 @@ class Spec:
 def without_address(identity: str) -> str:
     """The identity of a model as a store may say it: stores of earlier releases hold the address of hosted ones too."""
     kind, _, rest = identity.partition(":")
-    parts = HOSTED_FORM.fullmatch(rest) if kind in KINDS and KINDS[kind].follows == "model" else None
+    parts = (
+        HOSTED_FORM.fullmatch(rest) if kind in KINDS and KINDS[kind].follows == "model" else None
+    )
     if parts is None or not parts["url"]:
         return identity
     return f"{kind}:{parts['model']}" + (f"#{parts['options']}" if parts["options"] else "")
@@ -139,7 +147,9 @@ def without_address(identity: str) -> str:
 def _hosted(kind: str, rest: str) -> Spec:
     parts = HOSTED_FORM.fullmatch(rest)
     if parts is None:
-        raise InvalidInput(f"cannot read the embedder {kind}:{rest}; write {kind}:MODEL[@URL][#dimensions=N&window=N]")
+        raise InvalidInput(
+            f"cannot read the embedder {kind}:{rest}; write {kind}:MODEL[@URL][#dimensions=N&window=N]"
+        )
     options = _parse_options(parts["options"] or "")
     url = checked_url(parts["url"] or "")
     return Spec(kind, parts["model"], url, options.get("dimensions"), options.get("window"))
@@ -150,7 +160,9 @@ def _parse_options(text: str) -> dict[str, int]:
     for option in filter(None, text.split("&")):
         key, _, value = option.partition("=")
         if key not in ("dimensions", "window") or not _WHOLE_NUMBER.fullmatch(value):
-            raise InvalidInput(f"unknown embedder option {option!r}; known are dimensions=N and window=N, N above 0")
+            raise InvalidInput(
+                f"unknown embedder option {option!r}; known are dimensions=N and window=N, N above 0"
+            )
         options[key] = int(value)
     return options
 

@@ -28,7 +28,9 @@ class EndpointReranker(ABC):
     local = False
 
     def __init__(self, spec: RerankSpec, endpoint: str, key: str) -> None:
-        self.identity = str(RerankSpec(spec.kind, spec.name))  # answers name it, so without its address
+        self.identity = str(
+            RerankSpec(spec.kind, spec.name)
+        )  # answers name it, so without its address
         self._model = spec.name
         self._endpoint = endpoint
         self._key = key
@@ -46,7 +48,9 @@ class EndpointReranker(ABC):
         limits = Limits(seconds=left, deadline=left, attempts=ATTEMPTS, most_bytes=MAX_ANSWER_BYTES)
         body = self._body(clean(query), [clean(text) for text in texts])
         try:
-            answer = self.breaker.call(lambda: post_json(self._endpoint, body, self._key, limits, name=self.identity))
+            answer = self.breaker.call(
+                lambda: post_json(self._endpoint, body, self._key, limits, name=self.identity)
+            )
         except EmbedderError as error:
             raise RerankerError(str(error)) from None
         return self._in_order(answer, len(texts))
@@ -60,14 +64,18 @@ class EndpointReranker(ABC):
             by_place = self._scores(answer)
             scores = [by_place[place] for place in range(count)]
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
-            raise RerankerError(f"{self.identity} answered JSON of an unknown shape: is its address right?") from None
+            raise RerankerError(
+                f"{self.identity} answered JSON of an unknown shape: is its address right?"
+            ) from None
         return checked(scores, count, self.identity)
 
 
 class CohereReranker(EndpointReranker):
     """Jina speaks the same, at another address and with one more option."""
 
-    def __init__(self, spec: RerankSpec, default_url: str = COHERE_URL, key_variable: str = "COHERE_API_KEY") -> None:
+    def __init__(
+        self, spec: RerankSpec, default_url: str = COHERE_URL, key_variable: str = "COHERE_API_KEY"
+    ) -> None:
         super().__init__(spec, f"{spec.url or default_url}/rerank", _required_key(key_variable))
 
     def _body(self, query: str, texts: list[str]) -> dict[str, Any]:

@@ -29,7 +29,13 @@ from trivet.common.threads import worker_cores
 from trivet.errors import RerankerError, TrivetError
 from trivet.models import WEIGHTS
 from trivet.models.embed.base import clean
-from trivet.models.onnx import HASH_LENGTH, SharedEmbeddings, input_types, open_session, open_tokenizer
+from trivet.models.onnx import (
+    HASH_LENGTH,
+    SharedEmbeddings,
+    input_types,
+    open_session,
+    open_tokenizer,
+)
 from trivet.models.rerank.registry import PRESETS, Reranker, checked
 
 # The table of words and the tokenizer that all bundled rerankers have in common (scripts/share_words.py).
@@ -47,7 +53,9 @@ class RerankerFiles:
     model: Path
     tokenizer: Path
     max_tokens: int
-    words: str | None = None  # what the model's file calls the words that lie in weights/words, if they do
+    words: str | None = (
+        None  # what the model's file calls the words that lie in weights/words, if they do
+    )
 
 
 class OnnxReranker:
@@ -100,7 +108,9 @@ class _Pairs:
         asked.truncate(int(self._room * QUERY_SHARE))
         room = self._room - len(asked.ids)
         pairs = []
-        for text in self._tokenizer.encode_batch([clean(text) for text in texts], add_special_tokens=False):
+        for text in self._tokenizer.encode_batch(
+            [clean(text) for text in texts], add_special_tokens=False
+        ):
             text.truncate(room)
             pair = self._tokenizer.post_process(asked, text)
             pairs.append((pair.ids, pair.type_ids))
@@ -116,12 +126,16 @@ class _Pairs:
         feed = {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         try:
             output = np.asarray(self._session.run(None, feed)[0], dtype=np.float64).ravel()
-        except Exception as error:  # the runtime's errors share no public base class, and may quote tokens
+        except (
+            Exception
+        ) as error:  # the runtime's errors share no public base class, and may quote tokens
             raise RerankerError(
                 f"the ONNX model failed on a pair of {len(ids)} tokens ({type(error).__name__})"
             ) from error
         if output.size != 1:
-            raise RerankerError(f"the ONNX model answers {output.size} numbers a pair; a reranker answers one score")
+            raise RerankerError(
+                f"the ONNX model answers {output.size} numbers a pair; a reranker answers one score"
+            )
         return float(output[0])
 
 
@@ -160,7 +174,9 @@ def described(folder: Path) -> RerankerFiles:
     try:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         if description["kind"] != "reranker":
-            raise RerankerError(f"{folder} holds an {description['kind']}, not a reranker. Name it as the embedder.")
+            raise RerankerError(
+                f"{folder} holds an {description['kind']}, not a reranker. Name it as the embedder."
+            )
         words = description.get("words")
         # Of the file with its words in it: what a store has from a model stays valid when its words move out.
         sum_of_all = description.get("whole_sha256", description["sha256"]["model.onnx"])
@@ -172,7 +188,9 @@ def described(folder: Path) -> RerankerFiles:
             words=words,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RerankerError(f"{folder / 'model.json'} cannot be used ({error!r}): is the folder whole?") from error
+        raise RerankerError(
+            f"{folder / 'model.json'} cannot be used ({error!r}): is the folder whole?"
+        ) from error
 
 
 def fast() -> OnnxReranker:
@@ -206,9 +224,18 @@ def open_folder(name: str) -> Reranker:
         raise RerankerError(f"there is no folder {folder} to load a reranker from")
     if (folder / "model.json").is_file():
         return OnnxReranker(described(folder))
-    model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if path.is_file()), None)
+    model = next(
+        (
+            path
+            for path in (folder / "model.onnx", folder / "onnx" / "model.onnx")
+            if path.is_file()
+        ),
+        None,
+    )
     if model is not None and (folder / "tokenizer.json").is_file():
-        return OnnxReranker(RerankerFiles(folder.name, model, folder / "tokenizer.json", DEFAULT_MAX_TOKENS))
+        return OnnxReranker(
+            RerankerFiles(folder.name, model, folder / "tokenizer.json", DEFAULT_MAX_TOKENS)
+        )
     if any(folder.glob("*.safetensors")) or any(folder.glob("pytorch_model*.bin")):
         return SentenceReranker(folder)
     raise RerankerError(f"{folder} holds no reranker: expected model.onnx beside tokenizer.json")

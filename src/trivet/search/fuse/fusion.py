@@ -37,7 +37,9 @@ class Fusion:
         method = method_named(self.method)
         defaults = {name: parameter.default for name, parameter in method.parameters.items()}
         options = _in_order(method, {**defaults, **self.options})
-        Call(self.method, (), options)  # refuses what could not be printed, such as an infinite weight
+        Call(
+            self.method, (), options
+        )  # refuses what could not be printed, such as an infinite weight
         for key, value in options.items():
             _check_option(method, key, value)
         object.__setattr__(self, "options", options)
@@ -54,7 +56,11 @@ class Fusion:
     def weights(self) -> dict[str, float]:
         """The weights given by leg; a leg that is not named has 1."""
         own = method_named(self.method).parameters
-        return {key: float(value) for key, value in self.options.items() if key not in own and "." not in key}
+        return {
+            key: float(value)
+            for key, value in self.options.items()
+            if key not in own and "." not in key
+        }
 
 
 def parse_fusion(text: str) -> Fusion:
@@ -66,7 +72,9 @@ def fusion_from(call: Call) -> Fusion:
     """Make a fusion of a step that was already read, for instance out of a longer recipe."""
     if call.arguments:
         first = print_value(call.arguments[0])
-        raise InvalidInput(f"{call.name} takes named options only, not {first!r}; {_known(method_named(call.name))}")
+        raise InvalidInput(
+            f"{call.name} takes named options only, not {first!r}; {_known(method_named(call.name))}"
+        )
     return Fusion(call.name, call.options)
 
 
@@ -82,7 +90,9 @@ def _check_option(method: Method, key: str, value: Scalar) -> None:
     parameter = _parameter_of(method, key)
     if parameter is not None:
         if not parameter.accepts(value):
-            raise InvalidInput(f"{method.name}: {key} must be {parameter.expected}, not {print_value(value)!r}")
+            raise InvalidInput(
+                f"{method.name}: {key} must be {parameter.expected}, not {print_value(value)!r}"
+            )
     elif "." in key or key in parameter_names():
         raise InvalidInput(f"{method.name} has no option {key!r}; {_known(method)}")
     elif isinstance(value, str) or not value >= 0:
@@ -119,7 +129,9 @@ def check(ranking: Ranking) -> None:
     """Raise LegFailed unless scores are finite, at or above the floor and best first, and ids are given once."""
     floor, candidates = ranking.floor, ranking.candidates
     if not -MAX_SCORE <= floor <= MAX_SCORE:
-        raise LegFailed(f"leg {ranking.leg!r} declares the floor {floor}; it must be a finite number")
+        raise LegFailed(
+            f"leg {ranking.leg!r} declares the floor {floor}; it must be a finite number"
+        )
     scores = [MAX_SCORE, *(candidate.score for candidate in candidates), floor]
     # NaN compares false with everything.
     falls = all(map(ge, scores, scores[1:]))
@@ -132,7 +144,9 @@ def check_all(rankings: Sequence[Ranking]) -> None:
     legs: set[str] = set()
     for ranking in rankings:
         if ranking.leg in legs:
-            raise InvalidInput(f"two rankings are of leg {ranking.leg!r}; give each leg one name and one ranking")
+            raise InvalidInput(
+                f"two rankings are of leg {ranking.leg!r}; give each leg one name and one ranking"
+            )
         legs.add(ranking.leg)
         check(ranking)
 
@@ -202,7 +216,9 @@ def _column(part: Part, leg: Sequence[str], ids: Sequence[str]) -> list[Contribu
 
 def _missing(part: Part) -> Contribution:
     ranking = part.ranking
-    return Contribution(leg=ranking.leg, rank=None, score=ranking.floor, normalised=part.missing, weight=part.weight)
+    return Contribution(
+        leg=ranking.leg, rank=None, score=ranking.floor, normalised=part.missing, weight=part.weight
+    )
 
 
 def _present(part: Part) -> list[Contribution]:

@@ -178,12 +178,16 @@ class _Reader:
 
 def _must_match(pattern: re.Pattern[str], text: str, what: str) -> None:
     if not pattern.fullmatch(text):
-        raise InvalidInput(f"{text!r} cannot be {what} in a recipe: use a-z, 0-9, '_' and '-', beginning with a letter")
+        raise InvalidInput(
+            f"{text!r} cannot be {what} in a recipe: use a-z, 0-9, '_' and '-', beginning with a letter"
+        )
 
 
 def _must_be_writable(value: Scalar) -> None:
     if isinstance(value, str):
         if not WORD.fullmatch(value) or NUMBER.fullmatch(value) or NOT_FINITE.fullmatch(value):
-            raise InvalidInput(f"{value!r} cannot be a word in a recipe: use a-z, 0-9, '_' and '-', and not a number")
+            raise InvalidInput(
+                f"{value!r} cannot be a word in a recipe: use a-z, 0-9, '_' and '-', and not a number"
+            )
     elif not math.isfinite(value):
         raise InvalidInput(f"{value!r} cannot stand in a recipe: numbers are finite")

@@ -203,7 +203,9 @@ def _is_k(value: Scalar) -> bool:
 
 def _by_rank(options: Options, legs: Sequence[Weighted]) -> Combination:
     """Reciprocal rank fusion: ranks only, `weight / (k + rank)` added over the legs."""
-    parts = tuple(Part(ranking, weight, _reciprocals(options, ranking), 0.0) for ranking, weight in legs)
+    parts = tuple(
+        Part(ranking, weight, _reciprocals(options, ranking), 0.0) for ranking, weight in legs
+    )
     return Combination(parts, bounded=False)
 
 
@@ -240,7 +242,9 @@ def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
     )
     places = [at for at, half in enumerate(halves) if half]
     if not places:
-        return Combination(parts, bounded=True)  # where no such leg answered, nothing is told apart by it
+        return Combination(
+            parts, bounded=True
+        )  # where no such leg answered, nothing is told apart by it
     without = float(options["without"])
 
     def score(rows: Sequence[Row]) -> list[float]:
@@ -267,11 +271,19 @@ def _convex_named(name: str, norm: str) -> Method:
 _methods: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("rrf", _by_rank, {"k": Parameter(CLASSIC_K, _is_k, expected="a number of 0 or more", per_leg=True)}),
+        Method(
+            "rrf",
+            _by_rank,
+            {"k": Parameter(CLASSIC_K, _is_k, expected="a number of 0 or more", per_leg=True)},
+        ),
         Method(
             "convex",
             _by_score,
-            {"norm": Parameter("minmax", _is_norm, expected="one of " + ", ".join(NORMALISERS), per_leg=True)},
+            {
+                "norm": Parameter(
+                    "minmax", _is_norm, expected="one of " + ", ".join(NORMALISERS), per_leg=True
+                )
+            },
         ),
         _convex_named("rsf", "minmax"),
         _convex_named("dbsf", "dbsf"),

@@ -21,7 +21,9 @@ def _search(query: LegQuery) -> Ranking:
         raise LegFailed("no memory has been embedded yet")
     found = _nearest(query, serving)
     now = query.embedding.serving()
-    if now is not None and now.model != serving.model:  # the store has just moved: what was searched was half gone
+    if (
+        now is not None and now.model != serving.model
+    ):  # the store has just moved: what was searched was half gone
         serving, found = now, _nearest(query, now)
     return Ranking(leg=NAME, floor=_floor(query, serving, found), candidates=tuple(found))
 

@@ -44,7 +44,9 @@ def _search(query: LegQuery) -> Ranking:
     return Walked(leg=NAME, floor=FLOOR, candidates=tuple(found), seeds=seeds)
 
 
-def _paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str, tuple[PathStep, ...]]:
+def _paths(
+    query: LegQuery, ranking: Ranking, ids: Sequence[str]
+) -> Mapping[str, tuple[PathStep, ...]]:
     if not isinstance(ranking, Walked) or ranking.seeds is None:
         return {}
     return query.store.graph.paths(ids, ranking.seeds, query.filter, query.recipe.walk)
@@ -64,7 +66,11 @@ def _told(part: Contribution, why: Why) -> str:
 
 
 def _stop(step: PathStep) -> str:
-    return f"#{step.name[:FIRST_OF_ID]}…{step.name[-LAST_OF_ID:]}" if step.kind == "memory" else step.name
+    return (
+        f"#{step.name[:FIRST_OF_ID]}…{step.name[-LAST_OF_ID:]}"
+        if step.kind == "memory"
+        else step.name
+    )
 
 
 def _note(store: Store) -> str | None:

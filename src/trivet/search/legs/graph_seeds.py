@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from trivet.analyse import analyse, tokens_of
 from trivet.graph.concepts import canonical, form, singular
+from trivet.graph.extract import dates_in, find_patterns
 from trivet.graph.names import is_name
-from trivet.graph.patterns import dates_in, find_patterns
 from trivet.graph.walk import WalkParameters
 from trivet.search.fuse.methods import spread
 from trivet.search.legs.leg import LegQuery, legs
@@ -56,15 +56,25 @@ def named_concepts(query: LegQuery) -> dict[int, float]:
     """The concepts the query names, the longest names first, each by how rare it is and how surely it is meant."""
     store, filter, recipe = query.store, query.filter, query.recipe
     dates, rest = dates_in(query.question.text)
-    marks = [canonical(text) for text in (*dates, *(mark for mark, kind in find_patterns(rest) if kind != "quoted"))]
+    marks = [
+        canonical(text)
+        for text in (*dates, *(mark for mark, kind in find_patterns(rest) if kind != "quoted"))
+    ]
     words = tokens_of(rest)[:MAX_QUERY_WORDS]
     spans = [
-        (start, start + length) for length in range(MAX_NAME_WORDS, 0, -1) for start in range(len(words) - length + 1)
+        (start, start + length)
+        for length in range(MAX_NAME_WORDS, 0, -1)
+        for start in range(len(words) - length + 1)
     ]
     forms = {span: _forms(words[span[0] : span[1]]) for span in spans}
     wanted = {text for texts in forms.values() for text in texts} | set(marks[:MAX_QUERY_WORDS])
     known = {one.form: one for one in store.graph.named(sorted(wanted - {""}), filter, recipe.walk)}
-    meant = {span: known[text] for span, texts in forms.items() for text in reversed(texts) if text in known}
+    meant = {
+        span: known[text]
+        for span, texts in forms.items()
+        for text in reversed(texts)
+        if text in known
+    }
     chosen = _not_overlapping([span for span in spans if span in meant], len(words))
     alone = {words[start]: meant[start, stop] for start, stop in chosen if stop - start == 1}
     certainty = _certainty(store, alone, filter, recipe.bm25)
@@ -77,7 +87,9 @@ def _forms(words: Sequence[str]) -> tuple[str, ...]:
     if len(words) > 1:
         return (form(" ".join(words)),)
     word = words[0]
-    return tuple(dict.fromkeys((canonical(word), canonical(singular(word))))) if is_name(word) else ()
+    return (
+        tuple(dict.fromkeys((canonical(word), canonical(singular(word))))) if is_name(word) else ()
+    )
 
 
 def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
@@ -91,12 +103,19 @@ def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
     return chosen
 
 
-def _certainty(store: Store, alone: Mapping[str, NamedConcept], filter: Filter, bm25: Bm25) -> dict[str, float]:
+def _certainty(
+    store: Store, alone: Mapping[str, NamedConcept], filter: Filter, bm25: Bm25
+) -> dict[str, float]:
     """Of the memories that hold a word, the share that mentions it as a concept: all for `postgres`, few for `list`."""
     terms = {word: analyse(word) for word in alone}
-    holders = store.lexical.holders(sorted({term for found in terms.values() for term in found}), filter, bm25)
+    holders = store.lexical.holders(
+        sorted({term for found in terms.values() for term in found}), filter, bm25
+    )
     return {
-        named.form: min(1.0, named.held / max(1, min((holders[term] for term in terms[word]), default=named.held)))
+        named.form: min(
+            1.0,
+            named.held / max(1, min((holders[term] for term in terms[word]), default=named.held)),
+        )
         for word, named in alone.items()
     }
 
@@ -105,7 +124,11 @@ def _hits(rankings: Sequence[Ranking], how: WalkParameters) -> tuple[dict[str, f
     """The best hits of the other legs with their shares, and by how much the best of them stands out."""
     scores: dict[str, float] = {}
     trust = {leg.name: leg.trust for leg in legs() if leg.trust}
-    normalised = [(ranking, spread(ranking)) for ranking in rankings if ranking.candidates and ranking.leg in trust]
+    normalised = [
+        (ranking, spread(ranking))
+        for ranking in rankings
+        if ranking.candidates and ranking.leg in trust
+    ]
     missing = sum(trust[ranking.leg] * part.missing for ranking, part in normalised)
     for ranking, part in normalised:
         for candidate, score in zip(ranking.candidates, part.scores, strict=True):

@@ -48,7 +48,9 @@ def never(query: LegQuery) -> bool:
     return False
 
 
-def _no_paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str, tuple[PathStep, ...]]:
+def _no_paths(
+    query: LegQuery, ranking: Ranking, ids: Sequence[str]
+) -> Mapping[str, tuple[PathStep, ...]]:
     return {}
 
 
@@ -89,7 +91,9 @@ class Leg:
     # What it adds to the line that tells why a memory was found, such as "cosine 0.41".
     told: Callable[[Contribution, Why], str] = lambda part, why: ""
     # The way it came to each of these memories, where it has one to show.
-    paths: Callable[[LegQuery, Ranking, Sequence[str]], Mapping[str, tuple[PathStep, ...]]] = _no_paths
+    paths: Callable[[LegQuery, Ranking, Sequence[str]], Mapping[str, tuple[PathStep, ...]]] = (
+        _no_paths
+    )
     # Why it has no hits at all, where it knows more than that: for `why_not`.
     no_hits_reason: Callable[[LegQuery, Ranking], str | None] = lambda query, ranking: None
     # What a caller should know about its state: a note in the health of the answer.

@@ -20,14 +20,22 @@ def _search(query: LegQuery) -> Ranking:
     recipe, question = query.recipe, query.question
     required = _required(question) if recipe.match == "all-then-any" else ()
     found = query.store.lexical.search(
-        question.terms, required, MIN_FULL_MATCHES, query.filter, recipe.bm25, recipe.depth, question.others
+        question.terms,
+        required,
+        MIN_FULL_MATCHES,
+        query.filter,
+        recipe.bm25,
+        recipe.depth,
+        question.others,
     )
     return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
 
 
 def _required(question: Question) -> tuple[str, ...]:
     """One word of the query is held if its parts are: `camelCase` is found in "camel case"."""
-    return tuple(dict.fromkeys(term for word in question.words for term in (word.terms[1:] or word.terms)))
+    return tuple(
+        dict.fromkeys(term for word in question.words for term in (word.terms[1:] or word.terms))
+    )
 
 
 def _told(part: Contribution, why: Why) -> str:

@@ -37,13 +37,26 @@ CHUNK_BYTES = 64 * 1024
 # The end of what it complained of is enough to tell what went wrong.
 COMPLAINT_BYTES = 4_096
 # Keys and passwords are not among them; a system names the others it needs.
-ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "SYSTEMROOT")
+ENVIRONMENT = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "TZ",
+    "SYSTEMROOT",
+)
 
 
 class Program:
     """Use it as a context manager: whatever happens, nothing of it is left running."""
 
-    def __init__(self, command: Sequence[str], names: Sequence[str], end: float, most_bytes: int) -> None:
+    def __init__(
+        self, command: Sequence[str], names: Sequence[str], end: float, most_bytes: int
+    ) -> None:
         self._end = end
         self._most = most_bytes
         self._read = 0
@@ -78,7 +91,10 @@ class Program:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -148,7 +164,9 @@ class Program:
 
     def _write(self) -> None:
         try:
-            self._unsaid = self._unsaid[os.write(self._stdin.fileno(), self._unsaid[:CHUNK_BYTES]) :]
+            self._unsaid = self._unsaid[
+                os.write(self._stdin.fileno(), self._unsaid[:CHUNK_BYTES]) :
+            ]
         except BrokenPipeError:
             self._unsaid = b""  # it does not want to hear more, which is its own business
         if not self._unsaid:
@@ -208,7 +226,9 @@ def hits_in(output: bytes, system: ExternalSystem, words: Sequence[str]) -> Iter
     if system.format == "json":
         return raw_hits(decoded(text), system)
     if system.format == "jsonl":
-        return raw_hits([_decoded_alone(line) for line in text.splitlines() if line.strip()], _listed(system))
+        return raw_hits(
+            [_decoded_alone(line) for line in text.splitlines() if line.strip()], _listed(system)
+        )
     matches = _rg(text) if system.format == "rg" else _lines(text)
     return by_file(matches, words)
 
@@ -231,7 +251,10 @@ def by_file(matches: Iterable[Matched], words: Sequence[str]) -> Iterator[RawHit
         folded = match.text.casefold()
         held = frozenset(word for word in words if word in folded)
         files.setdefault(match.path, {})[match.line] = (match.text, held)
-    words_of = {path: frozenset().union(*(held for _, held in lines.values())) for path, lines in files.items()}
+    words_of = {
+        path: frozenset().union(*(held for _, held in lines.values()))
+        for path, lines in files.items()
+    }
     found_in = Counter(word for held in words_of.values() for word in held)
     worth = {word: math.log1p(len(files) / count) for word, count in found_in.items()}
     for path, lines in files.items():
@@ -246,7 +269,9 @@ def _rg(text: str) -> Iterator[Matched]:
         message = decoded(line) if line.strip() else None
         if at(message, "type") != "match":
             continue
-        path, number, held = (at(message, f"data.{name}") for name in ("path.text", "line_number", "lines.text"))
+        path, number, held = (
+            at(message, f"data.{name}") for name in ("path.text", "line_number", "lines.text")
+        )
         if isinstance(path, str) and isinstance(number, int) and isinstance(held, str):
             yield Matched(path, number, held)
 

@@ -15,7 +15,15 @@ import msgspec
 from trivet.common.breaker import PROBE_TEXT, SYSTEM, CircuitBreaker, breaker_for
 from trivet.errors import EmbedderError
 from trivet.search.legs.registry import leg_names
-from trivet.search.systems.messages import IdMap, RawHit, Reply, SystemFailed, SystemQuery, clean, reply_of
+from trivet.search.systems.messages import (
+    IdMap,
+    RawHit,
+    Reply,
+    SystemFailed,
+    SystemQuery,
+    clean,
+    reply_of,
+)
 from trivet.settings.systems import ExternalSystem, Kind, check_systems
 from trivet.types import LegHealth
 
@@ -61,7 +69,9 @@ class Systems:
         check_systems(declared, leg_names())
         self.declared = declared
         self._names = {name: IdMap(system) for name, system in declared.items()}
-        self._places = {name: threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS) for name in declared}
+        self._places = {
+            name: threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS) for name in declared
+        }
         self._others: dict[str, OpenTrivet] = {}
         self._guard = threading.Lock()
         self._breakers: dict[str, CircuitBreaker] = {}
@@ -82,7 +92,9 @@ class Systems:
                 futures[name].set_exception(SystemFailed(refusal))
                 continue
             work = (futures[name], name, system, asked, open_other)
-            threading.Thread(target=self._work, args=work, name=f"trivet-{name}", daemon=True).start()
+            threading.Thread(
+                target=self._work, args=work, name=f"trivet-{name}", daemon=True
+            ).start()
         return futures
 
     def collect(self, futures: Mapping[str, Future[Reply]], started: float) -> list[SystemAnswer]:
@@ -115,11 +127,19 @@ class Systems:
             so_far = f"{self.failed[name]} of {self.asked[name]} times since the store was opened"
         if reply is None:
             health = LegHealth(
-                leg=name, answered=False, took_ms=took, reason=f"{reason[:MAX_REASON_CHARACTERS]} ({so_far})"
+                leg=name,
+                answered=False,
+                took_ms=took,
+                reason=f"{reason[:MAX_REASON_CHARACTERS]} ({so_far})",
             )
-            return SystemAnswer(name, system, None, health, " ".join(clean(quoted[:MAX_QUOTED_CHARACTERS]).split()))
+            return SystemAnswer(
+                name, system, None, health, " ".join(clean(quoted[:MAX_QUOTED_CHARACTERS]).split())
+            )
         return SystemAnswer(
-            name, system, reply, LegHealth(leg=name, answered=True, candidates=len(reply.hits), took_ms=took)
+            name,
+            system,
+            reply,
+            LegHealth(leg=name, answered=True, candidates=len(reply.hits), took_ms=took),
         )
 
     def _work(
@@ -142,7 +162,9 @@ class Systems:
         except _Silent as silent:
             future.set_exception(silent.failure)
         except Exception as error:  # noqa: BLE001 - handed to the recall that waits for it, and shown there
-            future.set_exception(SystemFailed(str(error)) if isinstance(error, EmbedderError) else error)
+            future.set_exception(
+                SystemFailed(str(error)) if isinstance(error, EmbedderError) else error
+            )
 
     def _answer(
         self,
@@ -164,14 +186,20 @@ class Systems:
     ) -> CircuitBreaker:
         def trial() -> None:
             end = time.monotonic() + system.time_limit_ms / 1000
-            self._answer(name, system, SystemQuery(PROBE_TEXT, tuple(PROBE_TEXT.split())), open_other, end)
+            self._answer(
+                name, system, SystemQuery(PROBE_TEXT, tuple(PROBE_TEXT.split())), open_other, end
+            )
 
         with self._guard:
             if name not in self._breakers:
-                self._breakers[name] = breaker_for(SYSTEM + name, msgspec.json.encode(system).decode(), "", trial)
+                self._breakers[name] = breaker_for(
+                    SYSTEM + name, msgspec.json.encode(system).decode(), "", trial
+                )
             return self._breakers[name]
 
-    def _ask(self, name: str, system: ExternalSystem, open_other: Callable[[ExternalSystem], OpenTrivet]) -> Ask:
+    def _ask(
+        self, name: str, system: ExternalSystem, open_other: Callable[[ExternalSystem], OpenTrivet]
+    ) -> Ask:
         if system.kind != "trivet":
             return _way(system.kind)
         with self._guard:

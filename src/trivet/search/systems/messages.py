@@ -81,7 +81,9 @@ def decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise SystemFailed("its answer is not JSON" if text.strip() else "it answered nothing", text) from None
+        raise SystemFailed(
+            "its answer is not JSON" if text.strip() else "it answered nothing", text
+        ) from None
 
 
 def raw_hits(value: Any, system: ExternalSystem) -> Iterator[RawHit]:
@@ -92,7 +94,10 @@ def raw_hits(value: Any, system: ExternalSystem) -> Iterator[RawHit]:
         raise SystemFailed(f"there is no list of hits {where}")
     for hit in found:
         yield (
-            {name: at(hit, getattr(system, name)) for name in ("id", "score", "text", "title", "line")}
+            {
+                name: at(hit, getattr(system, name))
+                for name in ("id", "score", "text", "title", "line")
+            }
             if isinstance(hit, dict | list)
             else {"id": hit}
         )
@@ -116,9 +121,14 @@ def reply_of(raw: Iterable[RawHit], system: ExternalSystem, names: IdMap) -> Rep
     scored = [(score, hit) for score, hit in hits if score is not None]
     ranks_only = len(scored) < len(hits)
     if ranks_only:
-        best = [_scored(hit, PLACE_CONSTANT / (PLACE_CONSTANT + place)) for place, (_, hit) in enumerate(hits, 1)]
+        best = [
+            _scored(hit, PLACE_CONSTANT / (PLACE_CONSTANT + place))
+            for place, (_, hit) in enumerate(hits, 1)
+        ]
     else:
-        ordered = sorted(scored, key=lambda pair: -pair[0])  # stable: equal scores stay as they came
+        ordered = sorted(
+            scored, key=lambda pair: -pair[0]
+        )  # stable: equal scores stay as they came
         best = [_scored(hit, score) for score, hit in ordered]
     kept = _once(best, wrong)[: system.fetch_k]
     own = sum(not hit.common for hit in kept)
@@ -185,7 +195,9 @@ def clean(text: str) -> str:
 
 
 def _scored(hit: SystemHit, score: float) -> SystemHit:
-    return SystemHit(id=hit.id, common=hit.common, score=score, text=hit.text, title=hit.title, line=hit.line)
+    return SystemHit(
+        id=hit.id, common=hit.common, score=score, text=hit.text, title=hit.title, line=hit.line
+    )
 
 
 def _once(hits: Iterable[SystemHit], wrong: Counter[str]) -> list[SystemHit]:
@@ -210,7 +222,9 @@ _placeholder = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _special = re.compile(r"[\\.\[{()*+?^$|]")
 
 
-def filled_arguments(command: Sequence[str], system: ExternalSystem, asked: SystemQuery) -> list[str]:
+def filled_arguments(
+    command: Sequence[str], system: ExternalSystem, asked: SystemQuery
+) -> list[str]:
     """Arguments of a program. A query cannot become an option: it never begins with a dash."""
     said = {**_values(system, asked), QUERY: asked.query.lstrip("- \t\n")}
     return [_filled(part, said) for part in command]

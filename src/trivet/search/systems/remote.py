@@ -33,7 +33,9 @@ from trivet.settings.systems import ExternalSystem
 
 
 def ask_http(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[RawHit]:
-    return raw_hits(decoded(anyio.run(_answer, system, asked, end).decode("utf-8", "replace")), system)
+    return raw_hits(
+        decoded(anyio.run(_answer, system, asked, end).decode("utf-8", "replace")), system
+    )
 
 
 async def _answer(system: ExternalSystem, asked: SystemQuery, end: float) -> bytes:
@@ -42,13 +44,19 @@ async def _answer(system: ExternalSystem, asked: SystemQuery, end: float) -> byt
         try:
             return await _received(system, asked)
         except httpx2.HTTPError as error:
-            raise SystemFailed(f"it cannot be reached ({type(error).__name__})", str(error)) from None
+            raise SystemFailed(
+                f"it cannot be reached ({type(error).__name__})", str(error)
+            ) from None
     raise SystemFailed("it did not answer in time")
 
 
 async def _received(system: ExternalSystem, asked: SystemQuery) -> bytes:
     method = system.method or ("GET" if system.body is None else "POST")
-    body = None if system.body is None else json.dumps(filled_value(system.body, system, asked)).encode()
+    body = (
+        None
+        if system.body is None
+        else json.dumps(filled_value(system.body, system, asked)).encode()
+    )
     headers = {
         "Accept": "application/json",
         **({"Content-Type": "application/json"} if body else {}),
@@ -57,14 +65,18 @@ async def _received(system: ExternalSystem, asked: SystemQuery) -> bytes:
     received = bytearray()
     async with (
         httpx2.AsyncClient(follow_redirects=False, trust_env=False, timeout=None) as client,
-        client.stream(method, filled_address(system, asked), content=body, headers=headers) as response,
+        client.stream(
+            method, filled_address(system, asked), content=body, headers=headers
+        ) as response,
     ):
         async for chunk in response.aiter_bytes():
             received += chunk
             if len(received) > system.most_bytes:
                 raise SystemFailed(f"its answer is larger than {system.most_bytes} bytes")
         if not response.is_success:
-            raise SystemFailed(f"it answered HTTP {response.status_code}", received.decode("utf-8", "replace"))
+            raise SystemFailed(
+                f"it answered HTTP {response.status_code}", received.decode("utf-8", "replace")
+            )
     return bytes(received)
 
 
@@ -81,7 +93,9 @@ def ask_mcp(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[
     return raw_hits(_found(result), system)
 
 
-def _from_program(system: ExternalSystem, command: Sequence[str], arguments: Any, end: float) -> Any:
+def _from_program(
+    system: ExternalSystem, command: Sequence[str], arguments: Any, end: float
+) -> Any:
     with Program(command, system.environment, end, system.most_bytes) as child:
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": CLIENT}
         _result(child, 1, "initialize", hello)
@@ -121,10 +135,16 @@ async def _at_address(system: ExternalSystem, arguments: Any, end: float) -> Any
         try:
             async with (
                 httpx2.AsyncClient(
-                    headers=auth_headers(system), follow_redirects=False, trust_env=False, timeout=None
+                    headers=auth_headers(system),
+                    follow_redirects=False,
+                    trust_env=False,
+                    timeout=None,
                 ) as client,
                 streamable_http_client(
-                    system.mcp, http_client=client, max_sse_event_size=system.most_bytes, terminate_on_close=False
+                    system.mcp,
+                    http_client=client,
+                    max_sse_event_size=system.most_bytes,
+                    terminate_on_close=False,
                 ) as (reading, writing),
                 ClientSession(reading, writing) as session,
             ):
@@ -133,7 +153,9 @@ async def _at_address(system: ExternalSystem, arguments: Any, end: float) -> Any
                 return result.model_dump(mode="json", by_alias=True)
         except* Exception as failures:  # noqa: BLE001 - the transport may fail in any of its tasks, in any way
             first = _first(failures)
-            raise SystemFailed(f"it cannot be reached ({type(first).__name__})", str(first)) from None
+            raise SystemFailed(
+                f"it cannot be reached ({type(first).__name__})", str(first)
+            ) from None
     raise SystemFailed("it did not answer in time")
 
 
@@ -149,7 +171,11 @@ def _found(result: Any) -> Any:
     if not isinstance(result, dict):
         raise SystemFailed("its answer is no result of a tool")
     content = result.get("content")
-    texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    texts = (
+        [part.get("text") for part in content if isinstance(part, dict)]
+        if isinstance(content, list)
+        else []
+    )
     text = next((text for text in texts if isinstance(text, str)), "")
     if result.get("isError"):
         raise SystemFailed("the tool failed", text)

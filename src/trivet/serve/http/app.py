@@ -44,11 +44,17 @@ def build_app(
     """
     others = neighbours or WorkerPeers()
     metrics = Metrics(tenants.load)
-    context = ServerContext(tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings)
+    context = ServerContext(
+        tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings
+    )
     streams = Streams()
     agents = McpEndpoint(context)
     news = ChangeNotifier(context, others)
-    endpoints = (*extra_endpoints(context), *verb_endpoints(context), *export_import_endpoints(context, streams))
+    endpoints = (
+        *extra_endpoints(context),
+        *verb_endpoints(context),
+        *export_import_endpoints(context, streams),
+    )
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
@@ -71,7 +77,12 @@ def build_app(
             Middleware(RequestLog, metrics=metrics, seconds=settings.server_request_seconds),
             Middleware(HostCheck, names=_names(settings, host)),
             Middleware(
-                Authentication, tenants=tenants, pool=context.pool, metrics=metrics, settings=settings, news=news
+                Authentication,
+                tenants=tenants,
+                pool=context.pool,
+                metrics=metrics,
+                settings=settings,
+                news=news,
             ),
         ],
         exception_handlers={HTTPException: _no_route, TrivetError: _refused},
@@ -121,4 +132,6 @@ async def _no_route(request: Request, error: Exception) -> Response:
         message = f"{request.method} is not possible here; the header Allow says what is."
     else:
         message = "There is nothing at this address. GET /openapi.json lists what there is."
-    return problem_response(RouteNotFound(error.status_code, message, error.headers or {}), request.state.request_id)
+    return problem_response(
+        RouteNotFound(error.status_code, message, error.headers or {}), request.state.request_id
+    )

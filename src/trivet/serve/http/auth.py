@@ -22,7 +22,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trivet.errors import Unauthorised
 from trivet.serve.http.endpoints.page import PAGE_PREFIX as PAGE
 from trivet.serve.http.endpoints.sync import WAIT_PATH, ChangeNotifier
-from trivet.serve.http.errors import AUTH_SCHEME, Busy, CrossSiteRequest, Limited, Malformed, Misdirected
+from trivet.serve.http.errors import (
+    AUTH_SCHEME,
+    Busy,
+    CrossSiteRequest,
+    Limited,
+    Malformed,
+    Misdirected,
+)
 from trivet.serve.http.limits import RateLimiter, ThreadPool
 from trivet.serve.http.monitoring import METRICS_PATH, Metrics
 from trivet.serve.http.tenants import Tenants
@@ -54,7 +61,9 @@ class HostCheck:
     def _check(self, headers: Headers) -> None:
         host = headers.get("host", "")
         if "transfer-encoding" in headers and "content-length" in headers:
-            raise Malformed("The body has two lengths. Send Content-Length or Transfer-Encoding, not both.")
+            raise Malformed(
+                "The body has two lengths. Send Content-Length or Transfer-Encoding, not both."
+            )
         if self._names and _name(host) not in self._names:
             raise Misdirected(
                 f"This server answers for {', '.join(sorted(self._names))} alone. "
@@ -112,14 +121,18 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         if self._running >= self._max_running:
-            raise Busy(f"{self._max_running} requests are being worked on, and no more at once. Try again in a moment.")
+            raise Busy(
+                f"{self._max_running} requests are being worked on, and no more at once. Try again in a moment."
+            )
         self._running += 1
         try:
             if not self._is_open(scope):
                 key = _key(Headers(scope=scope))
                 caller = scope["state"]["caller"] = await self._authenticate(key)
                 scope["state"]["known_at"] = time.monotonic()
-                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see idempotency.py
+                scope["state"]["secret"] = hashlib.sha256(
+                    key.encode()
+                ).digest()  # see idempotency.py
                 if scope["path"] == WAIT_PATH:
                     await self._wait(scope, receive, send)
                 else:
@@ -134,7 +147,9 @@ class Authentication:
     async def _wait(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A laptop that waits for news takes no room from those who work; there is room for many of them."""
         if self._waiting >= MAX_WAITING:
-            raise Busy(f"{MAX_WAITING} laptops wait for news, and no more at once. Ask again later.")
+            raise Busy(
+                f"{MAX_WAITING} laptops wait for news, and no more at once. Ask again later."
+            )
         self._waiting += 1
         self._running -= 1
         try:
@@ -153,7 +168,10 @@ class Authentication:
         """One key cannot take the room of all, with requests that it sends by halves, say."""
         if self._by_key[key] >= self._max_running_per_key:
             self._metrics.limited.inc()
-            raise Limited(f"This key has {self._max_running_per_key} requests under way, and no more at once.", 1)
+            raise Limited(
+                f"This key has {self._max_running_per_key} requests under way, and no more at once.",
+                1,
+            )
         self._by_key[key] += 1
         try:
             yield
@@ -165,7 +183,9 @@ class Authentication:
     def _is_open(self, scope: Scope) -> bool:
         if scope["path"] == METRICS_PATH and self._metrics_on_loopback:
             headers = Headers(scope=scope)
-            forwarded = "x-forwarded-for" in headers or "forwarded" in headers  # by a proxy on this machine
+            forwarded = (
+                "x-forwarded-for" in headers or "forwarded" in headers
+            )  # by a proxy on this machine
             return not forwarded and is_loopback((scope.get("client") or ("", 0))[0])
         return scope["path"] in PUBLIC_PATHS or scope["path"].startswith(PAGE)
 

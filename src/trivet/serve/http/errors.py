@@ -96,7 +96,9 @@ class RouteNotFound(NoSuchRoute):
 def problem_kind(error: TrivetError) -> ProblemKind:
     if isinstance(error, RouteNotFound):
         return ProblemKind("no-such-route", error.status, HTTPStatus(error.status).phrase)
-    return next((problem for kind, problem in ALL_PROBLEMS.items() if isinstance(error, kind)), UNEXPECTED)
+    return next(
+        (problem for kind, problem in ALL_PROBLEMS.items() if isinstance(error, kind)), UNEXPECTED
+    )
 
 
 def problem_response(error: TrivetError, request_id: str) -> Response:
@@ -109,7 +111,9 @@ def failure_response(request_id: str) -> Response:
     return _problem(UNEXPECTED, detail, request_id, {})
 
 
-def _problem(kind: ProblemKind, detail: str, request_id: str, headers: Mapping[str, str]) -> Response:
+def _problem(
+    kind: ProblemKind, detail: str, request_id: str, headers: Mapping[str, str]
+) -> Response:
     problem = Problem(
         type=TYPE_PREFIX + kind.name,
         title=kind.title,
@@ -127,5 +131,7 @@ def _headers(error: TrivetError) -> Mapping[str, str]:
         return {"Retry-After": str(error.seconds)}
     if isinstance(error, RouteNotFound):
         return error.headers
-    seconds = next((seconds for kind, seconds in RETRY_SECONDS.items() if isinstance(error, kind)), None)
+    seconds = next(
+        (seconds for kind, seconds in RETRY_SECONDS.items() if isinstance(error, kind)), None
+    )
     return {} if seconds is None else {"Retry-After": str(seconds)}

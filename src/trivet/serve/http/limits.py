@@ -28,7 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from trivet.client.problems import MEDIA_TYPE
 from trivet.common.bounded_cache import MIB, BoundedCache
 from trivet.serve.http.errors import Busy, Malformed, WorkTimedOut, problem_response
-from trivet.store.connection_leases import lease_scope
+from trivet.store.relational.database import lease_scope
 
 # For the buckets of some 20,000 keys. One that is forgotten is full again.
 BUCKETS_BYTES = 8 * MIB
@@ -37,7 +37,9 @@ BUCKETS_BYTES = 8 * MIB
 class RateLimiter:
     """Used by the event loop's thread alone, so it needs no lock."""
 
-    def __init__(self, per_minute: int, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, per_minute: int, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._per_second = per_minute / 60
         self._burst = float(burst)
         self._clock = clock
@@ -72,7 +74,9 @@ class ThreadPool:
 
     def __init__(self, threads: int, seconds: float) -> None:
         sizes: dict[Lane, int] = {"read": threads, "write": threads, "door": AUTH_THREADS}
-        self._lanes = {lane: ThreadPoolExecutor(size, f"trivet-http-{lane}") for lane, size in sizes.items()}
+        self._lanes = {
+            lane: ThreadPoolExecutor(size, f"trivet-http-{lane}") for lane, size in sizes.items()
+        }
         self._seconds = seconds
         self._running: set[Future[Any]] = set()
 
@@ -86,7 +90,9 @@ class ThreadPool:
         if answer.done():
             return answer.result()
         if work.cancel():
-            raise Busy(f"The request waited {self._seconds:g} s for its turn. Nothing was done; try again later.")
+            raise Busy(
+                f"The request waited {self._seconds:g} s for its turn. Nothing was done; try again later."
+            )
         work.add_done_callback(_log_late_failure)
         raise WorkTimedOut(
             f"The work is not done after {self._seconds:g} s. It goes on and will be finished; look whether it was, "
@@ -154,7 +160,9 @@ class LimitedConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is not HTTP is answered like every other error."""
-        answer = problem_response(Malformed("This is not an HTTP request that can be read."), str(uuid.uuid4()))
+        answer = problem_response(
+            Malformed("This is not an HTTP request that can be read."), str(uuid.uuid4())
+        )
         body = bytes(answer.body)
         headers: list[tuple[bytes, bytes]] = [
             (b"content-type", MEDIA_TYPE.encode()),
@@ -187,9 +195,13 @@ class LimitedConnection(H11Protocol):
         if not idle:
             return False
         [(greedy, _)] = Counter(one._address for one in idle).most_common(1)
-        theirs = sorted((one for one in idle if one._address == greedy), key=lambda one: one._idle_since)
+        theirs = sorted(
+            (one for one in idle if one._address == greedy), key=lambda one: one._idle_since
+        )
         for one in theirs[:IDLE_CLOSED_AT_ONCE]:
-            self.connections.discard(one)  # at once: it hears of its end only after those that come now
+            self.connections.discard(
+                one
+            )  # at once: it hears of its end only after those that come now
             one.transport.abort()
         return True
 

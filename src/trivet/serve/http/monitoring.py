@@ -16,8 +16,20 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -57,7 +69,10 @@ class Metrics:
         registry = CollectorRegistry()
         self.registry = CollectorRegistry() if together else registry
         self._requests = Counter(
-            "trivet_http_requests", "Requests answered.", ["route", "method", "status"], registry=registry
+            "trivet_http_requests",
+            "Requests answered.",
+            ["route", "method", "status"],
+            registry=registry,
         )
         self._seconds = Histogram(
             "trivet_http_request_seconds",
@@ -73,7 +88,9 @@ class Metrics:
             multiprocess_mode="livesum",
         )
         self.limited = Counter(
-            "trivet_http_rate_limited", "Requests refused since their key asked too often.", registry=registry
+            "trivet_http_rate_limited",
+            "Requests refused since their key asked too often.",
+            registry=registry,
         )
         if together:
             MultiProcessCollector(self.registry)  # type: ignore[no-untyped-call]
@@ -98,7 +115,10 @@ class _BatchSizes(Collector):
     def collect(self) -> Iterator[HistogramMetricFamily]:
         sizes = batch_sizes()
         bounds = [2**power for power in range(MAX_BATCH.bit_length())]
-        buckets = [(str(float(bound)), sum(sizes[size] for size in sizes if size <= bound)) for bound in bounds]
+        buckets = [
+            (str(float(bound)), sum(sizes[size] for size in sizes if size <= bound))
+            for bound in bounds
+        ]
         yield HistogramMetricFamily(
             "trivet_query_embedding_batch_size",
             "Queries embedded together.",
@@ -120,9 +140,15 @@ class _Endpoints(Collector):
     """Those that are asked over the network, by what for and by model; never by address, which may hold a key."""
 
     def collect(self) -> Iterator[Metric]:
-        silent = GaugeMetricFamily("trivet_endpoint_silent", "1: it does not answer and is left alone.", labels=_LABELS)
-        opened = CounterMetricFamily("trivet_endpoint_fell_silent", "How often it stopped answering.", labels=_LABELS)
-        refused = CounterMetricFamily("trivet_endpoint_not_asked", "Questions that it was spared.", labels=_LABELS)
+        silent = GaugeMetricFamily(
+            "trivet_endpoint_silent", "1: it does not answer and is left alone.", labels=_LABELS
+        )
+        opened = CounterMetricFamily(
+            "trivet_endpoint_fell_silent", "How often it stopped answering.", labels=_LABELS
+        )
+        refused = CounterMetricFamily(
+            "trivet_endpoint_not_asked", "Questions that it was spared.", labels=_LABELS
+        )
         by_labels: dict[tuple[str, str], list[CircuitBreaker]] = {}
         for breaker in breakers():
             by_labels.setdefault((breaker.name.purpose, breaker.name.model), []).append(breaker)
@@ -225,7 +251,10 @@ class RequestLog:
         with self._metrics.running.track_inprogress():
             await self._answer(scope, receive, exchange)
         self._metrics.answered(
-            exchange.route, exchange.method, exchange.status or CLIENT_CLOSED_REQUEST, exchange.seconds
+            exchange.route,
+            exchange.method,
+            exchange.status or CLIENT_CLOSED_REQUEST,
+            exchange.seconds,
         )
         access.info(exchange.line())
 
@@ -238,7 +267,11 @@ class RequestLog:
             if exchange.status is None:
                 await problem_response(error, exchange.id)(scope, receive, exchange.send)
                 return
-            logger.error("Request %s ended in the middle of its answer: %s", exchange.id, type(error).__name__)
+            logger.error(
+                "Request %s ended in the middle of its answer: %s",
+                exchange.id,
+                type(error).__name__,
+            )
             raise
         except Exception as error:
             log_failure(f"Request {exchange.id}", error)

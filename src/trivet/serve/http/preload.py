@@ -32,7 +32,10 @@ def bundled_models(settings: Settings) -> list[str]:
     """Those of the bundled models that a server with these settings asks."""
     wanted = {EMBEDDER: settings.embedder == DEFAULT, READER: settings.changes == "read"}
     kind = RerankSpec.parse(settings.rerank).kind
-    return [*(name for name, is_wanted in wanted.items() if is_wanted), *([kind] if kind in PRESETS else [])]
+    return [
+        *(name for name, is_wanted in wanted.items() if is_wanted),
+        *([kind] if kind in PRESETS else []),
+    ]
 
 
 def open_models(names: list[str]) -> None:
@@ -48,7 +51,9 @@ def open_models(names: list[str]) -> None:
             else:
                 bundled_reranker(PRESETS[name].folder).open()
         except TrivetError as error:  # whoever asks the model meets it too, and tells it
-            logger.warning("The model %s is not shared by the processes of the server: %s", name, error)
+            logger.warning(
+                "The model %s is not shared by the processes of the server: %s", name, error
+            )
 
 
 if PRELOADED_MODELS in os.environ:

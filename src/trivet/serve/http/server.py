@@ -87,7 +87,9 @@ def listen(host: str, port: int, any_port: bool = False) -> socket.socket:
 
 def server_settings(settings: Settings) -> Settings:
     """As many recalls search at the same time as there are threads to ask for them."""
-    return msgspec.structs.replace(settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads))
+    return msgspec.structs.replace(
+        settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads)
+    )
 
 
 def run(
@@ -146,7 +148,9 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def set_up_logs(log_access: bool) -> None:
     """Access lines are JSON as they are. Libraries that quote what they received stay silent."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(logging.Formatter("%(message)s"))
     access = logging.getLogger("trivet.access")
@@ -194,7 +198,9 @@ class BackgroundServer:
         app.add_middleware(ActivityMiddleware, note=self._touch)
         self._server = make_server(app, settings)
         serve = {"sockets": [listener]}
-        self._thread = threading.Thread(target=self._server.run, kwargs=serve, name="trivet-page", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs=serve, name="trivet-page", daemon=True
+        )
         self._thread.start()
         self._wait()
 
@@ -219,5 +225,7 @@ class BackgroundServer:
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > limit:
                 self._server.should_exit = True
-                raise StoreError("The page could not be served: its server did not come up. Try `trivet serve`.")
+                raise StoreError(
+                    "The page could not be served: its server did not come up. Try `trivet serve`."
+                )
             time.sleep(POLL_SECONDS)

@@ -39,7 +39,9 @@ MAX_HOPS = 8
 CELL_RETRY_SECONDS = 5.0
 
 UNKNOWN_CELL = "The tenant lives in a database that the server does not know. Its setting `cells` must name it."
-UNREACHABLE = "The database that the tenant lives in cannot be reached just now. Nothing was done; try again."
+UNREACHABLE = (
+    "The database that the tenant lives in cannot be reached just now. Nothing was done; try again."
+)
 TENANT_MOVING = "The tenant is just being moved. Nothing was done; try again in a moment."
 
 
@@ -75,7 +77,9 @@ class TenantLocator:
 
     def names(self) -> list[str]:
         """Of the databases that are open, as errors name them."""
-        return [one for server in tuple(self._open.values()) for one in (server.name, server.address)]
+        return [
+            one for server in tuple(self._open.values()) for one in (server.name, server.address)
+        ]
 
     def close(self) -> None:
         """All but the first, which is not its own."""
@@ -107,7 +111,9 @@ class TenantLocator:
         kind = database_of(url)
         try:
             if kind is None:
-                raise StoreError("one of the setting `cells` is not the address of a PostgreSQL database")
+                raise StoreError(
+                    "one of the setting `cells` is not the address of a PostgreSQL database"
+                )
             self._open[url] = open_server(settings, kind)
         except StoreError as error:
             logger.error("A cell cannot be opened: %s", error)
@@ -130,7 +136,9 @@ class _OpenTenant(msgspec.Struct):
 
 
 class Tenants:
-    def __init__(self, settings: Settings, shared: Shared | None = None, processes: int = 1) -> None:
+    def __init__(
+        self, settings: Settings, shared: Shared | None = None, processes: int = 1
+    ) -> None:
         """`shared` are models of a process that has them already, and closes them itself.
 
         `processes`: so many are one server, this one among them.
@@ -155,7 +163,9 @@ class Tenants:
         tenant = tenant_in_key(key)
         with self._hiding_locations():
             if tenant is None or not self._exists(tenant):
-                return authenticate(self._first_tenant().engine.store, self._settings.tenant, key, is_here=False)
+                return authenticate(
+                    self._first_tenant().engine.store, self._settings.tenant, key, is_here=False
+                )
             try:
                 with self._leased(tenant) as trivet:
                     return authenticate(trivet.engine.store, tenant, key)
@@ -220,12 +230,17 @@ class Tenants:
             raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
             told = str(error)
-            for place in self._homes.names() if self._homes else (str(one) for one in self._files()):
+            for place in (
+                self._homes.names() if self._homes else (str(one) for one in self._files())
+            ):
                 told = told.replace(place, "the server's store")
             raise type(error)(told) from error
 
     def _files(self) -> list[Path]:
-        return [tenant_file(self._settings_for(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
+        return [
+            tenant_file(self._settings_for(tenant))
+            for tenant in {*self._tenants, self._settings.tenant}
+        ]
 
     def _first_tenant(self) -> Trivet:
         """It is never closed before the server ends."""
@@ -294,10 +309,17 @@ class Tenants:
 
     def _close_idle(self) -> None:
         with self._lock:
-            unused = sorted((one.used, name) for name, one in self._tenants.items() if not one.users)
+            unused = sorted(
+                (one.used, name) for name, one in self._tenants.items() if not one.users
+            )
             others = [(used, name) for used, name in unused if name != self._settings.tenant]
-            limit, beyond = time.monotonic() - TENANT_IDLE_SECONDS, len(self._tenants) - MAX_OPEN_TENANTS
-            going = [name for place, (used, name) in enumerate(others) if used < limit or place < beyond]
+            limit, beyond = (
+                time.monotonic() - TENANT_IDLE_SECONDS,
+                len(self._tenants) - MAX_OPEN_TENANTS,
+            )
+            going = [
+                name for place, (used, name) in enumerate(others) if used < limit or place < beyond
+            ]
             closing = [self._tenants.pop(name) for name in going]
         for one in closing:
             one.trivet.close()

@@ -93,7 +93,9 @@ class SharedSocketServer(Server):
     def _acceptor_done(self, door: asyncio.Task[None]) -> None:
         """Where it closed by an error this process would serve nobody: it ends, and another takes its place."""
         if not door.cancelled() and door.exception() is not None:
-            logger.error("The process lets nobody in any more, and ends.", exc_info=door.exception())
+            logger.error(
+                "The process lets nobody in any more, and ends.", exc_info=door.exception()
+            )
             self.should_exit = True
 
 
@@ -131,7 +133,9 @@ def run_workers(settings: Settings, listener: socket.socket, host: str, count: i
 
 def _settings_per_worker(settings: Settings, count: int) -> Settings:
     """The threads of a server are shared out to its processes: more of them take no more work, and memory each."""
-    threads = max(min(MIN_THREADS, settings.server_threads), math.ceil(settings.server_threads / count))
+    threads = max(
+        min(MIN_THREADS, settings.server_threads), math.ceil(settings.server_threads / count)
+    )
     return msgspec.structs.replace(settings, server_threads=threads)
 
 
@@ -159,9 +163,14 @@ class _Supervisor:
         return status
 
     def _start(self, place: int) -> None:
-        own, others = self._pipes[place][0], [pipe[1] for at, pipe in enumerate(self._pipes) if at != place]
+        own, others = (
+            self._pipes[place][0],
+            [pipe[1] for at, pipe in enumerate(self._pipes) if at != place],
+        )
         arguments = (self._settings, self._listener, self._host, own, others)
-        process = self._context.Process(target=_worker_main, args=arguments, name=f"trivet-worker-{place + 1}")
+        process = self._context.Process(
+            target=_worker_main, args=arguments, name=f"trivet-worker-{place + 1}"
+        )
         process.start()
         self._running[place], self._began[place] = process, time.monotonic()
         if self._ending:  # the signal came while it was being started
@@ -180,7 +189,9 @@ class _Supervisor:
         self._failed_starts = self._failed_starts + 1 if young else 0
         if self._failed_starts >= MAX_FAILED_STARTS:
             logger.error(
-                "%s ended with %s before it could serve, as did those before. The server ends.", one.name, one.exitcode
+                "%s ended with %s before it could serve, as did those before. The server ends.",
+                one.name,
+                one.exitcode,
             )
             self._end(signal.SIGTERM, None)
             return EXIT_KILLED
@@ -205,7 +216,11 @@ def _context() -> SpawnContext | ForkServerContext:
 
 
 def _worker_main(
-    settings: Settings, listener: socket.socket, host: str, own: Connection, others: Sequence[Connection]
+    settings: Settings,
+    listener: socket.socket,
+    host: str,
+    own: Connection,
+    others: Sequence[Connection],
 ) -> None:
     """One of the processes. A Ctrl-C is for the first alone, which passes it on."""
     from trivet.serve.http.endpoints.sync import WorkerPeers

@@ -75,7 +75,9 @@ class CodeTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _search(given: FindCode) -> Search:
-    filters = CodeFilters(path=given.path or "", lang=given.lang or "", kind=given.kind or "", tests=given.tests)
+    filters = CodeFilters(
+        path=given.path or "", lang=given.lang or "", kind=given.kind or "", tests=given.tests
+    )
     return Search(query=given.query, filters=filters, budget=given.budget)
 
 
@@ -137,7 +139,8 @@ def _hit(hit: CodeHit) -> Iterator[str]:
     yield f"{hit.path}:{hit.start}-{hit.end}{named}{f' ({why})' if why else ''}"
     if hit.snippet:
         yield from (
-            f"{number} {_one_line(text)}" for number, text in enumerate(hit.snippet.split("\n"), hit.snippet_start)
+            f"{number} {_one_line(text)}"
+            for number, text in enumerate(hit.snippet.split("\n"), hit.snippet_start)
         )
     elif hit.signature:
         yield f"{hit.start} {hit.signature}"

@@ -39,8 +39,17 @@ def listings(tools: Mapping[str, AgentTool], code: bool = False) -> ListAnswers:
     described = [_described(tool) for tool in tools.values()]
     if code:
         described += [tool.listed() for tool in CODE_TOOLS.values()]
-    stats = {"uri": STATS_URI, "name": "stats", "description": "What the store holds.", "mimeType": _PLAIN}
-    memory = {"uriTemplate": MEMORY_TEMPLATE, "name": "memory", "description": "One memory by its id."}
+    stats = {
+        "uri": STATS_URI,
+        "name": "stats",
+        "description": "What the store holds.",
+        "mimeType": _PLAIN,
+    }
+    memory = {
+        "uriTemplate": MEMORY_TEMPLATE,
+        "name": "memory",
+        "description": "One memory by its id.",
+    }
     return {
         "ping": {},
         "tools/list": {"tools": described},
@@ -84,7 +93,11 @@ def _described(tool: AgentTool) -> dict[str, Any]:
 
 
 def _prompt(prompt: AgentPrompt) -> dict[str, Any]:
-    argument = {"name": prompt.argument, "description": prompt.argument_description, "required": prompt.required}
+    argument = {
+        "name": prompt.argument,
+        "description": prompt.argument_description,
+        "required": prompt.required,
+    }
     return {"name": prompt.name, "description": prompt.description, "arguments": [argument]}
 
 
@@ -151,10 +164,14 @@ def write_prompt(name: str, arguments: Mapping[str, str], memory: Trivet, recall
         raise InvalidInput(f"There is no prompt {name!r}. There are: {', '.join(PROMPTS)}.")
     unknown = sorted(set(arguments) - {prompt.argument})
     if unknown:
-        raise InvalidInput(f"{name} does not take {', '.join(unknown)}. It takes: {prompt.argument}.")
+        raise InvalidInput(
+            f"{name} does not take {', '.join(unknown)}. It takes: {prompt.argument}."
+        )
     given = arguments.get(prompt.argument, "").strip()
     if prompt is REMEMBER:
-        return _HOW_TO_REMEMBER.format(what=given or "what this conversation taught that a later one will need")
+        return _HOW_TO_REMEMBER.format(
+            what=given or "what this conversation taught that a later one will need"
+        )
     if not given:
         raise InvalidInput("query: the text is empty. Say in a few words what to look for.")
     return f"What is stored about: {given}\n\n{call(memory, recall, {'query': given}).text}"

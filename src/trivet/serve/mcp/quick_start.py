@@ -17,7 +17,14 @@ from typing import Any, BinaryIO, Literal
 import msgspec
 
 from trivet.errors import TrivetError
-from trivet.serve.mcp.listings import REVEAL_VARIABLE, Handshake, ListAnswers, Offer, introduction, listings
+from trivet.serve.mcp.listings import (
+    REVEAL_VARIABLE,
+    Handshake,
+    ListAnswers,
+    Offer,
+    introduction,
+    listings,
+)
 from trivet.serve.mcp.tools import agent_tools
 from trivet.settings import load_settings
 from trivet.settings.locations import is_server
@@ -77,7 +84,9 @@ def _reference_variant(path: str | None) -> ServerVariant:
 
         serve(path, stream, greeted)
 
-    return ServerVariant(tools.introduction, tools.listings(), "trivet.serve.mcp.reference_server", serve)
+    return ServerVariant(
+        tools.introduction, tools.listings(), "trivet.serve.mcp.reference_server", serve
+    )
 
 
 def answer_handshake(
@@ -98,7 +107,11 @@ def answer_handshake(
         elif method == _READY and heard:
             heard.append(line)
         elif (
-            heard and isinstance(method, str) and method in answers and "id" in message and not _has_parameters(message)
+            heard
+            and isinstance(method, str)
+            and method in answers
+            and "id" in message
+            and not _has_parameters(message)
         ):
             write(_answer(message["id"], answers[method]))
         else:
@@ -130,7 +143,9 @@ def _version(message: dict[str, Any]) -> str | None:
     wanted = message.get("params")
     if not isinstance(wanted, dict) or not isinstance(message.get("id"), int | str):
         return None
-    whole = isinstance(wanted.get("capabilities"), dict) and isinstance(wanted.get("clientInfo"), dict)
+    whole = isinstance(wanted.get("capabilities"), dict) and isinstance(
+        wanted.get("clientInfo"), dict
+    )
     version = wanted.get("protocolVersion")
     return version if whole and isinstance(version, str) and version in VERSIONS else None
 

@@ -13,9 +13,13 @@ from urllib.parse import unquote
 
 import msgspec
 
-from trivet.contract.fields import MAX_SOURCE_CHARACTERS, MAX_TAG_CHARACTERS, MAX_TITLE_CHARACTERS
+from trivet.contract.parameters import (
+    MAX_SOURCE_CHARACTERS,
+    MAX_TAG_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+)
 from trivet.errors import InvalidInput, NotFound
-from trivet.secrets.detect.scan import find, without_secrets
+from trivet.secrets.detect import find, without_secrets
 from trivet.trivet import Trivet
 from trivet.types import Memory
 
@@ -32,7 +36,11 @@ class Entity(msgspec.Struct, rename="camel"):
     observations: list[str]
 
 
-class Relation(msgspec.Struct, frozen=True, rename={"start": "from", "to": "to", "relation_type": "relationType"}):
+class Relation(
+    msgspec.Struct,
+    frozen=True,
+    rename={"start": "from", "to": "to", "relation_type": "relationType"},
+):
     start: str
     to: str
     relation_type: str
@@ -73,7 +81,9 @@ class KnowledgeGraph:
 
     def create_entities(self, entities: Iterable[Entity]) -> list[Entity]:
         known = {piece.names["name"] for piece in self._pieces() if piece.kind == "entity"}
-        new = {entity.name: entity for entity in reversed(list(entities)) if entity.name not in known}
+        new = {
+            entity.name: entity for entity in reversed(list(entities)) if entity.name not in known
+        }
         created = list(reversed(new.values()))  # of two with one name the first
         self._store(row for entity in created for row in entity_rows(entity))
         return created
@@ -103,10 +113,14 @@ class KnowledgeGraph:
         """What belongs to an entity goes before it: who is interrupted finds it again and can go on."""
         gone = [piece for piece in self._pieces() if not {*piece.names.values()}.isdisjoint(names)]
         self._forget(piece for piece in gone if piece.kind != "entity" and _touches(piece, names))
-        self._forget(piece for piece in gone if piece.kind == "entity" and piece.names["name"] in names)
+        self._forget(
+            piece for piece in gone if piece.kind == "entity" and piece.names["name"] in names
+        )
 
     def delete_observations(self, deletions: Iterable[Deleted]) -> None:
-        gone = {(one.entity_name, text) for one in deletions for text in _as_stored(one.observations)}
+        gone = {
+            (one.entity_name, text) for one in deletions for text in _as_stored(one.observations)
+        }
         self._forget(
             piece
             for piece in self._pieces()
@@ -115,7 +129,11 @@ class KnowledgeGraph:
 
     def delete_relations(self, relations: Iterable[Relation]) -> None:
         gone = set(relations)
-        self._forget(piece for piece in self._pieces() if piece.kind == "relation" and _relation(piece) in gone)
+        self._forget(
+            piece
+            for piece in self._pieces()
+            if piece.kind == "relation" and _relation(piece) in gone
+        )
 
     def read(self) -> Graph:
         return _graph(self._pieces())
@@ -127,7 +145,11 @@ class KnowledgeGraph:
         """What holds the query, as the reference server has it; where nothing does, what recall finds relevant."""
         pieces = list(self._pieces())
         graph, wanted = _graph(pieces), query.lower()
-        holding = [entity.name for entity in graph.entities if any(wanted in text.lower() for text in _texts(entity))]
+        holding = [
+            entity.name
+            for entity in graph.entities
+            if any(wanted in text.lower() for text in _texts(entity))
+        ]
         return _around(graph, holding or self._recalled(query, pieces))
 
     def _recalled(self, query: str, pieces: Iterable[Piece]) -> list[str]:
@@ -135,7 +157,12 @@ class KnowledgeGraph:
         if answer.nothing_relevant:
             return []
         ends = {piece.memory.id: piece.names for piece in pieces}
-        found = [name for hit in answer.hits for key, name in ends.get(hit.id, {}).items() if key != "type"]
+        found = [
+            name
+            for hit in answer.hits
+            for key, name in ends.get(hit.id, {}).items()
+            if key != "type"
+        ]
         return list(dict.fromkeys(found))
 
     def _pieces(self) -> list[Piece]:
@@ -147,7 +174,10 @@ class KnowledgeGraph:
             if len(page.memories) < PAGE:
                 break
         pieces = [piece for memory in found.values() if (piece := _piece(memory))]
-        return sorted(pieces, key=lambda piece: (piece.memory.created_at, _line(piece.memory), piece.memory.id))
+        return sorted(
+            pieces,
+            key=lambda piece: (piece.memory.created_at, _line(piece.memory), piece.memory.id),
+        )
 
     def _store(self, rows: Iterable[dict[str, Any]]) -> None:
         """All of it or, at the first error, nothing."""
@@ -171,7 +201,9 @@ def entity_rows(entity: Entity) -> Iterator[dict[str, Any]]:
 
 def observation_row(entity: Entity, text: str) -> dict[str, Any]:
     if not text:
-        raise InvalidInput(f"observations: one of {entity.name} is empty. Leave it out; nothing was stored.")
+        raise InvalidInput(
+            f"observations: one of {entity.name} is empty. Leave it out; nothing was stored."
+        )
     return {
         **_row("observation", entity=entity.name),
         "content": text,
@@ -194,8 +226,12 @@ def _row(kind: str, **names: str) -> dict[str, Any]:
                 f"{name[:40]}...: a name has up to {MAX_TITLE_CHARACTERS} characters. Nothing was stored."
             )
         if find(name):
-            raise InvalidInput(f"{kind}: a name looks like a secret. Say it in an observation, which is encrypted.")
-    address = f"{PREFIX}{kind}?" + "&".join(f"{key}={_escaped(name)}" for key, name in names.items())
+            raise InvalidInput(
+                f"{kind}: a name looks like a secret. Say it in an observation, which is encrypted."
+            )
+    address = f"{PREFIX}{kind}?" + "&".join(
+        f"{key}={_escaped(name)}" for key, name in names.items()
+    )
     if len(address) > MAX_SOURCE_CHARACTERS:
         raise InvalidInput(f"{kind}: its names are too long together. Nothing was stored.")
     return {"scope": SCOPE, "source": address}
@@ -225,8 +261,14 @@ def _line(memory: Memory) -> int:
 def _graph(pieces: Iterable[Piece]) -> Graph:
     """What two programs said at the same time is there once: an entity by its name, an observation by its text."""
     pieces = list(pieces)
-    kinds = {piece.names["name"]: piece.names["type"] for piece in reversed(pieces) if piece.kind == "entity"}
-    texts: dict[str, dict[str, None]] = {piece.names["name"]: {} for piece in pieces if piece.kind == "entity"}
+    kinds = {
+        piece.names["name"]: piece.names["type"]
+        for piece in reversed(pieces)
+        if piece.kind == "entity"
+    }
+    texts: dict[str, dict[str, None]] = {
+        piece.names["name"]: {} for piece in pieces if piece.kind == "entity"
+    }
     for piece in pieces:
         if piece.kind == "observation" and piece.names["entity"] in texts:
             texts[piece.names["entity"]][piece.memory.content] = None
@@ -240,7 +282,9 @@ def _relation(piece: Piece) -> Relation:
 
 
 def _touches(piece: Piece, names: Collection[str]) -> bool:
-    return any(name in names for key, name in piece.names.items() if key in ("entity", "from", "to"))
+    return any(
+        name in names for key, name in piece.names.items() if key in ("entity", "from", "to")
+    )
 
 
 def _texts(entity: Entity) -> Iterator[str]:
@@ -251,7 +295,9 @@ def _around(graph: Graph, names: Collection[str]) -> Graph:
     """These entities, and the relations with one of them at an end."""
     entities = [entity for entity in graph.entities if entity.name in names]
     shown = {entity.name for entity in entities}
-    return Graph(entities, [one for one in graph.relations if one.start in shown or one.to in shown])
+    return Graph(
+        entities, [one for one in graph.relations if one.start in shown or one.to in shown]
+    )
 
 
 def _as_stored(texts: Iterable[str]) -> Iterator[str]:

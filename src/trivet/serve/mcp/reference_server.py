@@ -22,7 +22,14 @@ from trivet.common.clock import now
 from trivet.errors import Conflict, InvalidInput, NotFound
 from trivet.serve.failures import error_text
 from trivet.serve.mcp.listings import NO_HANDSHAKE, Handshake
-from trivet.serve.mcp.reference_graph import SCOPE, Entity, KnowledgeGraph, Relation, entity_rows, relation_row
+from trivet.serve.mcp.reference_graph import (
+    SCOPE,
+    Entity,
+    KnowledgeGraph,
+    Relation,
+    entity_rows,
+    relation_row,
+)
 from trivet.serve.mcp.reference_tools import (
     GRAPH_URI,
     TOOLS,
@@ -48,7 +55,9 @@ def build_server(store: StoreRunner) -> Server[Any]:
     graphs, told, subscribed = _GraphCalls(store), listings(), set[str]()
     about = introduction("")["serverInfo"]
 
-    async def call_tool(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        context: Any, parameters: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         tool = TOOLS.get(parameters.name)
         if tool is None:
             return _refused(f"Tool {parameters.name} not found")
@@ -58,22 +67,33 @@ def build_server(store: StoreRunner) -> Server[Any]:
             return _refused(error_text(error, tool.name))
         if not tool.reads and GRAPH_URI in subscribed:
             await context.session.send_resource_updated(GRAPH_URI)
-        return types.CallToolResult(content=[text_content(reply.text)], structured_content=reply.structured)
+        return types.CallToolResult(
+            content=[text_content(reply.text)], structured_content=reply.structured
+        )
 
-    async def read(context: Any, parameters: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(
+        context: Any, parameters: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         if str(parameters.uri) != GRAPH_URI:
-            raise MCPError(types.INVALID_PARAMS, f"There is nothing at {parameters.uri}. There is: {GRAPH_URI}.")
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"There is nothing at {parameters.uri}. There is: {GRAPH_URI}.",
+            )
         reply = await graphs.call(TOOLS["read_graph"], {})
         contents = types.TextResourceContents(
             uri=GRAPH_URI, mime_type="application/json", text=as_text(reply.structured)
         )
         return types.ReadResourceResult(contents=[contents])
 
-    async def subscribe(context: Any, parameters: types.SubscribeRequestParams) -> types.EmptyResult:
+    async def subscribe(
+        context: Any, parameters: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
         subscribed.add(str(parameters.uri))
         return types.EmptyResult()
 
-    async def unsubscribe(context: Any, parameters: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    async def unsubscribe(
+        context: Any, parameters: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
         subscribed.discard(str(parameters.uri))
         return types.EmptyResult()
 
@@ -83,7 +103,9 @@ def build_server(store: StoreRunner) -> Server[Any]:
         title=about["title"],
         on_list_tools=constant_handler(types.ListToolsResult.model_validate(told["tools/list"])),
         on_call_tool=call_tool,
-        on_list_resources=constant_handler(types.ListResourcesResult.model_validate(told["resources/list"])),
+        on_list_resources=constant_handler(
+            types.ListResourcesResult.model_validate(told["resources/list"])
+        ),
         on_list_resource_templates=constant_handler(
             types.ListResourceTemplatesResult.model_validate(told["resources/templates/list"])
         ),
@@ -105,7 +127,9 @@ class _GraphCalls:
         self._file_imported = False
 
     async def call(self, tool: ReferenceTool, arguments: Mapping[str, Any]) -> Reply:
-        return await self._store.run(lambda memory: self._call(memory, tool, arguments), not tool.reads)
+        return await self._store.run(
+            lambda memory: self._call(memory, tool, arguments), not tool.reads
+        )
 
     def _call(self, memory: Trivet, tool: ReferenceTool, arguments: Mapping[str, Any]) -> Reply:
         if not self._file_imported:

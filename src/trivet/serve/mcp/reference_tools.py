@@ -117,7 +117,9 @@ def _listed(name: str, values: Any) -> Reply:
 
 def _added(graph: KnowledgeGraph, request: AddObservations) -> Reply:
     added = graph.add_observations(request.observations)
-    return _listed("results", [{"entityName": name, "addedObservations": texts} for name, texts in added])
+    return _listed(
+        "results", [{"entityName": name, "addedObservations": texts} for name, texts in added]
+    )
 
 
 def _deleted(kind: str) -> Reply:
@@ -145,7 +147,11 @@ def _string(description: str = "") -> Schema:
 
 
 def _list(items: Schema, description: str = "") -> Schema:
-    return {"type": "array", "items": items, **({"description": description} if description else {})}
+    return {
+        "type": "array",
+        "items": items,
+        **({"description": description} if description else {}),
+    }
 
 
 def _object(properties: Schema) -> Schema:
@@ -158,7 +164,9 @@ def _arguments(properties: Schema) -> Schema:
 
 def _closed(schema: Schema) -> Schema:
     """The schema of a result: its objects have no other properties."""
-    closed = {name: _closed(value) if isinstance(value, dict) else value for name, value in schema.items()}
+    closed = {
+        name: _closed(value) if isinstance(value, dict) else value for name, value in schema.items()
+    }
     return {**closed, "additionalProperties": False} if schema.get("type") == "object" else closed
 
 
@@ -166,7 +174,9 @@ ENTITY = _object(
     {
         "name": _string("The name of the entity"),
         "entityType": _string("The type of the entity"),
-        "observations": _list(_string(), "An array of observation contents associated with the entity"),
+        "observations": _list(
+            _string(), "An array of observation contents associated with the entity"
+        ),
     }
 )
 RELATION = _object(
@@ -210,7 +220,9 @@ TOOLS: Mapping[str, ReferenceTool] = {
             arguments={"relations": _list(RELATION)},
             results={"relations": _list(RELATION)},
             request=Relations,
-            act=lambda graph, request: _listed("relations", graph.create_relations(request.relations)),
+            act=lambda graph, request: _listed(
+                "relations", graph.create_relations(request.relations)
+            ),
         ),
         ReferenceTool(
             name="add_observations",
@@ -260,7 +272,9 @@ TOOLS: Mapping[str, ReferenceTool] = {
             name="search_nodes",
             description="Search for nodes in the knowledge graph based on a query",
             arguments={
-                "query": _string("The search query to match against entity names, types, and observation content")
+                "query": _string(
+                    "The search query to match against entity names, types, and observation content"
+                )
             },
             results=GRAPH,
             request=SearchNodes,
@@ -306,5 +320,9 @@ def introduction(version: str) -> Schema:
             "resources": {"listChanged": False, "subscribe": True},
             "tools": {"listChanged": False},
         },
-        "serverInfo": {"name": "memory-server", "title": "Trivet as reference memory", "version": __version__},
+        "serverInfo": {
+            "name": "memory-server",
+            "title": "Trivet as reference memory",
+            "version": __version__,
+        },
     }

@@ -97,7 +97,13 @@ def listed(page: Page) -> Listed:
         memories.append(Shown(**{**_fields(memory), "content": content, "whole_characters": whole}))
     end = page.offset + len(memories)
     following = end if memories and end < page.total else None
-    return Listed(notice=NOTICE, memories=tuple(memories), total=page.total, offset=page.offset, next_offset=following)
+    return Listed(
+        notice=NOTICE,
+        memories=tuple(memories),
+        total=page.total,
+        offset=page.offset,
+        next_offset=following,
+    )
 
 
 def changed(memory: Memory, undo: str | None = None) -> Changed:
@@ -157,7 +163,9 @@ def _same(shape: type[Shape], value: Any) -> dict[str, Any]:
     """The fields that a value and its shape share, without those at their default, which a shape leaves out only if it
     was not given them."""
     return {
-        name: given for name, default in _defaults(shape).items() if (given := getattr(value, name, default)) != default
+        name: given
+        for name, default in _defaults(shape).items()
+        if (given := getattr(value, name, default)) != default
     }
 
 
@@ -189,7 +197,11 @@ def _resolved(resolution: Resolution) -> Resolved:
 
 def _health(health: Health) -> str | None:
     """What may be missing from the answer, in one line; None when nothing is."""
-    said = [f"the {leg.leg} leg did not answer ({leg.reason})" for leg in health.legs if not leg.answered]
+    said = [
+        f"the {leg.leg} leg did not answer ({leg.reason})"
+        for leg in health.legs
+        if not leg.answered
+    ]
     if health.not_embedded:
         said.append(f"{health.not_embedded} not embedded yet, found by words alone")
     if health.not_in_graph:
@@ -203,7 +215,11 @@ def _health(health: Health) -> str | None:
 def _fields(memory: Memory) -> dict[str, Any]:
     """What a memory and its shape share, without what is at its default: a shape leaves out only what it was not given.
     The source is written more shortly."""
-    fields = {name: getattr(memory, name) for name in _DEFAULTS if getattr(memory, name) != _DEFAULTS[name]}
+    fields = {
+        name: getattr(memory, name)
+        for name in _DEFAULTS
+        if getattr(memory, name) != _DEFAULTS[name]
+    }
     given = {"category": memory.category, "scope": memory.scope, "revision": memory.revision}
     return {**fields, **given, "source": _source(memory.source)}
 

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from trivet import __version__
 from trivet.errors import NotFound, TrivetError
-from trivet.secrets.detect.scan import without_secrets
+from trivet.secrets.detect import without_secrets
 from trivet.serve.failures import error_text
 from trivet.serve.mcp.code_tools import CODE_TOOLS, CodeTool, CodeTools
 from trivet.serve.mcp.listings import (
@@ -48,12 +48,17 @@ class StoreRunner(Protocol):
     async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T: ...
 
 
-def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE) -> None:
+def serve(
+    path: str | None, offer: Offer, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE
+) -> None:
     """Goes on with a client that was greeted, until the input ends or a signal comes."""
     code = CodeTools(load_settings(path=path)) if offer.code else None
     try:
         serve_on_standard_streams(
-            path, lambda store: build_server(store, offer.reveal, offer.categories, code), stream, greeted
+            path,
+            lambda store: build_server(store, offer.reveal, offer.categories, code),
+            stream,
+            greeted,
         )
     finally:
         if code is not None:
@@ -61,7 +66,10 @@ def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Handshake =
 
 
 def build_server(
-    store: StoreRunner, reveal: bool = False, categories: Sequence[str] = CATEGORIES, code: CodeTools | None = None
+    store: StoreRunner,
+    reveal: bool = False,
+    categories: Sequence[str] = CATEGORIES,
+    code: CodeTools | None = None,
 ) -> Server[Any]:
     """The server without a transport. The tools name the categories that the settings allow."""
     tools = agent_tools(reveal, categories)
@@ -71,14 +79,22 @@ def build_server(
         version=__version__,
         title=TITLE,
         instructions=INSTRUCTIONS,
-        on_list_tools=constant_handler(types.ListToolsResult.model_validate(public_message["tools/list"])),
+        on_list_tools=constant_handler(
+            types.ListToolsResult.model_validate(public_message["tools/list"])
+        ),
         on_call_tool=_call_tool(store, tools, code),
-        on_list_resources=constant_handler(types.ListResourcesResult.model_validate(public_message["resources/list"])),
+        on_list_resources=constant_handler(
+            types.ListResourcesResult.model_validate(public_message["resources/list"])
+        ),
         on_list_resource_templates=constant_handler(
-            types.ListResourceTemplatesResult.model_validate(public_message["resources/templates/list"])
+            types.ListResourceTemplatesResult.model_validate(
+                public_message["resources/templates/list"]
+            )
         ),
         on_read_resource=_read_resource(store, tools),
-        on_list_prompts=constant_handler(types.ListPromptsResult.model_validate(public_message["prompts/list"])),
+        on_list_prompts=constant_handler(
+            types.ListPromptsResult.model_validate(public_message["prompts/list"])
+        ),
         on_get_prompt=_get_prompt(store, tools),
     )
 
@@ -95,7 +111,9 @@ def _call_tool(
 ) -> Callable[..., Awaitable[types.CallToolResult]]:
     async def handle(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
         if code is not None and parameters.name in CODE_TOOLS:
-            return await _call_code(code, CODE_TOOLS[parameters.name], context, parameters.arguments or {})
+            return await _call_code(
+                code, CODE_TOOLS[parameters.name], context, parameters.arguments or {}
+            )
         tool = tools.get(parameters.name)
         if tool is None:
             named = without_secrets(repr(parameters.name))
@@ -103,10 +121,16 @@ def _call_tool(
             raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(names)}.")
         try:
             writes = not tool.verb.read_only
-            reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}), writes)
+            reply = await store.run(
+                lambda memory: call(memory, tool, parameters.arguments or {}), writes
+            )
         except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
-            return types.CallToolResult(content=[text_content(error_text(error, tool.name))], is_error=True)
-        return types.CallToolResult(content=[text_content(reply.text)], structured_content=reply.structured)
+            return types.CallToolResult(
+                content=[text_content(error_text(error, tool.name))], is_error=True
+            )
+        return types.CallToolResult(
+            content=[text_content(reply.text)], structured_content=reply.structured
+        )
 
     return handle
 
@@ -118,14 +142,18 @@ async def _call_code(
         folder = await client_folder(context.session)
         text = await anyio.to_thread.run_sync(code.call, tool, arguments, folder)
     except Exception as error:  # noqa: BLE001 - as above
-        return types.CallToolResult(content=[text_content(error_text(error, tool.name))], is_error=True)
+        return types.CallToolResult(
+            content=[text_content(error_text(error, tool.name))], is_error=True
+        )
     return types.CallToolResult(content=[text_content(text)])
 
 
 def _read_resource(
     store: StoreRunner, tools: dict[str, AgentTool]
 ) -> Callable[..., Awaitable[types.ReadResourceResult]]:
-    async def handle(context: Any, parameters: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def handle(
+        context: Any, parameters: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         uri = str(parameters.uri)
         try:
             text = await store.run(lambda memory: read_resource(uri, memory, tools))
@@ -137,14 +165,20 @@ def _read_resource(
     return handle
 
 
-def _get_prompt(store: StoreRunner, tools: Mapping[str, AgentTool]) -> Callable[..., Awaitable[types.GetPromptResult]]:
-    async def handle(context: Any, parameters: types.GetPromptRequestParams) -> types.GetPromptResult:
+def _get_prompt(
+    store: StoreRunner, tools: Mapping[str, AgentTool]
+) -> Callable[..., Awaitable[types.GetPromptResult]]:
+    async def handle(
+        context: Any, parameters: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         name, given, recall = parameters.name, parameters.arguments or {}, tools["memory_recall"]
         try:
             text = await store.run(lambda memory: write_prompt(name, given, memory, recall))
         except Exception as error:  # noqa: BLE001 - as above
             raise MCPError(_code(error), error_text(error, f"The prompt {name}")) from None
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text_content(text))])
+        return types.GetPromptResult(
+            messages=[types.PromptMessage(role="user", content=text_content(text))]
+        )
 
     return handle
 

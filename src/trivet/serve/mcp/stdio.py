@@ -24,7 +24,14 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 from trivet.serve.mcp.listings import (
     Handshake,
@@ -76,16 +83,23 @@ class LazyStore:
         """An agent reads and writes, so a store that is not there is made. Beside another store, the log says so: the
         path may be mistyped."""
         settings = load_settings(path=self._path)
-        if (missing := missing_store_message(settings)) and closest_store(Path(settings.path).expanduser()):
+        if (missing := missing_store_message(settings)) and closest_store(
+            Path(settings.path).expanduser()
+        ):
             logger.warning("%s", missing)
         return open_memory(self._path, model_soon=True)
 
 
 def serve_on_standard_streams(
-    path: str | None, build: Callable[[LazyStore], Server[Any]], stream: BinaryIO, greeted: Handshake
+    path: str | None,
+    build: Callable[[LazyStore], Server[Any]],
+    stream: BinaryIO,
+    greeted: Handshake,
 ) -> None:
     """Runs a server over the store at `path`, which the first call opens, until the input ends or a signal comes."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
     store = LazyStore(path)
     try:
         anyio.run(_serve, build(store), stream, greeted)
@@ -155,8 +169,12 @@ class PendingRequests:
         message = item.message
         if isinstance(message, JSONRPCRequest):
             self._ids.add(str(message.id))
-        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._remove((message.params or {}).get("requestId"))  # the protocol forbids an answer to these
+        elif (
+            isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
+        ):
+            self._remove(
+                (message.params or {}).get("requestId")
+            )  # the protocol forbids an answer to these
 
     def sent(self, item: SessionMessage) -> None:
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
@@ -227,7 +245,9 @@ def _not_a_message() -> JSONRPCError:
 def _ending_on_signals(lines: InputLines) -> Iterator[None]:
     """The first signal ends the input, and with it the server; a second one has its usual force."""
     names = [name for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)}
+    before = {
+        number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)
+    }
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)

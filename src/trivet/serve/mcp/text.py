@@ -38,10 +38,14 @@ MASKED = "Sensitive contents are masked here; the user can read them with: trive
 
 
 def stored_text(result: Stored, wrapper: Wrapper) -> str:
-    lines = [f"{'Stored' if result.status == 'stored' else 'Already stored, unchanged'}: {result.id}"]
+    lines = [
+        f"{'Stored' if result.status == 'stored' else 'Already stored, unchanged'}: {result.id}"
+    ]
     if result.redacted:
         kinds = ", ".join(f"{count} {kind}" for kind, count in result.redacted.items())
-        lines.append(f"Secrets were encrypted and replaced by placeholders: {kinds}. Only the user can read them.")
+        lines.append(
+            f"Secrets were encrypted and replaced by placeholders: {kinds}. Only the user can read them."
+        )
     if result.near_duplicates:
         lines += [
             "These say nearly the same; nothing was merged. If the new one replaces one of them, call memory_link with "
@@ -90,7 +94,10 @@ def _other_system_hit(hit: OtherSystemHit, wrapper: Wrapper) -> list[str]:
     """Whatever another system chose stands inside, its id and title too."""
     place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
     told = "\n".join(part for part in (place, hit.title, hit.text) if part)
-    return [f"{hit.rank}. score {hit.score:g}, from another system: {', '.join(hit.systems)}", wrapper.wrap(told)]
+    return [
+        f"{hit.rank}. score {hit.score:g}, from another system: {', '.join(hit.systems)}",
+        wrapper.wrap(told),
+    ]
 
 
 def _nothing(result: Recalled) -> str:
@@ -116,7 +123,11 @@ def listed_text(result: Listed, wrapper: Wrapper) -> str:
     last = result.offset + len(result.memories)
     lines = [f"{result.offset + 1} to {last} of {result.total}. {wrapper.notice}"]
     for memory in result.memories:
-        part = "" if memory.whole_characters is None else f"\n(part of {memory.whole_characters} characters)"
+        part = (
+            ""
+            if memory.whole_characters is None
+            else f"\n(part of {memory.whole_characters} characters)"
+        )
         lines.append(wrapper.wrap(f"{label(memory)}\n{memory.content}{part}", memory.id))
     if result.next_offset is not None:
         lines.append(f"More: offset={result.next_offset}.")
@@ -250,7 +261,10 @@ def tag_stored_text(result: dict[str, Any], wrapper: Wrapper) -> dict[str, Any]:
     found = {name: _value(name, value, wrapper) for name, value in result.items()}
     if found == result:
         return result
-    return {NOTICE: wrapper.notice, **{name: value for name, value in found.items() if name != NOTICE}}
+    return {
+        NOTICE: wrapper.notice,
+        **{name: value for name, value in found.items() if name != NOTICE},
+    }
 
 
 def _value(name: str, value: Any, wrapper: Wrapper) -> Any:

@@ -112,11 +112,14 @@ def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
     result = tool.presenter.act(memory, _verb_request(tool, request))
     wrapper = Wrapper()
     return Reply(
-        structured=tag_stored_text(msgspec.to_builtins(result), wrapper), text=tool.presenter.text(result, wrapper)
+        structured=tag_stored_text(msgspec.to_builtins(result), wrapper),
+        text=tool.presenter.text(result, wrapper),
     )
 
 
-def agent_tools(reveal: bool = False, categories: Sequence[str] = CATEGORIES) -> dict[str, AgentTool]:
+def agent_tools(
+    reveal: bool = False, categories: Sequence[str] = CATEGORIES
+) -> dict[str, AgentTool]:
     """The tools by name. Without `reveal` none of them can show what is sensitive, or make it less so."""
     tools = [_tool(verb, reveal, tuple(categories)) for verb in VERBS.values() if verb.tool]
     return {tool.name: tool for tool in sorted(tools, key=_tool_order)}
@@ -157,7 +160,9 @@ def _without(request: type[Request[Any]], name: str) -> type[Request[Any]]:
         for field in msgspec.structs.fields(request)
         if field.name != name
     ]
-    smaller = msgspec.defstruct(request.__name__, fields, bases=(Request,), frozen=True, kw_only=True)
+    smaller = msgspec.defstruct(
+        request.__name__, fields, bases=(Request,), frozen=True, kw_only=True
+    )
     return cast(type[Request[Any]], smaller)
 
 
@@ -183,7 +188,9 @@ def _get(memory: Trivet, request: Any) -> Got:
 
 def _delete(memory: Trivet, request: Any) -> Changed:
     forgotten = memory.perform(request)
-    return results.changed(forgotten, f"The user can bring it back with: trivet restore {forgotten.id}")
+    return results.changed(
+        forgotten, f"The user can bring it back with: trivet restore {forgotten.id}"
+    )
 
 
 def _link(memory: Trivet, request: LinkOrUnlink) -> Linked:
@@ -225,7 +232,16 @@ PRESENTERS: Mapping[str, Presenter] = {
 MORE = "more"
 Schema = dict[str, Any]
 # What the server checks anyway.
-_BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern", "title")
+_BOUNDS = (
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minimum",
+    "maximum",
+    "pattern",
+    "title",
+)
 # A default that says no more than that the argument may be left out.
 _NO_DEFAULT: tuple[Any, ...] = (None, [], (), False)
 
@@ -234,14 +250,21 @@ def input_schema(request: type[Parameters], tool: Tool, categories: Sequence[str
     """What must be given comes first, for a reader in a hurry, and `more` last."""
     whole = json_schema(request)
     required = whole.get("required", [])
-    shown = {name: _simplified(field) for name, field in whole["properties"].items() if name not in tool.rare}
+    shown = {
+        name: _simplified(field)
+        for name, field in whole["properties"].items()
+        if name not in tool.rare
+    }
     names = sorted(shown, key=lambda name: name not in required)
     properties = {name: shown[name] for name in names}
     for name in tool.described_elsewhere:
         properties.get(name, {}).pop("description", None)
     _name_categories(properties, categories)
     if rare := [name for name in whole["properties"] if name in tool.rare]:
-        properties[MORE] = {"type": "object", "description": _rare_description(whole["properties"], rare, tool)}
+        properties[MORE] = {
+            "type": "object",
+            "description": _rare_description(whole["properties"], rare, tool),
+        }
     schema: Schema = {"type": "object", "properties": properties}
     return {**schema, "required": required} if required else schema
 
@@ -253,7 +276,9 @@ def merge_rare_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if more is None:
         return given
     if not isinstance(more, Mapping):
-        raise InvalidInput(f'{MORE}: an object of further arguments is expected, such as {{"sort": "recency"}}.')
+        raise InvalidInput(
+            f'{MORE}: an object of further arguments is expected, such as {{"sort": "recency"}}.'
+        )
     if twice := sorted(set(given) & set(more)):
         raise InvalidInput(f"{', '.join(twice)}: given twice, once inside {MORE}. Give it once.")
     return {**given, **more}
@@ -269,7 +294,9 @@ def _simplified(field: Schema) -> Schema:
     if "enum" in kept:  # whose values stand beside it
         kept.pop("description", None)
     if isinstance(items := kept.get("items"), dict):
-        kept["items"] = {name: value for name, value in _simplified(items).items() if name != "description"}
+        kept["items"] = {
+            name: value for name, value in _simplified(items).items() if name != "description"
+        }
     return kept
 
 
@@ -293,5 +320,7 @@ def _phrase(name: str, field: Schema) -> str:
     one = short.get("items", short)
     kind = "|".join(one.get("enum", ())) or one.get("type", "")
     kind = f"list of {kind}" if one is not short else kind
-    text = str(field.get("description") or short.get("description", "")).partition(";")[0].rstrip(".")
+    text = (
+        str(field.get("description") or short.get("description", "")).partition(";")[0].rstrip(".")
+    )
     return f"{name}: {text}." if kind == "string" else f"{name} ({kind}): {text}."

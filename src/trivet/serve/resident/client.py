@@ -53,7 +53,9 @@ START_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
 
-def open_memory(path: str | None = None, *, create: bool = True, model_soon: bool = False, **overrides: Any) -> Trivet:
+def open_memory(
+    path: str | None = None, *, create: bool = True, model_soon: bool = False, **overrides: Any
+) -> Trivet:
     """As Trivet.open, for programs of this user: the command line and MCP on standard input and output.
 
     `model_soon`: the embedder is going to be asked. Where no other process does that, it is opened beside the rest.
@@ -107,7 +109,17 @@ def _launch(settings: Settings, seconds: float) -> None:
     hears, says = os.pipe()
     try:
         os.set_inheritable(says, True)
-        words = [sys.executable, "-P", "-m", "trivet.cli", "up", "--ready", str(says), "--path", settings.path]
+        words = [
+            sys.executable,
+            "-P",
+            "-m",
+            "trivet.cli",
+            "up",
+            "--ready",
+            str(says),
+            "--path",
+            settings.path,
+        ]
         os.posix_spawn(
             sys.executable,
             words,
@@ -129,7 +141,9 @@ T = TypeVar("T")
 
 # A process that says nothing for so long hangs. The call is done here then; what was written already stays as it is.
 CALL_TIMEOUT_SECONDS = 20.0
-FATE_UNKNOWN = "The resident process had begun with it and went: it is not known whether the write was done."
+FATE_UNKNOWN = (
+    "The resident process had begun with it and went: it is not known whether the write was done."
+)
 
 
 class ResidentStore:
@@ -157,7 +171,9 @@ class ResidentStore:
             answer: T = self._ask(verb, msgspec.json.encode(call))
         except ResidentUnavailable as gone:
             answer = self._retry_locally(verb, asked, call, left=isinstance(gone, ConnectionLost))
-            if isinstance(answer, Remembered) and asked is not request:  # its id was made here, so it is ours
+            if (
+                isinstance(answer, Remembered) and asked is not request
+            ):  # its id was made here, so it is ours
                 answer = msgspec.structs.replace(answer, status="stored")
         return answer
 
@@ -196,10 +212,14 @@ class ResidentStore:
         what else may be done twice without harm."""
         try:
             own = self._local_store()
-            return calls.result_of(verb, calls.perform(own, call)) if call.once else own.perform(asked)
+            return (
+                calls.result_of(verb, calls.perform(own, call)) if call.once else own.perform(asked)
+            )
         except NotFound:
             if left and isinstance(asked, Purge):  # done already: there is nothing left to do
-                return Purged(id=asked.id, pending=self._local_store().engine.store.upkeep.pending_erasure())
+                return Purged(
+                    id=asked.id, pending=self._local_store().engine.store.upkeep.pending_erasure()
+                )
             raise
         except StoreError as error:
             if left and not verb.read_only:
@@ -250,5 +270,9 @@ def _asked(settings: Settings, again: bool = True) -> str | None:
         raise calls.error_of(body)
     if status == calls.VERSION_MISMATCH and is_older(body.decode()) and again:
         ask(os.environb, (END,), PAGE_TIMEOUT_SECONDS)  # it makes room for one of this version
-        return _asked(settings, again=False) if settings.resident in MAY_START and start_resident(settings) else None
+        return (
+            _asked(settings, again=False)
+            if settings.resident in MAY_START and start_resident(settings)
+            else None
+        )
     return body.decode() if status == calls.OK else None

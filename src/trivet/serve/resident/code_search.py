@@ -61,7 +61,10 @@ class CodeSearch:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -122,10 +125,14 @@ def notify_resident(settings: Settings, folder: Path) -> None:
 
 def index_environment(environment: Mapping[str, str]) -> dict[str, str]:
     git = [name for name in environment if name.startswith("GIT_")]
-    return {name: environment[name] for name in sorted((*_INDEX_VARIABLES, *git)) if name in environment}
+    return {
+        name: environment[name] for name in sorted((*_INDEX_VARIABLES, *git)) if name in environment
+    }
 
 
-def _send(settings: Settings, folder: Path, question: Question | None, seconds: float) -> bytes | None:
+def _send(
+    settings: Settings, folder: Path, question: Question | None, seconds: float
+) -> bytes | None:
     if not SUPPORTED or settings.resident == "off" or not socket_file().exists():
         return None
     call = CodeCall(os.path.realpath(folder), index_environment(os.environ), question)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     Environment = Mapping[bytes, bytes]
 
-if sys.platform != "win32":  # there, without unix sockets, no resident process runs, and a hook works alone
+if (
+    sys.platform != "win32"
+):  # there, without unix sockets, no resident process runs, and a hook works alone
     import _signal  # type: ignore[import-not-found]  # the same as signal, without its lists of names
     import _socket
     import posix
@@ -50,7 +52,9 @@ def main(arguments: list[str]) -> int:
     environment: Environment = {}
     try:
         if sys.platform == "win32":
-            _print(_run_locally(arguments, sys.stdin.buffer.read(), "there is none on this system", []))
+            _print(
+                _run_locally(arguments, sys.stdin.buffer.read(), "there is none on this system", [])
+            )
             return 0
         environment = posix.environ
         child: list[int] = []
@@ -62,7 +66,9 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _answer(environment: Environment, arguments: list[str], given: bytes, child: list[int]) -> bytes:
+def _answer(
+    environment: Environment, arguments: list[str], given: bytes, child: list[int]
+) -> bytes:
     if arguments[:1] and arguments[0] in HAND_OFF_EVENTS:
         return _hand_off(environment, arguments, given)
     try:
@@ -83,7 +89,9 @@ def _hand_off(environment: Environment, arguments: list[str], given: bytes) -> b
         return b""
 
 
-def hook(environment: Environment, arguments: list[str], given: bytes, seconds: float | None = None) -> bytes:
+def hook(
+    environment: Environment, arguments: list[str], given: bytes, seconds: float | None = None
+) -> bytes:
     """What the resident process answers; raises Gone where the caller has to do without it."""
     variables = b"\0".join(name + b"=" + value for name, value in environment.items())
     typed = b"\0".join(argument.encode(errors="surrogateescape") for argument in arguments)
@@ -94,7 +102,9 @@ def hook(environment: Environment, arguments: list[str], given: bytes, seconds: 
     return answer
 
 
-def ask(environment: Environment, parts: Iterable[bytes], seconds: float | None = None) -> list[bytes]:
+def ask(
+    environment: Environment, parts: Iterable[bytes], seconds: float | None = None
+) -> list[bytes]:
     """Sends one message and returns the parts of the answer."""
     connection = connect(socket_path(environment), seconds)
     try:
@@ -217,7 +227,9 @@ def _whole(text: bytes) -> int:
 def _settings_text(environment: Environment) -> bytes:
     base = environment.get(b"XDG_CONFIG_HOME") or environment.get(b"HOME", b"") + b"/.config"
     try:
-        handle = posix.open(environment.get(b"TRIVET_CONFIG") or base + b"/trivet/trivet.toml", posix.O_RDONLY)
+        handle = posix.open(
+            environment.get(b"TRIVET_CONFIG") or base + b"/trivet/trivet.toml", posix.O_RDONLY
+        )
     except OSError:
         return b""
     try:
@@ -229,7 +241,9 @@ def _settings_text(environment: Environment) -> bytes:
 
 
 def _data_folder(environment: Environment) -> bytes:
-    return (environment.get(b"XDG_DATA_HOME") or environment.get(b"HOME", b"") + b"/.local/share") + b"/trivet"
+    return (
+        environment.get(b"XDG_DATA_HOME") or environment.get(b"HOME", b"") + b"/.local/share"
+    ) + b"/trivet"
 
 
 def _check_folder(folder: bytes) -> None:
@@ -237,7 +251,11 @@ def _check_folder(folder: bytes) -> None:
         status = posix.lstat(folder)
     except OSError:
         raise ResidentUnavailable("it does not run") from None
-    if status.st_uid != posix.getuid() or status.st_mode & 0o077 or (status.st_mode & 0o170000) != 0o040000:
+    if (
+        status.st_uid != posix.getuid()
+        or status.st_mode & 0o077
+        or (status.st_mode & 0o170000) != 0o040000
+    ):
         raise ResidentUnavailable("the folder of its socket is not this user's alone")
 
 
@@ -288,7 +306,9 @@ def _run_locally(arguments: list[str], given: bytes, reason: str, child: list[in
     child.append(process.pid)
     answer, _ = process.communicate(given)
     if process.returncode:
-        raise OSError(f"working alone ended with {process.returncode}; the resident process: {reason}")
+        raise OSError(
+            f"working alone ended with {process.returncode}; the resident process: {reason}"
+        )
     return answer
 
 
@@ -298,7 +318,9 @@ def _spawn_local(arguments: list[str]) -> subprocess.Popen[bytes]:
     # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
     command = [sys.executable, "-P", "-m", "trivet.agents.hooks.answer", *arguments]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 if __name__ == "__main__":

@@ -60,7 +60,9 @@ class Stores:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(without_password(one.memory.settings.path) for one in list(self._open.values()))
+        return tuple(
+            without_password(one.memory.settings.path) for one in list(self._open.values())
+        )
 
     def close(self) -> None:
         for one in self._open.values():
@@ -185,7 +187,9 @@ class CodeIndexes:
             if folder in self._open or folder in self._opening:
                 return
             self._opening.add(folder)
-        threading.Thread(target=self.open_now, args=(folder,), name="trivet-code", daemon=True).start()
+        threading.Thread(
+            target=self.open_now, args=(folder,), name="trivet-code", daemon=True
+        ).start()
 
     def close_idle(self, seconds: float = INDEX_IDLE_SECONDS) -> None:
         """Those that nobody asked for so long, and those beyond the most."""
@@ -193,7 +197,11 @@ class CodeIndexes:
             idle = sorted((one.used, folder) for folder, one in self._open.items() if not one.users)
             beyond = len(self._open) - MAX_OPEN_INDEXES
             limit = time.monotonic() - seconds
-            gone = [folder for place, (used, folder) in enumerate(idle) if place < beyond or used < limit]
+            gone = [
+                folder
+                for place, (used, folder) in enumerate(idle)
+                if place < beyond or used < limit
+            ]
             closing = [self._open.pop(folder) for folder in gone]
         for one in closing:
             one.index.close()
@@ -268,7 +276,9 @@ class Pages:
         from trivet.serve.http.server import BackgroundServer
 
         settings = msgspec.structs.replace(settings, background=True)
-        return BackgroundServer(settings, self._shared(settings) if is_file(settings.path) else None)
+        return BackgroundServer(
+            settings, self._shared(settings) if is_file(settings.path) else None
+        )
 
     def _unused(self) -> list[bytes]:
         """Those unused for longest first."""

@@ -20,7 +20,16 @@ from trivet import errors
 from trivet.code.types import CodeAnswer, Question
 from trivet.common.ids import new_id
 from trivet.common.threads import prepared_type
-from trivet.contract import VERBS, BudgetsRequest, DoctorRequest, DrainRequest, Remember, Request, Verb, verb_of
+from trivet.contract import (
+    VERBS,
+    BudgetsRequest,
+    DoctorRequest,
+    DrainRequest,
+    Remember,
+    Request,
+    Verb,
+    verb_of,
+)
 from trivet.errors import Conflict, InvalidInput, StoreError, TrivetError
 from trivet.serve.resident import hook_client
 from trivet.settings import Settings, config_path, load_settings
@@ -42,10 +51,14 @@ def socket_file() -> Path:
 def ensure_socket_folder() -> Path:
     """The folder of the socket, for this user alone. One that others made, or may enter, is not used."""
     if not SUPPORTED:
-        raise InvalidInput("There is no resident process on this system: it needs unix sockets. All works without it.")
+        raise InvalidInput(
+            "There is no resident process on this system: it needs unix sockets. All works without it."
+        )
     file = socket_file()
     if len(os.fsencode(file)) > hook_client.MAX_SOCKET_PATH:
-        raise InvalidInput(f"{file} is too long for a socket. Set XDG_RUNTIME_DIR to a shorter folder.")
+        raise InvalidInput(
+            f"{file} is too long for a socket. Set XDG_RUNTIME_DIR to a shorter folder."
+        )
     folder = file.parent
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -73,7 +86,9 @@ class Lock:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._handle)
-            raise Conflict(f"The resident process runs already, as process {lock_holder() or '?'}.") from None
+            raise Conflict(
+                f"The resident process runs already, as process {lock_holder() or '?'}."
+            ) from None
         os.ftruncate(self._handle, 0)
         os.write(self._handle, f"{os.getpid()}\n".encode())
 
@@ -158,7 +173,9 @@ def is_forwardable(verb: Verb) -> bool:
 
     A check looks at the store as a process that opens it now finds it: a resident one may hold a replaced file.
     """
-    return (verb.needs != "store" and verb.request not in LOCAL_ONLY_REQUESTS) or verb.request is DrainRequest
+    return (
+        verb.needs != "store" and verb.request not in LOCAL_ONLY_REQUESTS
+    ) or verb.request is DrainRequest
 
 
 def with_client_id(request: Request[Any]) -> Request[Any]:
@@ -172,16 +189,22 @@ def call_of(settings: Settings, request: Request[Any]) -> Call:
     encoded = b"{}" if isinstance(request, DrainRequest) else msgspec.json.encode(request)
     verb = verb_of(request)
     once = new_id() if verb.atomic else ""
-    return Call(settings, call_environment(settings, os.environ), verb.name, msgspec.Raw(encoded), once)
+    return Call(
+        settings, call_environment(settings, os.environ), verb.name, msgspec.Raw(encoded), once
+    )
 
 
 def perform(memory: Trivet, call: Call) -> bytes:
     """Performs the verb, and gives the result as it is sent."""
     if VERBS[call.verb].request is DrainRequest:
-        from trivet.memory.admin.maintenance import read_now  # not for the client, whose start it would slow
+        from trivet.memory.admin.maintenance import (
+            read_now,
+        )  # not for the client, whose start it would slow
 
         engine = memory.engine
-        return msgspec.json.encode(engine.worker.drain(None) if engine.embedding.local else read_now(engine))
+        return msgspec.json.encode(
+            engine.worker.drain(None) if engine.embedding.local else read_now(engine)
+        )
     request = msgspec.json.decode(call.request, type=prepared_type(VERBS[call.verb].request))
     if not call.once:
         return msgspec.json.encode(memory.perform(request))
@@ -200,7 +223,9 @@ def _perform_once(memory: Trivet, call: Call, act: Callable[[], bytes]) -> bytes
 
 
 def result_of(verb: Verb, body: bytes) -> Any:
-    return None if verb.result is None else msgspec.json.decode(body, type=prepared_type(verb.result))
+    return (
+        None if verb.result is None else msgspec.json.decode(body, type=prepared_type(verb.result))
+    )
 
 
 def failure_of(error: TrivetError) -> bytes:
@@ -216,7 +241,10 @@ def error_of(body: bytes) -> TrivetError:
 
 def call_environment(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
     """What an answer depends on besides the settings: where keys of secrets lie, and keys of services in use."""
-    found = {"home": environment.get("HOME", ""), "config": str(config_path(environment).absolute())}
+    found = {
+        "home": environment.get("HOME", ""),
+        "config": str(config_path(environment).absolute()),
+    }
     services = (
         settings.embedder,
         settings.rerank,
@@ -228,7 +256,11 @@ def call_environment(settings: Settings, environment: Mapping[str, str]) -> dict
     if any(":" in service for service in services):
         found |= {name: value for name, value in environment.items() if _SERVICE.fullmatch(name)}
     for member in settings.federation.values():
-        found |= {name: environment[name] for name in (member.key_env, *member.environment) if name in environment}
+        found |= {
+            name: environment[name]
+            for name in (member.key_env, *member.environment)
+            if name in environment
+        }
     return found
 
 
@@ -244,10 +276,17 @@ class HookCall(msgspec.Struct, frozen=True):
     code: AskCode | None = None  # in the resident process alone
 
 
-def hook_call(environment: Mapping[str, str], folder: Path, arguments: Sequence[str], given: bytes) -> HookCall:
+def hook_call(
+    environment: Mapping[str, str], folder: Path, arguments: Sequence[str], given: bytes
+) -> HookCall:
     """From the words of the hook's command: a moment, and perhaps --path and a store."""
     moment, path = _words(arguments)
-    return HookCall(moment, given, environment, with_absolute_path(load_settings(environment, path=path), folder))
+    return HookCall(
+        moment,
+        given,
+        environment,
+        with_absolute_path(load_settings(environment, path=path), folder),
+    )
 
 
 def hook_call_of(parts: Sequence[bytes]) -> HookCall:
@@ -259,7 +298,9 @@ def hook_call_of(parts: Sequence[bytes]) -> HookCall:
 
 
 def _words(arguments: Sequence[str]) -> tuple[str, str | None]:
-    words = [word for word in arguments if word != "--json"]  # the answer is JSON by the agent's own rules
+    words = [
+        word for word in arguments if word != "--json"
+    ]  # the answer is JSON by the agent's own rules
     path = None
     for index, word in enumerate(words):
         if word == "--path" and index + 1 < len(words):
@@ -270,5 +311,7 @@ def _words(arguments: Sequence[str]) -> tuple[str, str | None]:
             path = words.pop(index).partition("=")[2]
             break
     if len(words) != 1:
-        raise InvalidInput(f"A hook names one moment, and perhaps --path FILE; this one says {' '.join(arguments)!r}.")
+        raise InvalidInput(
+            f"A hook names one moment, and perhaps --path FILE; this one says {' '.join(arguments)!r}."
+        )
     return words[0], path

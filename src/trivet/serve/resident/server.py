@@ -24,7 +24,16 @@ from trivet.serve.resident import code_search as code_calls
 from trivet.serve.resident import hook_client
 from trivet.serve.resident import protocol as calls
 from trivet.serve.resident.open_stores import CodeIndexes, Pages, Stores
-from trivet.serve.resident.protocol import END, PAGE, STATUS, HookCall, Lock, PageCall, hook_call_of, socket_file
+from trivet.serve.resident.protocol import (
+    END,
+    PAGE,
+    STATUS,
+    HookCall,
+    Lock,
+    PageCall,
+    hook_call_of,
+    socket_file,
+)
 from trivet.serve.resident.sync_worker import SyncWorker
 from trivet.settings import Settings
 from trivet.trivet import Trivet
@@ -103,7 +112,9 @@ class Server:
                 self._serve(listener)
             finally:
                 syncing.stop()
-                socket_file().unlink(missing_ok=True)  # a client that comes now does without us, or starts the next
+                socket_file().unlink(
+                    missing_ok=True
+                )  # a client that comes now does without us, or starts the next
         return self._status
 
     def end(self, status: int = 0) -> None:
@@ -145,7 +156,9 @@ class Server:
                 parts = hook_client.receive(connection)
                 connection.sendall(hook_client.pack(self._answer(parts)))
         except (OSError, hook_client.ResidentUnavailable):
-            self._count("failed")  # the client went away; what it asked for is done or was never asked
+            self._count(
+                "failed"
+            )  # the client went away; what it asked for is done or was never asked
         finally:
             with self._lock:
                 self._running -= 1
@@ -217,14 +230,18 @@ class Server:
         """A hook's failure is noted, and answered with nothing."""
         call = msgspec.structs.replace(hook_call_of(parts[2:]), code=self._code_indexes.offer)
         settings = call.settings
-        same = calls.call_environment(settings, call.environment) == calls.call_environment(settings, os.environ)
+        same = calls.call_environment(settings, call.environment) == calls.call_environment(
+            settings, os.environ
+        )
         if settings.resident == "off" or not same:
             return calls.DECLINED, b"its settings are others"
         try:
             with self._stores.using(settings) as memory:
                 answer = self._hook(memory, call)
         except Exception as error:  # noqa: BLE001 - noted where `trivet status` counts it
-            variables = {os.fsencode(name): os.fsencode(value) for name, value in call.environment.items()}
+            variables = {
+                os.fsencode(name): os.fsencode(value) for name, value in call.environment.items()
+            }
             hook_client.log_failure(variables, [call.moment], f"{type(error).__name__}: {error}")
             self._count(f"{call.moment} failed", self._hooks)
             return calls.OK, b""
@@ -242,7 +259,9 @@ class Server:
             idle = 0.0 if self._running else time.monotonic() - max(self._used, self._pages.used)
         limit = self._settings.resident_idle_seconds
         if memory_mb() > self._settings.resident_memory_mb:
-            logger.warning("More than %s MB of memory are in use; ending.", self._settings.resident_memory_mb)
+            logger.warning(
+                "More than %s MB of memory are in use; ending.", self._settings.resident_memory_mb
+            )
             self._status = TOO_LARGE
             return True
         return bool(limit and idle > limit) or _code_stamp() != self._code
@@ -278,7 +297,9 @@ class Server:
 
 def set_up_logs() -> None:
     """To standard error, which is the log file where it was started in the background."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
 
 
 def memory_mb() -> float:
@@ -325,7 +346,9 @@ def _drain(threads: ThreadPoolExecutor) -> None:
     done.start()
     done.join(END_SECONDS)
     if done.is_alive():
-        logger.error("A call still ran after %s s and is cut off; the store bears that.", END_SECONDS)
+        logger.error(
+            "A call still ran after %s s and is cut off; the store bears that.", END_SECONDS
+        )
         socket_file().unlink(missing_ok=True)
         os._exit(1)
 

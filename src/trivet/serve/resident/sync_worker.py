@@ -64,7 +64,8 @@ class SyncWorker:
             except TrivetError as error:
                 self._failures += 1
                 pause = random.uniform(
-                    0, min(MAX_BACKOFF_SECONDS, MIN_BACKOFF_SECONDS * 2.0 ** min(self._failures, 10))
+                    0,
+                    min(MAX_BACKOFF_SECONDS, MIN_BACKOFF_SECONDS * 2.0 ** min(self._failures, 10)),
                 )
                 logger.warning("Sync rests for %.0f s: %s", pause, error)
             self._ended.wait(pause)
@@ -87,7 +88,9 @@ class SyncWorker:
 
         with self._using() as memory:
             server = connect(memory.engine)
-        waiting = threading.Thread(target=self._wait_for_news, args=(server,), name="trivet-sync-news", daemon=True)
+        waiting = threading.Thread(
+            target=self._wait_for_news, args=(server,), name="trivet-sync-news", daemon=True
+        )
         waiting.start()
         try:
             known = -1
@@ -136,7 +139,9 @@ class FollowerLease:
         """None where another process has it."""
         if sys.platform == "win32":
             return None
-        handle = os.open(f"{Path(path).expanduser()}.sync", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(
+            f"{Path(path).expanduser()}.sync", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -148,6 +153,9 @@ class FollowerLease:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         os.close(self._handle)

@@ -33,7 +33,16 @@ from trivet.types import Link, Memory
 
 # Fields that always follow the file, also where it leaves them out. The others change only if the file names them.
 _ALWAYS = frozenset(("content", "title", "tags", "source"))
-_MERGED = ("category", "scope", "importance", "confidence", "expanded_keywords", "valid_from", "valid_to", "sensitive")
+_MERGED = (
+    "category",
+    "scope",
+    "importance",
+    "confidence",
+    "expanded_keywords",
+    "valid_from",
+    "valid_to",
+    "sensitive",
+)
 # A file changed this shortly before it was read may change again within the same time stamp: it is read once more.
 RECENT_NANOSECONDS = 2 * 10**9
 
@@ -77,7 +86,9 @@ def plan_change(
             redacted.update(found)
         elif kind in ("stored", "updated", "moved") and memory is not None:
             merged = _merged(memory, _new(engine, vault, parsed, one), one.prepared.part.fields)
-            if kind == "stored" and memory.state != "deleted":  # a mirrored file, which names its memory
+            if (
+                kind == "stored" and memory.state != "deleted"
+            ):  # a mirrored file, which names its memory
                 kind = "updated" if merged != memory else "unchanged"
             changed.append((merged, memory))
         elif kind == "unchanged" and memory is not None and (lines := one.prepared.part.lines):
@@ -86,7 +97,9 @@ def plan_change(
                 shifted.append((one.id, lines))
         counts[kind] += 1
     counts["forgotten"] = _count_living(engine, gone)
-    return FileChange(parsed, assigned, gone, transferred, added, changed, shifted, counts, redacted)
+    return FileChange(
+        parsed, assigned, gone, transferred, added, changed, shifted, counts, redacted
+    )
 
 
 def apply(engine: Engine, vault: Vault, work: FileChange) -> None:
@@ -99,8 +112,12 @@ def apply(engine: Engine, vault: Vault, work: FileChange) -> None:
             vaults.set_lines(id, *lines)
         _forget(engine, work.gone)
         known = [_entry(parsed.path, one) for one in work.assigned]
-        file = VaultFile(parsed.path, parsed.text.size, _modified(parsed), stamp_of(parsed.format, vault.options))
-        vaults.note_file(vault.name, file, [*known, *work.transferred], [part.id for part in work.gone])
+        file = VaultFile(
+            parsed.path, parsed.text.size, _modified(parsed), stamp_of(parsed.format, vault.options)
+        )
+        vaults.note_file(
+            vault.name, file, [*known, *work.transferred], [part.id for part in work.gone]
+        )
     engine.worker.wake()
 
 
@@ -135,7 +152,9 @@ def _new(engine: Engine, vault: Vault, parsed: ParsedFile, one: AssignedPart) ->
         "start_line": first,
         "end_line": last,
     }
-    request = contract.check(contract.Remember, {**values, **given, "id": one.id, "content": part.content})
+    request = contract.check(
+        contract.Remember, {**values, **given, "id": one.id, "content": part.content}
+    )
     memory = new_memory(engine, request)
     return msgspec.structs.replace(memory, state=part.fields.get("state", "active"))
 
@@ -145,7 +164,9 @@ def _merged(current: Memory, new: Memory, given: Mapping[str, Any]) -> Memory:
     state = new.state if "state" in given or current.state == "deleted" else current.state
     if {state, current.state} == {"active", "superseded"}:
         state = current.state  # links decide between these two
-    return msgspec.structs.replace(current, state=state, **{name: getattr(new, name) for name in names})
+    return msgspec.structs.replace(
+        current, state=state, **{name: getattr(new, name) for name in names}
+    )
 
 
 def _entry(path: str, one: AssignedPart) -> VaultPart:
@@ -153,11 +174,15 @@ def _entry(path: str, one: AssignedPart) -> VaultPart:
     prepared = one.prepared
     if one.known is not None and not one.known.said:
         return msgspec.structs.replace(one.known, path=path)
-    return VaultPart(one.id, path, prepared.place, prepared.content_digest, prepared.whole_digest, prepared.about)
+    return VaultPart(
+        one.id, path, prepared.place, prepared.content_digest, prepared.whole_digest, prepared.about
+    )
 
 
 def _modified(parsed: ParsedFile) -> int:
-    return parsed.text.modified if time.time_ns() - parsed.text.modified > RECENT_NANOSECONDS else -1
+    return (
+        parsed.text.modified if time.time_ns() - parsed.text.modified > RECENT_NANOSECONDS else -1
+    )
 
 
 def _count_living(engine: Engine, gone: Sequence[VaultPart]) -> int:
@@ -180,14 +205,20 @@ class LinkResolver:
     """Finds parts of a vault by the names that links use: path, file name, title and alias, in this order."""
 
     def __init__(self, parts: Sequence[VaultPart]) -> None:
-        self.parts = [_Known(part, msgspec.json.decode(part.about, type=prepared_type(About))) for part in parts]
+        self.parts = [
+            _Known(part, msgspec.json.decode(part.about, type=prepared_type(About)))
+            for part in parts
+        ]
         self._by_path: dict[str, list[_Known]] = defaultdict(list)
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._ids = {part.id for part in parts}
         for known in self.parts:
             self._by_path[known.part.path.casefold()].append(known)
         for path, inside in self._by_path.items():
-            names = (_stem(path), *(name.casefold() for name in (inside[0].about.note, *inside[0].about.aliases)))
+            names = (
+                _stem(path),
+                *(name.casefold() for name in (inside[0].about.note, *inside[0].about.aliases)),
+            )
             for name in dict.fromkeys(names):
                 self._by_name[name].append(path)
 
@@ -208,13 +239,23 @@ class LinkResolver:
             if path in self._by_path:
                 return self._part(path, heading)
         within = "/" in name
-        ends = [path for path in self._by_path if within and path.removesuffix(".md").endswith(f"/{name}")]
+        ends = [
+            path
+            for path in self._by_path
+            if within and path.removesuffix(".md").endswith(f"/{name}")
+        ]
         candidates = ends or self._by_name.get(name, [])
-        return self._part(min(candidates, key=lambda path: (path.count("/"), path)), heading) if candidates else None
+        return (
+            self._part(min(candidates, key=lambda path: (path.count("/"), path)), heading)
+            if candidates
+            else None
+        )
 
     def _file(self, source: str, written: str) -> str | None:
         target, _, anchor = written.partition("#")
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target.partition("?")[0])).casefold()
+        path = posixpath.normpath(
+            posixpath.join(posixpath.dirname(source), target.partition("?")[0])
+        ).casefold()
         return self._part(path, anchor) if path in self._by_path else None
 
     def _part(self, path: str, heading: str) -> str | None:
@@ -262,7 +303,9 @@ def _possible(engine: Engine, links: set[VaultLink]) -> list[VaultLink]:
 
 def _link(engine: Engine, link: VaultLink, problems: list[str]) -> bool:
     try:
-        engine.store.links.add(Link(kind=link.kind, source=link.source, target=link.target, created_at=moment(now())))
+        engine.store.links.add(
+            Link(kind=link.kind, source=link.source, target=link.target, created_at=moment(now()))
+        )
     except Conflict as error:
         problems.append(f"a link was left out: {error}")
         return False

@@ -36,11 +36,15 @@ class Turn(msgspec.Struct, frozen=True):
     at: str | None = None
 
 
-def turn_parts(turns: Iterable[Turn], title: str, tags: tuple[str, ...], within: str = "") -> Iterator[Part]:
+def turn_parts(
+    turns: Iterable[Turn], title: str, tags: tuple[str, ...], within: str = ""
+) -> Iterator[Part]:
     for turn in turns:
         if len(turn.text.strip()) < MIN_TURN_CHARACTERS:
             continue
-        fields = {"title": title[:300] or None, "tags": tags} | ({"created_at": turn.at} if turn.at else {})
+        fields = {"title": title[:300] or None, "tags": tags} | (
+            {"created_at": turn.at} if turn.at else {}
+        )
         for number, piece in enumerate(pieces(f"{turn.speaker}: {turn.text.strip()}"), 1):
             place = within + turn.id + (f" ~{number}" if number > 1 else "")
             yield Part(place, piece, fields, None, About(note=title))
@@ -103,7 +107,9 @@ def is_claude_code(first: dict[str, Any]) -> bool:
 def read_claude_code(name: str, text: str) -> Iterator[Part]:
     events = list(json_lines(text))
     turns = list(merge_turns(claude_code_turns(events)))
-    summary = next((str(event["summary"]) for event in events if event.get("type") == "summary"), "")
+    summary = next(
+        (str(event["summary"]) for event in events if event.get("type") == "summary"), ""
+    )
     project = next((str(event["cwd"]) for event in events if event.get("cwd")), "").rstrip("/\\")
     opening = next((turn.text for turn in turns if turn.speaker == "User"), "")
     tags = tuple(tag for tag in ("claude-code", _SEPARATOR.split(project)[-1][:64]) if tag)
@@ -115,13 +121,22 @@ def claude_code_turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
     for event in events:
         speaker = CLAUDE_SPEAKERS.get(str(event.get("type")))
         message = event.get("message")
-        if speaker is None or event.get("isMeta") or event.get("isSidechain") or not isinstance(message, dict):
+        if (
+            speaker is None
+            or event.get("isMeta")
+            or event.get("isSidechain")
+            or not isinstance(message, dict)
+        ):
             continue
         if event.get("isCompactSummary"):
             continue  # it repeats what the turns before it say
-        spoken = _INTERRUPTED.sub("", _claude_code_spoken(_claude_code_text(message.get("content")))).strip()
+        spoken = _INTERRUPTED.sub(
+            "", _claude_code_spoken(_claude_code_text(message.get("content")))
+        ).strip()
         if spoken:
-            yield Turn(str(event.get("uuid") or message.get("id")), speaker, spoken, event.get("timestamp"))
+            yield Turn(
+                str(event.get("uuid") or message.get("id")), speaker, spoken, event.get("timestamp")
+            )
 
 
 def _claude_code_spoken(text: str) -> str:
@@ -147,18 +162,35 @@ def _claude_code_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
-    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    texts = (
+        block.get("text")
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "text"
+    )
     return "\n\n".join(text for text in texts if isinstance(text, str))
 
 
-CODEX_SPEAKERS = {"user": "User", "assistant": "Codex", "user_message": "User", "agent_message": "Codex"}
+CODEX_SPEAKERS = {
+    "user": "User",
+    "assistant": "Codex",
+    "user_message": "User",
+    "agent_message": "Codex",
+}
 # Beginnings of messages that the program sends to the model in the user's name.
-_CODEX_PREFIXES = ("<environment_context>", "<user_instructions>", "<turn_aborted>", "# AGENTS.md instructions")
+_CODEX_PREFIXES = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "# AGENTS.md instructions",
+)
 MAX_CODEX_TITLE_CHARACTERS = 80
 
 
 def is_codex(first: dict[str, Any]) -> bool:
-    return first.get("type") in ("session_meta", "response_item", "event_msg", "turn_context") and "payload" in first
+    return (
+        first.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
+        and "payload" in first
+    )
 
 
 def read_codex(name: str, text: str) -> Iterator[Part]:
@@ -181,9 +213,17 @@ def _codex_spoken(lines: list[dict[str, Any]]) -> list[Turn]:
     found = []
     for number, line in enumerate(lines):
         payload = _payload(line)
-        if line.get("type") == "event_msg" and payload.get("type") in ("user_message", "agent_message"):
+        if line.get("type") == "event_msg" and payload.get("type") in (
+            "user_message",
+            "agent_message",
+        ):
             found.append(
-                Turn(str(number), CODEX_SPEAKERS[payload["type"]], str(payload.get("message", "")), _time(line))
+                Turn(
+                    str(number),
+                    CODEX_SPEAKERS[payload["type"]],
+                    str(payload.get("message", "")),
+                    _time(line),
+                )
             )
     return [turn for turn in found if not turn.text.startswith(_CODEX_PREFIXES)]
 
@@ -195,8 +235,14 @@ def _items(lines: list[dict[str, Any]]) -> list[Turn]:
         payload = _payload(line)
         if payload.get("type") == "message" and payload.get("role") in ("user", "assistant"):
             content = payload.get("content")
-            blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-            text = "\n\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
+            blocks = (
+                [block for block in content if isinstance(block, dict)]
+                if isinstance(content, list)
+                else []
+            )
+            text = "\n\n".join(
+                str(block["text"]) for block in blocks if isinstance(block.get("text"), str)
+            )
             found.append(Turn(str(number), CODEX_SPEAKERS[payload["role"]], text, _time(line)))
     return [turn for turn in found if not turn.text.lstrip().startswith(_CODEX_PREFIXES)]
 
@@ -217,13 +263,19 @@ _GEMINI_MARKS = re.compile(r"<(hook_context|session_context)>")
 
 
 def is_gemini(line: dict[str, Any]) -> bool:
-    return "projectHash" in line or "$set" in line or (line.get("type") in GEMINI_SPEAKERS and "content" in line)
+    return (
+        "projectHash" in line
+        or "$set" in line
+        or (line.get("type") in GEMINI_SPEAKERS and "content" in line)
+    )
 
 
 def gemini_turns(lines: list[dict[str, Any]]) -> Iterator[Turn]:
     """The turns of the user and the agent, in order. A message that is written again with more in it counts once."""
     messages = {
-        str(line.get("id")): line for line in lines if line.get("type") in GEMINI_SPEAKERS and "content" in line
+        str(line.get("id")): line
+        for line in lines
+        if line.get("type") in GEMINI_SPEAKERS and "content" in line
     }
     for id, message in messages.items():
         spoken = _gemini_spoken(_gemini_text(message["content"]))
@@ -255,9 +307,15 @@ def conversations_in(text: str) -> list[dict[str, Any]] | None:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        raise InvalidInput("it is not JSON. If it is an export of chats, unpack or download it again") from None
+        raise InvalidInput(
+            "it is not JSON. If it is an export of chats, unpack or download it again"
+        ) from None
     listed = value if isinstance(value, list) else [value]
-    found = [one for one in listed if isinstance(one, dict) and ("mapping" in one or "chat_messages" in one)]
+    found = [
+        one
+        for one in listed
+        if isinstance(one, dict) and ("mapping" in one or "chat_messages" in one)
+    ]
     return found if found or value == [] else None
 
 
@@ -265,10 +323,14 @@ def read_chats(name: str, text: str) -> Iterator[Part]:
     for one in conversations_in(text) or ():
         if "mapping" in one:
             within = str(one.get("conversation_id") or one.get("id") or one.get("create_time"))
-            yield from turn_parts(merge_turns(_chatgpt(one)), str(one.get("title") or ""), ("chatgpt",), f"{within}/")
+            yield from turn_parts(
+                merge_turns(_chatgpt(one)), str(one.get("title") or ""), ("chatgpt",), f"{within}/"
+            )
         else:
             within = str(one.get("uuid"))
-            yield from turn_parts(merge_turns(_claude(one)), str(one.get("name") or ""), ("claude",), f"{within}/")
+            yield from turn_parts(
+                merge_turns(_claude(one)), str(one.get("name") or ""), ("claude",), f"{within}/"
+            )
 
 
 def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
@@ -285,9 +347,16 @@ def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
             or content.get("content_type") not in ("text", "multimodal_text")
         ):
             continue
-        spoken = "\n\n".join(part for part in content.get("parts") or () if isinstance(part, str)).strip()
+        spoken = "\n\n".join(
+            part for part in content.get("parts") or () if isinstance(part, str)
+        ).strip()
         if spoken:
-            yield Turn(id, "User" if role == "user" else "ChatGPT", spoken, _moment(message.get("create_time")))
+            yield Turn(
+                id,
+                "User" if role == "user" else "ChatGPT",
+                spoken,
+                _moment(message.get("create_time")),
+            )
 
 
 def _branch(mapping: dict[str, Any], node: Any) -> list[str]:
@@ -312,9 +381,17 @@ def _claude(conversation: dict[str, Any]) -> Iterator[Turn]:
 
 def _blocks(content: Any) -> str:
     blocks = content if isinstance(content, list) else []
-    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    texts = (
+        block.get("text")
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "text"
+    )
     return "\n\n".join(text for text in texts if isinstance(text, str)).strip()
 
 
 def _moment(seconds: Any) -> str | None:
-    return datetime.fromtimestamp(seconds, UTC).isoformat() if isinstance(seconds, (int, float)) else None
+    return (
+        datetime.fromtimestamp(seconds, UTC).isoformat()
+        if isinstance(seconds, (int, float))
+        else None
+    )

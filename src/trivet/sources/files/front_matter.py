@@ -41,7 +41,9 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
             f"its front matter is not YAML ({_place(error)}). Mend it, or take the first --- away"
         ) from None
     except RecursionError:
-        raise InvalidInput("its front matter is nested too deeply. Mend it, or take the first --- away") from None
+        raise InvalidInput(
+            "its front matter is nested too deeply. Mend it, or take the first --- away"
+        ) from None
     if fields is not None and not isinstance(fields, dict):
         return {}, text, 0
     named = {str(name).strip().lower(): value for name, value in (fields or {}).items()}
@@ -50,7 +52,13 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
 
 def words(value: Any) -> tuple[str, ...]:
     """A list, or a text with commas, as Obsidian and others write tags and aliases."""
-    items = value if isinstance(value, list) else _BETWEEN_ITEMS.split(value) if isinstance(value, str) else []
+    items = (
+        value
+        if isinstance(value, list)
+        else _BETWEEN_ITEMS.split(value)
+        if isinstance(value, str)
+        else []
+    )
     return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
 
 
@@ -75,7 +83,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _UNSAFE.search(text) else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if _UNSAFE.search(text) else None
+    )
 
 
 _Dumper.add_representer(str, _text)
@@ -126,7 +136,9 @@ def parse_mirror(front: Mapping[str, Any], body: str) -> Part:
         if field.front is not None:
             fields |= _from_front(field, field.front, front)
     content = front["content"] if isinstance(front.get("content"), str) else body.removesuffix("\n")
-    return Part("memory", content, fields, None, About(note=fields["title"] or "", ids=_links(front)))
+    return Part(
+        "memory", content, fields, None, About(note=fields["title"] or "", ids=_links(front))
+    )
 
 
 def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
@@ -141,7 +153,10 @@ def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
         case "state":  # that of a deleted or superseded memory is not the file's to say
             return {name: value if value == "archived" else None}
         case "source":
-            return {name: value.uri if value else None, **{line: getattr(value, line, None) for line in _LINES}}
+            return {
+                name: value.uri if value else None,
+                **{line: getattr(value, line, None) for line in _LINES},
+            }
     return {name: value}
 
 
@@ -182,7 +197,9 @@ def _links(front: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     for entry in words(front.get("links")):
         kind, _, target = entry.partition(" ")
         if kind not in get_args(LinkKind):
-            raise InvalidInput(f"links: {entry!r} does not begin with one of {', '.join(get_args(LinkKind))}")
+            raise InvalidInput(
+                f"links: {entry!r} does not begin with one of {', '.join(get_args(LinkKind))}"
+            )
         found.append((kind, check_id(target.strip(), "links")))
     return tuple(found)
 

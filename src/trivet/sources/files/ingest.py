@@ -18,7 +18,6 @@ import msgspec
 from trivet.errors import Conflict, InvalidInput, NotFound
 from trivet.memory.engine import Engine
 from trivet.sources.files.apply import AssignedPart, apply, apply_gone, plan_change, update_links
-from trivet.sources.files.formats import NOTHING
 from trivet.sources.files.parts import Ingested, Options, Skipped
 from trivet.sources.files.prepare import (
     Match,
@@ -30,7 +29,15 @@ from trivet.sources.files.prepare import (
     prepare,
     stamps,
 )
-from trivet.sources.files.vault import FileStatus, Listing, Vault, list_files, read_text, resolve_vault
+from trivet.sources.files.vault import (
+    NOTHING,
+    FileStatus,
+    Listing,
+    Vault,
+    list_files,
+    read_text,
+    resolve_vault,
+)
 from trivet.store.records import VaultFile, VaultPart, VaultRecord
 from trivet.trivet import Trivet
 from trivet.types import Progress
@@ -72,7 +79,12 @@ def drop(memory: Trivet, name: str) -> int:
         raise NotFound(f"There is no vault {name} in this store. Known: {known}.")
     engine = _engine(memory)
     with engine.store.together():
-        count = apply_gone(engine, Vault(name, Path(vault.root), "", Options()), "", engine.store.vaults.parts(name))
+        count = apply_gone(
+            engine,
+            Vault(name, Path(vault.root), "", Options()),
+            "",
+            engine.store.vaults.parts(name),
+        )
         engine.store.vaults.drop(name)
     return count
 
@@ -115,10 +127,14 @@ class Changes:
             part.id: part for parts in self._parts.values() for part in parts
         }
         self._skipped = [one for one in listing.skipped if vault.covers(one.path.rstrip("/"))]
-        self._sort_files({file.path: file for file in engine.store.vaults.files(vault.name)}, listing)
+        self._sort_files(
+            {file.path: file for file in engine.store.vaults.files(vault.name)}, listing
+        )
         self._counts: Counter[str] = Counter()
         self._redacted: Counter[str] = Counter()
-        self._problems = [problem for problem in listing.problems if vault.covers(problem.partition(": ")[0])]
+        self._problems = [
+            problem for problem in listing.problems if vault.covers(problem.partition(": ")[0])
+        ]
 
     def _sort_files(self, known: dict[str, VaultFile], listing: Listing) -> None:
         current = stamps(self._vault.options)
@@ -127,13 +143,16 @@ class Changes:
         self._changed = [
             file
             for path, file in self._present.items()
-            if path in known and (path == self._vault.under or not _same(file, known[path], current))
+            if path in known
+            and (path == self._vault.under or not _same(file, known[path], current))
         ]
         read_again = {file.path for file in self._changed}
         self._skipped += [
             Skipped(path, OTHER_JSON)
             for path in self._present
-            if path in known and path not in read_again and known[path].reader.startswith(NOTHING.name)
+            if path in known
+            and path not in read_again
+            and known[path].reader.startswith(NOTHING.name)
         ]
         self._any_known = any(path in known for path in self._present)
         unknown = tuple("" if folder == "." else f"{folder}/" for folder in listing.unknown)
@@ -141,7 +160,9 @@ class Changes:
         self._gone = [
             path
             for path in sorted({*known, *self._parts})
-            if self._vault.covers(path) and path not in self._present and not path.startswith(unknown)
+            if self._vault.covers(path)
+            and path not in self._present
+            and not path.startswith(unknown)
         ]
 
     @property
@@ -180,13 +201,22 @@ class Changes:
         unmatched_ids = {part.id for part in unmatched.left}
         where = {one.id: plan.parsed.path for plan in planned for one in plan.assigned}
         for plan in planned:
-            transferred = [msgspec.structs.replace(part, path=where[part.id]) for part in plan.left if part.id in where]
+            transferred = [
+                msgspec.structs.replace(part, path=where[part.id])
+                for part in plan.left
+                if part.id in where
+            ]
             with self._collecting_problems(plan.parsed.path):
                 self._write(
-                    plan.parsed, plan.assigned, [part for part in plan.left if part.id in unmatched_ids], transferred
+                    plan.parsed,
+                    plan.assigned,
+                    [part for part in plan.left if part.id in unmatched_ids],
+                    transferred,
                 )
         for path in self._gone:
-            self._forget_gone(path, [part for part in self._parts[path] if part.id in unmatched_ids])
+            self._forget_gone(
+                path, [part for part in self._parts[path] if part.id in unmatched_ids]
+            )
         if not self._dry_run:
             settled = update_links(self._engine, self._vault.name)
             self._counts.update(links_added=settled.added, links_removed=settled.removed)
@@ -215,23 +245,35 @@ class Changes:
         planned = []
         for parsed, matches, left in matched:
             with self._collecting_problems(parsed.path):
-                planned.append(PlannedFile(parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left))
+                planned.append(
+                    PlannedFile(
+                        parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left
+                    )
+                )
         return planned
 
     def _store_new(self, file: FileStatus, unmatched: UnmatchedParts) -> None:
         if parsed := self._parsed(file):
             matches, left = match_within(file.path, parsed.parts, self._parts[file.path])
             with self._collecting_problems(file.path):
-                self._write(parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left)
+                self._write(
+                    parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left
+                )
 
     def _parsed(self, file: FileStatus) -> ParsedFile | None:
         parsed = None
         with self._collecting_problems(file.path):
-            parsed = prepare(self._engine, file.path, read_text(self._vault.root, file.path), self._vault.options)
+            parsed = prepare(
+                self._engine, file.path, read_text(self._vault.root, file.path), self._vault.options
+            )
             if not parsed.format.takes and self._vault.under == file.path:
-                raise InvalidInput("no reader knows what is in it. docs/ingest.md lists what can be ingested")
+                raise InvalidInput(
+                    "no reader knows what is in it. docs/ingest.md lists what can be ingested"
+                )
             if not parsed.parts:
-                self._skipped.append(Skipped(file.path, NO_CONTENT if parsed.format.takes else OTHER_JSON))
+                self._skipped.append(
+                    Skipped(file.path, NO_CONTENT if parsed.format.takes else OTHER_JSON)
+                )
         return parsed
 
     def _assign(self, path: str, matches: Sequence[Match]) -> list[AssignedPart]:
@@ -240,7 +282,9 @@ class Changes:
             known = match.known or self._purged(path, match)
             own = known.id if known else str(match.prepared.part.fields.get("id", ""))
             if not known and own in self._ids_in_use:
-                raise InvalidInput(f"another file of the vault is the memory {own} already. Take its id away")
+                raise InvalidInput(
+                    f"another file of the vault is the memory {own} already. Take its id away"
+                )
             id = own or new_id_of(self._vault.name, path, match.prepared.place, self._ids_in_use)
             self._ids_in_use[id] = None
             assigned.append(AssignedPart(id, match.prepared, known))
@@ -249,7 +293,9 @@ class Changes:
     def _purged(self, path: str, match: Match) -> VaultPart | None:
         """The entry of a memory that a person purged. The ledger has only its id, which follows from the place."""
         own = str(match.prepared.part.fields.get("id", ""))
-        found = self._ids_in_use.get(own or new_id_of(self._vault.name, path, match.prepared.place, {}))
+        found = self._ids_in_use.get(
+            own or new_id_of(self._vault.name, path, match.prepared.place, {})
+        )
         return found if found is not None and not found.said else None
 
     def _write(
@@ -267,7 +313,9 @@ class Changes:
         self._redacted.update(work.redacted)
 
     def _forget_gone(self, path: str, parts: Sequence[VaultPart]) -> None:
-        forgotten = len(parts) if self._dry_run else apply_gone(self._engine, self._vault, path, parts)
+        forgotten = (
+            len(parts) if self._dry_run else apply_gone(self._engine, self._vault, path, parts)
+        )
         self._counts.update(forgotten=forgotten, files_gone=1)
 
     @contextmanager
@@ -276,7 +324,9 @@ class Changes:
         try:
             yield
         except (InvalidInput, Conflict) as error:
-            self._problems.append(self._engine.guard.without_secrets(f"{path}: {error}").rstrip("."))
+            self._problems.append(
+                self._engine.guard.without_secrets(f"{path}: {error}").rstrip(".")
+            )
 
 
 def _same(file: FileStatus, known: VaultFile, current: frozenset[str]) -> bool:

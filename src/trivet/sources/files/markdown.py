@@ -16,7 +16,13 @@ from markdown_it.token import Token
 
 from trivet.errors import InvalidInput
 from trivet.secrets.masking import open_private_tags, private_spans, remove_private_parts
-from trivet.sources.files.front_matter import is_mirror, parse_mirror, split_front_matter, text_of, words
+from trivet.sources.files.front_matter import (
+    is_mirror,
+    parse_mirror,
+    split_front_matter,
+    text_of,
+    words,
+)
 from trivet.sources.files.parts import About, Part, pieces
 
 LONGEST_TITLE = 300
@@ -79,15 +85,25 @@ def parse_note(name: str, front: Mapping[str, Any], body: str, offset: int) -> N
     tokens = _parser().parse(body)
     rows = body.splitlines()
     headings = list(_headings(tokens))
-    opening = headings[0] if headings and headings[0][0] == 1 and not "".join(rows[: headings[0][2]]).strip() else None
-    title = text_of(front.get("title")) or (opening[1] if opening else "") or name.rpartition("/")[2].rpartition(".")[0]
+    opening = (
+        headings[0]
+        if headings and headings[0][0] == 1 and not "".join(rows[: headings[0][2]]).strip()
+        else None
+    )
+    title = (
+        text_of(front.get("title"))
+        or (opening[1] if opening else "")
+        or name.rpartition("/")[2].rpartition(".")[0]
+    )
     inline = sorted(_in_lines(tokens), key=_start)
     starts = [_start(token) for token in inline]
     sections = list(_sections(headings, len(rows), opening is not None))
     return Note(title, front, rows, offset, tokens, inline, starts, sections)
 
 
-def parts_of(note: Note, section: Section, text: str, mark: str, lines: tuple[int, int]) -> Iterator[Part]:
+def parts_of(
+    note: Note, section: Section, text: str, mark: str, lines: tuple[int, int]
+) -> Iterator[Part]:
     """A text of a section as one part, or more if it is long. `mark` distinguishes it within its section."""
     inline = note.inline[bisect_left(note.starts, lines[0]) : bisect_left(note.starts, lines[1])]
     if private_spans(text):  # then tags and links come from the rest of the section only
@@ -107,7 +123,9 @@ def _headings(tokens: Sequence[Token]) -> Iterator[tuple[int, str, int, int]]:
             yield int(token.tag[1]), _plain(inner), token.map[0], token.map[1]
 
 
-def _sections(headings: Sequence[tuple[int, str, int, int]], count: int, titled: bool) -> Iterator[Section]:
+def _sections(
+    headings: Sequence[tuple[int, str, int, int]], count: int, titled: bool
+) -> Iterator[Section]:
     """The sections. With `titled` the first heading is the note's title and belongs to no path."""
     stops = [start for _, _, start, _ in headings[1:]] + [count]
     if not headings:
@@ -127,7 +145,9 @@ def _sections(headings: Sequence[tuple[int, str, int, int]], count: int, titled:
 def _fields(note: Note, section: Section, inline: Sequence[Token]) -> dict[str, Any]:
     front = note.front
     fields: dict[str, Any] = {
-        "title": ": ".join(part for part in (note.title, " > ".join(section.path)) if part)[:LONGEST_TITLE],
+        "title": ": ".join(part for part in (note.title, " > ".join(section.path)) if part)[
+            :LONGEST_TITLE
+        ],
         "tags": _tags(front, inline),
     }
     date = next((text_of(front[name]) for name in _DATES if name in front), "")
@@ -155,8 +175,15 @@ def _listed(tag: str) -> list[str]:
 
 
 def _about(note: Note, section: Section, inline: Sequence[Token]) -> About:
-    wiki = [target.strip() for token in inline for text in _texts(token) for target in _WIKI.findall(text)]
-    files = [unquote(target) for token in inline for target in _hrefs(token) if not _SCHEME.match(target)]
+    wiki = [
+        target.strip()
+        for token in inline
+        for text in _texts(token)
+        for target in _WIKI.findall(text)
+    ]
+    files = [
+        unquote(target) for token in inline for target in _hrefs(token) if not _SCHEME.match(target)
+    ]
     return About(
         note=note.title,
         aliases=words(note.front.get("aliases", note.front.get("alias"))),
@@ -177,7 +204,11 @@ def _texts(token: Token) -> Iterator[str]:
 
 
 def _hrefs(token: Token) -> Iterator[str]:
-    return (str(child.attrs.get("href", "")) for child in token.children or () if child.type == "link_open")
+    return (
+        str(child.attrs.get("href", ""))
+        for child in token.children or ()
+        if child.type == "link_open"
+    )
 
 
 def _plain(token: Token) -> str:
@@ -186,7 +217,9 @@ def _plain(token: Token) -> str:
 
 
 def _is_text(child: Token) -> bool:
-    return child.type in ("text", "code_inline") or (child.type == "html_inline" and "private" in child.content.lower())
+    return child.type in ("text", "code_inline") or (
+        child.type == "html_inline" and "private" in child.content.lower()
+    )
 
 
 def _in_lines(tokens: Sequence[Token]) -> list[Token]:
@@ -215,7 +248,9 @@ def read_agent_file(name: str, text: str) -> Iterator[Part]:
     """A file such as CLAUDE.md or MEMORY.md: a part for each list item, and one for the prose of each section."""
     front, body, offset = split_front_matter(text)
     if any("\n" in body[start:stop] for start, stop in private_spans(body)):
-        raise InvalidInput("a private part goes over several lines, which are memories of their own. Mark each of them")
+        raise InvalidInput(
+            "a private part goes over several lines, which are memories of their own. Mark each of them"
+        )
     note = parse_note(name, front, body, offset)
     for section in note.sections:
         points = list(_points(note, section))
@@ -227,7 +262,9 @@ def read_agent_file(name: str, text: str) -> Iterator[Part]:
         if prose.strip():
             yield from parts_of(note, section, prose, "", (section.start, section.stop))
         for number, (start, stop) in enumerate(points, 1):
-            text = "\n".join([_BULLET.sub("", note.rows[start], count=1), *note.rows[start + 1 : stop]])
+            text = "\n".join(
+                [_BULLET.sub("", note.rows[start], count=1), *note.rows[start + 1 : stop]]
+            )
             yield from parts_of(note, section, text, f" • {number}", (start, stop))
 
 

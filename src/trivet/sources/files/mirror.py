@@ -79,7 +79,9 @@ def _update(
         if old is not None and not old.as_written and not same_memory(old.text, text):
             left.append(old.path)
             continue
-        name = old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
+        name = (
+            old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
+        )
         used_paths.add(name)
         private_folder((root / name).parent)
         write(root / name, text)
@@ -135,19 +137,28 @@ def _name(memory: Memory, used_paths: set[str]) -> str:
         name = f"{_folder(memory)}{_stem(memory)}-{end}.md"
         if name not in used_paths:
             return name
-    raise StoreError(f"{name} is there already and is not ours. Move it away, or name another folder.")
+    raise StoreError(
+        f"{name} is there already and is not ours. Move it away, or name another folder."
+    )
 
 
 def _suits(path: str, memory: Memory) -> bool:
-    return path.startswith(f"{_folder(memory)}{_stem(memory)}-") and path.count("/") == _folder(memory).count("/")
+    return path.startswith(f"{_folder(memory)}{_stem(memory)}-") and path.count("/") == _folder(
+        memory
+    ).count("/")
 
 
 def _stem(memory: Memory) -> str:
-    words = _NOT_IN_NAME.sub("-", (memory.title or memory.content)[:MAX_FILE_NAME].lower()).strip("-_")
+    words = _NOT_IN_NAME.sub("-", (memory.title or memory.content)[:MAX_FILE_NAME].lower()).strip(
+        "-_"
+    )
     return words.encode()[: MAX_FILE_NAME * 2].decode(errors="ignore") or "memory"
 
 
 def _folder(memory: Memory) -> str:
     """The scope as folders, none of them hidden or leading upward."""
-    parts = (f"_{part}" if part.startswith(".") or part in NOT_NOTES else part for part in memory.scope.split("/"))
+    parts = (
+        f"_{part}" if part.startswith(".") or part in NOT_NOTES else part
+        for part in memory.scope.split("/")
+    )
     return "".join(f"{part}/" for part in parts)

@@ -109,7 +109,9 @@ def cuts(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
 def _seam(window: str) -> int:
     """Never in the first half of the window: a cut within a paragraph is better than very short pieces."""
     for seam in _SEAMS:
-        ends = [found.start() for found in seam.finditer(window) if found.start() > len(window) // 2]
+        ends = [
+            found.start() for found in seam.finditer(window) if found.start() > len(window) // 2
+        ]
         if ends:
             return ends[-1]
     return len(window)

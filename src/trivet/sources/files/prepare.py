@@ -17,9 +17,8 @@ import msgspec
 from trivet.common.clock import parse_time
 from trivet.errors import InvalidInput
 from trivet.memory.engine import Engine
-from trivet.sources.files.formats import FORMATS, Format, format_of
 from trivet.sources.files.parts import Options, Part
-from trivet.sources.files.vault import TextFile
+from trivet.sources.files.vault import FORMATS, Format, TextFile, format_of
 from trivet.store.records import VaultPart
 
 _VAULTS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-vault")
@@ -66,7 +65,9 @@ class UnmatchedParts:
     def take_place(self, path: str, place: str, content: str | None = None) -> VaultPart | None:
         """The part in a place; with `content`, only if its digest is the same."""
         ids = self._by_place.get((path, place), [])
-        return self._take_first([id for id in ids if content is None or self._has_content(id, content)])
+        return self._take_first(
+            [id for id in ids if content is None or self._has_content(id, content)]
+        )
 
     @property
     def left(self) -> tuple[VaultPart, ...]:
@@ -88,7 +89,9 @@ def match_within(
     """
     unmatched = UnmatchedParts(known)
     matches = [
-        Match(one, _named(one, unmatched) or unmatched.take_place(path, one.place, one.content_digest))
+        Match(
+            one, _named(one, unmatched) or unmatched.take_place(path, one.place, one.content_digest)
+        )
         for one in prepared
     ]
     matches = _completed(matches, lambda one: _by_content(one, unmatched))
@@ -98,15 +101,23 @@ def match_within(
 def match_moved(matches: Sequence[Match], unmatched: UnmatchedParts) -> list[Match]:
     """Parts that are new in this file may have moved from another. If some came from one file, more may by place."""
     found = _completed(matches, lambda one: _named(one, unmatched) or _by_content(one, unmatched))
-    former = Counter(one.known.path for one, old in zip(found, matches, strict=True) if one.known and not old.known)
+    former = Counter(
+        one.known.path
+        for one, old in zip(found, matches, strict=True)
+        if one.known and not old.known
+    )
     if not former:
         return found
     ((path, _),) = former.most_common(1)
     return _completed(found, lambda one: _by_place(one, path, unmatched))
 
 
-def _completed(matches: Sequence[Match], find: Callable[[PreparedPart], VaultPart | None]) -> list[Match]:
-    return [match if match.known else Match(match.prepared, find(match.prepared)) for match in matches]
+def _completed(
+    matches: Sequence[Match], find: Callable[[PreparedPart], VaultPart | None]
+) -> list[Match]:
+    return [
+        match if match.known else Match(match.prepared, find(match.prepared)) for match in matches
+    ]
 
 
 def _named(one: PreparedPart, unmatched: UnmatchedParts) -> VaultPart | None:
@@ -125,7 +136,9 @@ def _by_place(one: PreparedPart, path: str, unmatched: UnmatchedParts) -> VaultP
 def new_id_of(vault: str, path: str, place: str, ids_in_use: Container[str]) -> str:
     """The same id for the same place, unless a part that moved away kept that id."""
     name, number = f"{vault}\n{path}\n{place}", 1
-    while (id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))) in ids_in_use:
+    while (
+        id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))
+    ) in ids_in_use:
         number += 1
     return id
 
@@ -146,12 +159,16 @@ class ParsedFile(msgspec.Struct, frozen=True):
 
 def prepare(engine: Engine, path: str, text: TextFile, options: Options) -> ParsedFile:
     if engine.guard.spans(path):
-        raise InvalidInput("its name looks like a secret, and names are shown everywhere. Rename it")
+        raise InvalidInput(
+            "its name looks like a secret, and names are shown everywhere. Rename it"
+        )
     try:
         format = format_of(path, text.text)
         parts = tuple(numbered(format.read(path, text.text)))
     except _UNEXPECTED as error:
-        raise InvalidInput(f"it is not what its first lines promise ({type(error).__name__}: {error})") from None
+        raise InvalidInput(
+            f"it is not what its first lines promise ({type(error).__name__}: {error})"
+        ) from None
     return ParsedFile(path, text, format, tuple(_prepared(engine, part, options) for part in parts))
 
 
@@ -178,7 +195,11 @@ def _prepared(engine: Engine, part: Part, options: Options) -> PreparedPart:
     fields = _fields(engine, part, options)
     other_fields = msgspec.json.encode(sorted(fields.items())).decode()
     clean = engine.guard.without_secrets
-    digest = _keyed(engine) if engine.guard.spans(part.content) or engine.guard.spans(other_fields) else _hash
+    digest = (
+        _keyed(engine)
+        if engine.guard.spans(part.content) or engine.guard.spans(other_fields)
+        else _hash
+    )
     return PreparedPart(
         part=msgspec.structs.replace(part, fields=fields),
         place=clean(part.place),

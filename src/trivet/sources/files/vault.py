@@ -1,4 +1,6 @@
-"""Which vault a path belongs to: one that the store knows, or a new one.
+"""Which reader reads which file: by its name, and for JSON by its content.
+
+Which vault a path belongs to: one that the store knows, or a new one.
 
 Lists the files under a root and reads them: never through a symbolic link, never outside of the root.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,9 +19,92 @@ import msgspec
 from trivet.common.files import check_contained, read_regular_file
 from trivet.common.threads import prepared_type
 from trivet.errors import Conflict, InvalidInput
-from trivet.sources.files.formats import is_readable
-from trivet.sources.files.parts import Options, Skipped
+from trivet.sources.files.conversations import (
+    conversations_in,
+    first_object,
+    is_claude_code,
+    is_codex,
+    read_chats,
+    read_claude_code,
+    read_codex,
+)
+from trivet.sources.files.markdown import AGENT_FILES, LONGEST_TITLE, read_agent_file, read_markdown
+from trivet.sources.files.parts import About, Options, Part, Skipped, cuts, pieces
 from trivet.store.records import VaultRecord
+
+Read = Callable[[str, str], Iterator[Part]]
+
+
+class Format(msgspec.Struct, frozen=True):
+    """A kind of file. A higher version reads every file of the kind again; `category` is for files that name none."""
+
+    name: str
+    read: Read
+    category: str
+    version: int = 1
+
+    @property
+    def takes(self) -> bool:
+        return self.name != "nothing"
+
+    @property
+    def stamp(self) -> str:
+        return f"{self.name}/{self.version}"
+
+
+def read_plain(name: str, text: str) -> Iterator[Part]:
+    """A plain text: one part, or as many as its length needs."""
+    title = name.rpartition("/")[2].rpartition(".")[0]
+    position = 0
+    for number, (cut, piece) in enumerate(zip(cuts(text), pieces(text), strict=True), 1):
+        position = text.index(cut, position)
+        row = text.count("\n", 0, position) + 1
+        position += len(cut)
+        lines = (row, row + cut.count("\n"))
+        yield Part(str(number), piece, {"title": title[:LONGEST_TITLE]}, lines, About(note=title))
+
+
+MARKDOWN = Format("markdown", read_markdown, "references", version=2)
+AGENT_FILE = Format("agent-file", read_agent_file, "procedures", version=2)
+PLAIN = Format("text", read_plain, "references", version=2)
+CLAUDE_CODE = Format("claude-code", read_claude_code, "events", version=2)
+CODEX = Format("codex", read_codex, "events", version=2)
+CHATS = Format("chats", read_chats, "events", version=2)
+# Other JSON, which many folders hold. The ledger notes it, so that it is not read at every run.
+NOTHING = Format("nothing", lambda name, text: iter(()), "facts")
+FORMATS = (MARKDOWN, AGENT_FILE, PLAIN, CLAUDE_CODE, CODEX, CHATS, NOTHING)
+
+_BY_ENDING = {
+    **dict.fromkeys((".md", ".markdown", ".mdx"), MARKDOWN),
+    **dict.fromkeys((".txt", ".text", ".rst", ".org", ".adoc"), PLAIN),
+}
+READABLE = (*_BY_ENDING, ".jsonl", ".json")
+
+
+def is_readable(path: str) -> bool:
+    return path.lower().endswith(READABLE)
+
+
+def format_of(path: str, text: str) -> Format:
+    name = path.rpartition("/")[2].lower()
+    if name in AGENT_FILES:
+        return AGENT_FILE
+    if name.endswith(".jsonl"):
+        first = first_object(text)
+        return (
+            CLAUDE_CODE if _any_claude_code(first, text) else CODEX if is_codex(first) else NOTHING
+        )
+    if name.endswith(".json"):
+        return CHATS if conversations_in(text) is not None else NOTHING
+    return _BY_ENDING["." + name.rpartition(".")[2]]
+
+
+def _any_claude_code(first: dict[str, object], text: str) -> bool:
+    """A transcript may begin with snapshots of files."""
+    return is_claude_code(first) or (
+        first.get("type") == "file-history-snapshot" and '"sessionId"' in text
+    )
+
 
 _NOT_IN_NAME = re.compile(r"[^\w.-]+")
 
@@ -41,7 +126,9 @@ class Vault(msgspec.Struct, frozen=True):
         return VaultRecord(self.name, str(self.root), msgspec.json.encode(self.options).decode())
 
 
-def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[VaultRecord]) -> Vault:
+def resolve_vault(
+    path: Path, name: str | None, given: Options, known: Sequence[VaultRecord]
+) -> Vault:
     asked = path.expanduser().resolve()
     if not asked.exists():
         raise InvalidInput(f"{path} is not there. Name a folder of notes, or a file.")
@@ -51,7 +138,9 @@ def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[
     root = asked if asked.is_dir() else asked.parent
     chosen = name or _NOT_IN_NAME.sub("-", root.name).strip("-")
     if not chosen or _NOT_IN_NAME.search(chosen):
-        raise InvalidInput("A vault needs a name of letters, digits, dots, hyphens and underscores. Say --name NAME.")
+        raise InvalidInput(
+            "A vault needs a name of letters, digits, dots, hyphens and underscores. Say --name NAME."
+        )
     options = _merged(Options(), given)
     _reject_nested_vault(root, options, known)
     under = "" if asked == root else asked.name
@@ -68,12 +157,16 @@ def _within(asked: Path, name: str | None, given: Options, vault: VaultRecord) -
             f"first: trivet ingest --drop {vault.name}"
         )
     under = asked.relative_to(vault.root).as_posix()
-    return Vault(vault.name, Path(vault.root), "" if under == "." else under, _merged(_options(vault), given))
+    return Vault(
+        vault.name, Path(vault.root), "" if under == "." else under, _merged(_options(vault), given)
+    )
 
 
 def _moved(vault: VaultRecord, root: Path, under: str, given: Options) -> Vault:
     if Path(vault.root).exists():
-        raise Conflict(f"There is a vault {vault.name} already, at {vault.root}. Give this one another --name.")
+        raise Conflict(
+            f"There is a vault {vault.name} already, at {vault.root}. Give this one another --name."
+        )
     return Vault(vault.name, root, under, _merged(_options(vault), given), moved=True)
 
 
@@ -156,7 +249,8 @@ def list_files(root: Path, exclude: Sequence[str]) -> Listing:
                 skipped.append(Skipped(path, "no regular file"))
         waiting.extend(reversed(inner))
     problems += [
-        f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})" for error in troubles
+        f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})"
+        for error in troubles
     ]
     unknown = tuple(_from(root, Path(error.filename)) for error in troubles)
     return Listing(tuple(files), tuple(problems), unknown, tuple(skipped))
@@ -196,7 +290,9 @@ def _seen(file: Path, path: str) -> FileStatus | None:
         found = file.lstat()
     except FileNotFoundError:
         return None
-    return FileStatus(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    return (
+        FileStatus(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    )
 
 
 def _problem(whole: Path, path: str) -> str | None:
@@ -224,7 +320,9 @@ def _is_skipped(name: str, path: str, exclude: Sequence[str], is_folder: bool) -
 
 
 def _excluded(path: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(path, pattern) or path.startswith(pattern.rstrip("/") + "/") for pattern in patterns)
+    return any(
+        fnmatch(path, pattern) or path.startswith(pattern.rstrip("/") + "/") for pattern in patterns
+    )
 
 
 def _from(root: Path, path: Path) -> str:

@@ -8,7 +8,7 @@ from threading import Event
 
 from watchfiles import Change, DefaultFilter, watch
 
-from trivet.sources.files.formats import is_readable
+from trivet.sources.files.vault import is_readable
 
 # Editors save in several steps, and a checkout changes hundreds of files: one run for all of them.
 QUIET_MILLISECONDS = 300

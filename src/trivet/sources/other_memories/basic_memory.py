@@ -20,7 +20,9 @@ from trivet.sources.files.vault import list_files, read_text
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 from trivet.store.records import VaultPart
 
-_OBSERVATION = re.compile(r"^[ \t]*[-*] \[(?P<category>[^\[\]()\n]{2,40})\] (?P<text>\S.*)$", re.MULTILINE)
+_OBSERVATION = re.compile(
+    r"^[ \t]*[-*] \[(?P<category>[^\[\]()\n]{2,40})\] (?P<text>\S.*)$", re.MULTILINE
+)
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
 _CHECKBOXES = frozenset(("x", "X", "-", " "))
 
@@ -36,7 +38,9 @@ def read(path: Path) -> Iterator[ForeignMemory]:
     found = [one for name in notes for one in _note(root, name)]
     links = _links(found)
     for key, memory, _ in found:
-        yield msgspec.structs.replace(memory, links=tuple(("see-also", target) for target in links.get(key, ())))
+        yield msgspec.structs.replace(
+            memory, links=tuple(("see-also", target) for target in links.get(key, ()))
+        )
 
 
 Piece = tuple[str, ForeignMemory, VaultPart]
@@ -52,7 +56,9 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
         for number, (place, content, tags) in enumerate(_pieces(part)):
             order += 1
             key = f"{permalink}#{place}"
-            about = msgspec.structs.replace(part.about, order=order, wiki=() if number else part.about.wiki)
+            about = msgspec.structs.replace(
+                part.about, order=order, wiki=() if number else part.about.wiki
+            )
             yield (
                 key,
                 ForeignMemory(
@@ -75,7 +81,8 @@ def _pieces(part: Part) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     observations = [
         one
         for one in _OBSERVATION.finditer(part.content)
-        if one["category"] not in _CHECKBOXES and not any(a < one.end() and one.start() < b for a, b in hidden)
+        if one["category"] not in _CHECKBOXES
+        and not any(a < one.end() and one.start() < b for a, b in hidden)
     ]
     rest = part.content
     for one in observations:
@@ -83,7 +90,11 @@ def _pieces(part: Part) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     if rest.strip():
         yield part.place, rest.strip(), ()
     for number, one in enumerate(observations, 1):
-        yield f"{part.place} • {number}", one["text"].strip(), (one["category"], *_TAG.findall(one["text"]))
+        yield (
+            f"{part.place} • {number}",
+            one["text"].strip(),
+            (one["category"], *_TAG.findall(one["text"])),
+        )
 
 
 def _links(found: list[Piece]) -> dict[str, list[str]]:
@@ -95,7 +106,9 @@ def _links(found: list[Piece]) -> dict[str, list[str]]:
 
 def _category(tags: tuple[str, ...]) -> str:
     kind = tags[0].lower() if tags else ""
-    return {"decision": "decisions", "preference": "preferences", "problem": "problems"}.get(kind, "references")
+    return {"decision": "decisions", "preference": "preferences", "problem": "problems"}.get(
+        kind, "references"
+    )
 
 
 SYSTEM = ForeignSystem(

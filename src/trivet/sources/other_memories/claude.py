@@ -13,13 +13,20 @@ from trivet.errors import InvalidInput
 from trivet.sources.other_memories.file_access import has_table, number, rows, texts
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
-_CATEGORIES = {"bugfix": "problems", "decision": "decisions", "discovery": "facts", "feature": "projects"}
+_CATEGORIES = {
+    "bugfix": "problems",
+    "decision": "decisions",
+    "discovery": "facts",
+    "feature": "projects",
+}
 _SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
 
 def read_claude_mem(path: Path) -> Iterator[ForeignMemory]:
     if not has_table(path, "observations"):
-        raise InvalidInput(f"{path} has no table of observations. Name ~/.claude-mem/claude-mem.db.")
+        raise InvalidInput(
+            f"{path} has no table of observations. Name ~/.claude-mem/claude-mem.db."
+        )
     for row in rows(path, "observations", ("id",), needed=("id", "type", "created_at")):
         yield from _observation(row)
     for row in rows(path, "session_summaries", ("id",)):
@@ -50,7 +57,9 @@ def _observation(row: dict[str, Any]) -> Iterator[ForeignMemory]:
 
 
 def _summary(row: dict[str, Any]) -> Iterator[ForeignMemory]:
-    lines = [f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)]
+    lines = [
+        f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)
+    ]
     if lines:
         yield ForeignMemory(
             kind="summary", key=_key("summary", row), content="\n\n".join(lines), title=str(row.get("request") or ""),
@@ -73,7 +82,10 @@ CLAUDE_MEM = ForeignSystem(
     (
         ("observation: title", "title"),
         ("observation: subtitle, narrative, facts", "content"),
-        ("observation: type", "tag, and category (bugfix: problems, decision: decisions, feature: projects, ...)"),
+        (
+            "observation: type",
+            "tag, and category (bugfix: problems, decision: decisions, feature: projects, ...)",
+        ),
         ("concepts, project", "tags"),
         ("session summary", "a memory of the category events"),
         ("active directive", "a memory of the category preferences"),
@@ -84,7 +96,9 @@ CLAUDE_MEM = ForeignSystem(
 
 def read_claude_memory_mcp(path: Path) -> Iterator[ForeignMemory]:
     if not has_table(path, "memories"):
-        raise InvalidInput(f"{path} has no table of memories. Name ~/.claude/claude-memory/memory/memory.db.")
+        raise InvalidInput(
+            f"{path} has no table of memories. Name ~/.claude/claude-memory/memory/memory.db."
+        )
     for row in rows(path, "memories", ("id",), needed=("id", "content", "created_at")):
         if row.get("deleted_at") or not str(row["content"]).strip():
             continue

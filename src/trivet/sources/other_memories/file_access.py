@@ -30,12 +30,18 @@ def texts(value: Any) -> tuple[str, ...]:
     """A list of texts, also where it is stored in a column as JSON or with commas."""
     if isinstance(value, str):
         try:
-            decoded = msgspec.json.decode(value) if value.lstrip().startswith("[") else value.split(",")
+            decoded = (
+                msgspec.json.decode(value) if value.lstrip().startswith("[") else value.split(",")
+            )
         except (msgspec.DecodeError, RecursionError):
             decoded = value.split(",")
         value = decoded
     items = value if isinstance(value, list) else []
-    return tuple(text for item in items if isinstance(item, (str, int, float)) and (text := str(item).strip()))
+    return tuple(
+        text
+        for item in items
+        if isinstance(item, (str, int, float)) and (text := str(item).strip())
+    )
 
 
 def number(value: Any, otherwise: float) -> float:
@@ -53,7 +59,9 @@ def is_sqlite(path: Path) -> bool:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def rows(path: Path, table: str, order: Sequence[str], needed: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def rows(
+    path: Path, table: str, order: Sequence[str], needed: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     """The rows of a table; none if this version of the other program has no such table.
 
     `order` and `needed` name columns; a table without a needed one is an error.
@@ -65,13 +73,17 @@ def rows(path: Path, table: str, order: Sequence[str], needed: Sequence[str] = (
             connection.row_factory = sqlite3.Row
             columns = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
             if missing := [name for name in needed if columns and name not in columns]:
-                raise InvalidInput(f"{path}: the table {table} has no {missing[0]}. Is it a file of that program?")
+                raise InvalidInput(
+                    f"{path}: the table {table} has no {missing[0]}. Is it a file of that program?"
+                )
             if columns:
                 by = ", ".join(name for name in order if name in columns) or "rowid"
                 for row in connection.execute(f"SELECT * FROM {table} ORDER BY {by}"):
                     yield dict(row)
     except sqlite3.Error as error:
-        raise InvalidInput(f"{path} cannot be read as SQLite ({error}). Nothing was imported.") from None
+        raise InvalidInput(
+            f"{path} cannot be read as SQLite ({error}). Nothing was imported."
+        ) from None
 
 
 def has_table(path: Path, table: str) -> bool:
@@ -81,4 +93,6 @@ def has_table(path: Path, table: str) -> bool:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             return connection.execute(f"PRAGMA table_info({table})").fetchone() is not None
     except sqlite3.Error as error:
-        raise InvalidInput(f"{path} cannot be read as SQLite ({error}). Nothing was imported.") from None
+        raise InvalidInput(
+            f"{path} cannot be read as SQLite ({error}). Nothing was imported."
+        ) from None

@@ -39,4 +39,6 @@ class ForeignSystem(msgspec.Struct, frozen=True):
     mapping: tuple[tuple[str, str], ...]
 
 
-SystemName = Literal["mcp-memory", "claude-memory-mcp", "mem0", "basic-memory", "claude-mem", "agentmemory"]
+SystemName = Literal[
+    "mcp-memory", "claude-memory-mcp", "mem0", "basic-memory", "claude-mem", "agentmemory"
+]

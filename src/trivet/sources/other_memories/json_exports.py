@@ -15,7 +15,15 @@ from typing import Any
 
 from trivet.errors import InvalidInput
 from trivet.sources.files.conversations import json_lines
-from trivet.sources.other_memories.file_access import has_table, is_sqlite, json_of, number, objects, rows, texts
+from trivet.sources.other_memories.file_access import (
+    has_table,
+    is_sqlite,
+    json_of,
+    number,
+    objects,
+    rows,
+    texts,
+)
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 _CATEGORIES = {
@@ -38,7 +46,11 @@ def read_agentmemory(path: Path) -> Iterator[ForeignMemory]:
         yield from _made("semantic memory", one, str(one.get("fact") or ""), "facts")
     for one in objects(data.get("proceduralMemories")):
         steps = [f"{count}. {step}" for count, step in enumerate(texts(one.get("steps")), 1)]
-        lines = [str(one.get("triggerCondition") or ""), *steps, str(one.get("expectedOutcome") or "")]
+        lines = [
+            str(one.get("triggerCondition") or ""),
+            *steps,
+            str(one.get("expectedOutcome") or ""),
+        ]
         yield from _made("procedure", one, "\n".join(text for text in lines if text), "procedures")
     for one in objects(data.get("lessons")):
         lines = [str(one.get("content") or ""), str(one.get("context") or "")]
@@ -46,14 +58,18 @@ def read_agentmemory(path: Path) -> Iterator[ForeignMemory]:
     for one in objects(data.get("summaries")):
         decisions = [f"- {decision}" for decision in texts(one.get("keyDecisions"))]
         lines = [str(one.get("narrative") or ""), "\n".join(decisions)]
-        yield from _made("summary", {"id": one.get("sessionId"), **one}, "\n\n".join(lines).strip(), "events")
+        yield from _made(
+            "summary", {"id": one.get("sessionId"), **one}, "\n\n".join(lines).strip(), "events"
+        )
     buckets = data.get("observations")
     for bucket in (buckets if isinstance(buckets, dict) else {}).values():
         for one in objects(bucket):
             facts = [f"- {fact}" for fact in texts(one.get("facts"))]
             lines = [str(one.get("narrative") or ""), "\n".join(facts)]
             category = _CATEGORIES.get(str(one.get("type")), "events")
-            yield from _made("observation", one, "\n\n".join(text for text in lines if text), category)
+            yield from _made(
+                "observation", one, "\n\n".join(text for text in lines if text), category
+            )
 
 
 def _memory(one: dict[str, Any]) -> Iterator[ForeignMemory]:
@@ -63,7 +79,9 @@ def _memory(one: dict[str, Any]) -> Iterator[ForeignMemory]:
     yield from _made("memory", one, str(one.get("content") or ""), category, tuple(links))
 
 
-def _made(kind: str, one: dict[str, Any], content: str, category: str, links: Any = ()) -> Iterator[ForeignMemory]:
+def _made(
+    kind: str, one: dict[str, Any], content: str, category: str, links: Any = ()
+) -> Iterator[ForeignMemory]:
     if not content.strip() or not one.get("id"):
         return
     project = (str(one["project"]),) if one.get("project") else ()
@@ -92,12 +110,18 @@ AGENTMEMORY = ForeignSystem(
     read_agentmemory,
     (
         ("memory: title, content", "title, content"),
-        ("memory: type", "tag, and category (bug: problems, workflow: procedures, architecture: decisions, ...)"),
+        (
+            "memory: type",
+            "tag, and category (bug: problems, workflow: procedures, architecture: decisions, ...)",
+        ),
         ("concepts, tags, project", "tags"),
         ("strength or importance, confidence", "importance, confidence (10 is 1)"),
         ("supersedes, relatedIds", "supersedes and see-also links"),
         ("forgetAfter", "valid_to"),
-        ("semantic memories, procedures, lessons, summaries, observations", "memories of facts, procedures, events"),
+        (
+            "semantic memories, procedures, lessons, summaries, observations",
+            "memories of facts, procedures, events",
+        ),
         ("graph, actions, sessions, access logs", "left out: the graph is made anew"),
     ),
 )
@@ -110,9 +134,13 @@ def read_mem0(path: Path) -> Iterator[ForeignMemory]:
 def _results(path: Path) -> Iterator[ForeignMemory]:
     value = json_of(path)
     listed = value.get("results", value.get("memories")) if isinstance(value, dict) else value
-    found = [one for one in objects(listed) if one.get("id") and (one.get("memory") or one.get("text"))]
+    found = [
+        one for one in objects(listed) if one.get("id") and (one.get("memory") or one.get("text"))
+    ]
     if not found:
-        raise InvalidInput(f"{path} holds no memories with an id and a text. Save what mem0's get_all returns.")
+        raise InvalidInput(
+            f"{path} holds no memories with an id and a text. Save what mem0's get_all returns."
+        )
     for one in found:
         metadata = one.get("metadata")
         inner: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
@@ -132,7 +160,9 @@ def _results(path: Path) -> Iterator[ForeignMemory]:
 def _history(path: Path) -> Iterator[ForeignMemory]:
     """The last text of each memory; deleted ones are left out."""
     if not has_table(path, "history"):
-        raise InvalidInput(f"{path} has no table of history. Name ~/.mem0/history.db, or a JSON export.")
+        raise InvalidInput(
+            f"{path} has no table of history. Name ~/.mem0/history.db, or a JSON export."
+        )
     last: dict[str, dict[str, Any]] = {}
     first: dict[str, Any] = {}
     order = ("created_at", "updated_at", "rowid")
@@ -182,23 +212,36 @@ def read(path: Path) -> Iterator[ForeignMemory]:
         raise InvalidInput(f"{path} cannot be read: {error}.") from None
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}. Nothing was imported.") from None
-    entities = {str(entry["name"]): entry for entry in entries if entry.get("type") == "entity" and entry.get("name")}
+    entities = {
+        str(entry["name"]): entry
+        for entry in entries
+        if entry.get("type") == "entity" and entry.get("name")
+    }
     relations: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for entry in entries:
         if entry.get("type") == "relation" and str(entry.get("from")) in entities:
             relations[str(entry["from"])].append(entry)
     if text.strip() and not entities:
-        raise InvalidInput(f"{path} holds no entities. Name the server's memory.json or memory.jsonl.")
+        raise InvalidInput(
+            f"{path} holds no entities. Name the server's memory.json or memory.jsonl."
+        )
     for name, entity in entities.items():
         yield _entity(name, entity, relations[name], entities, moment)
 
 
 def _entity(
-    name: str, entity: dict[str, Any], relations: list[dict[str, Any]], known: dict[str, Any], moment: str
+    name: str,
+    entity: dict[str, Any],
+    relations: list[dict[str, Any]],
+    known: dict[str, Any],
+    moment: str,
 ) -> ForeignMemory:
     kind = str(entity.get("entityType") or "entity")
     lines = [f"{name} ({kind})", *texts(entity.get("observations"))]
-    lines += [f"{name} {str(one.get('relationType')).replace('_', ' ')} {one.get('to')}." for one in relations]
+    lines += [
+        f"{name} {str(one.get('relationType')).replace('_', ' ')} {one.get('to')}."
+        for one in relations
+    ]
     targets = dict.fromkeys(str(one.get("to")) for one in relations)
     return ForeignMemory(
         kind="entity",
@@ -208,7 +251,9 @@ def _entity(
         category="people" if kind.lower() == "person" else "facts",
         tags=(kind,),
         created_at=moment,
-        links=tuple(("see-also", target) for target in targets if target in known and target != name),
+        links=tuple(
+            ("see-also", target) for target in targets if target in known and target != name
+        ),
     )
 
 

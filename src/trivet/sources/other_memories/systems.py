@@ -43,7 +43,11 @@ def import_lines(
             yield msgspec.json.encode(MemoryLine(memory)).decode()
             known.add(memory.id)
             if number > 1:
-                links.append(Link(kind="part-of", source=memory.id, target=first, created_at=memory.created_at))
+                links.append(
+                    Link(
+                        kind="part-of", source=memory.id, target=first, created_at=memory.created_at
+                    )
+                )
             first = first or memory.id
         links += [_link(system, one, kind, target) for kind, target in one.links]
     for link in links:
@@ -52,7 +56,12 @@ def import_lines(
 
 
 def _memory(
-    system: SystemName, one: ForeignMemory, content: str, number: int, scope: str, categories: Sequence[str]
+    system: SystemName,
+    one: ForeignMemory,
+    content: str,
+    number: int,
+    scope: str,
+    categories: Sequence[str],
 ) -> Memory:
     created = _time(one.created_at) or moment(now())
     tags = [*one.tags, *([one.category] if one.category not in categories else [])]
@@ -75,7 +84,9 @@ def _memory(
 
 def _link(system: SystemName, one: ForeignMemory, kind: LinkKind, target: str) -> Link:
     made = _time(one.created_at) or moment(now())
-    return Link(kind=kind, source=_id(system, one.key, 1), target=_id(system, target, 1), created_at=made)
+    return Link(
+        kind=kind, source=_id(system, one.key, 1), target=_id(system, target, 1), created_at=made
+    )
 
 
 def _id(system: SystemName, key: str, number: int) -> str:

@@ -60,7 +60,9 @@ def may_retry(error: psycopg.Error, last: float) -> bool:
     return is_away(error) and time.monotonic() < last
 
 
-_OUTSIDE = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+_OUTSIDE = (
+    "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+)
 _OWNER = """SELECT tableowner, pg_has_role(tableowner, 'MEMBER') FROM pg_tables
             WHERE schemaname = current_schema() AND tablename = 'memory'"""
 _PROCESS = "SELECT pg_backend_pid()"
@@ -88,7 +90,9 @@ def address_of(url: str) -> str:
     if host.startswith("/"):
         options = f"?host={host}{port and f'&port={port}'}"
         return f"postgresql://{user}@/{parts.get('dbname', '')}{options}"
-    return f"postgresql://{user}@{host or 'localhost'}{port and f':{port}'}/{parts.get('dbname', '')}"
+    return (
+        f"postgresql://{user}@{host or 'localhost'}{port and f':{port}'}/{parts.get('dbname', '')}"
+    )
 
 
 def role_bypassing_row_security(connection: psycopg.Connection[Any]) -> str | None:
@@ -110,17 +114,26 @@ def is_pooled(connection: psycopg.Connection[Any]) -> bool:
 
 
 # The server goes away, comes up, or cannot be reached: what was asked may be asked again.
-_AWAY = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, psycopg.InterfaceError)
+_AWAY = (
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    psycopg.InterfaceError,
+)
 
 
 def is_away(error: psycopg.Error) -> bool:
     """Whether the connection is lost, as opposed to a statement that was refused."""
-    return isinstance(error, _AWAY) or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
+    return isinstance(error, _AWAY) or (
+        isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    )
 
 
 def is_damage(error: psycopg.Error) -> bool:
     """Whether the server found a row or a page of an index that it cannot read."""
-    return isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted, errors.CharacterNotInRepertoire))
+    return isinstance(
+        error, (errors.DataCorrupted, errors.IndexCorrupted, errors.CharacterNotInRepertoire)
+    )
 
 
 def refusal(error: psycopg.Error) -> type[StoreError] | None:
@@ -131,7 +144,9 @@ def refusal(error: psycopg.Error) -> type[StoreError] | None:
 def reason(error: psycopg.Error) -> str:
     """What PostgreSQL says in its first line. Of a refused value only the kind of the error: it quotes the value."""
     first = str(error).strip().partition("\n")[0]
-    if not first or isinstance(error, psycopg.DataError | psycopg.IntegrityError | errors.RaiseException):
+    if not first or isinstance(
+        error, psycopg.DataError | psycopg.IntegrityError | errors.RaiseException
+    ):
         return " ".join(filter(None, (type(error).__name__, error.sqlstate)))
     return first
 
@@ -148,7 +163,9 @@ def explain(error: psycopg.Error, name: str, waited: float) -> str:
     if isinstance(error, errors.LockNotAvailable):
         return f"Others have been writing to {name} for over {waited:g} s. Nothing was written; try again."
     if is_away(error):
-        text = text.rpartition(" failed: ")[2]  # the driver names the host before, which is not for users
+        text = text.rpartition(" failed: ")[
+            2
+        ]  # the driver names the host before, which is not for users
         return f"The connection to {name} is lost ({text}). Nothing was written; see that it runs and try again."
     if isinstance(error, errors.DiskFull):
         return f"The disk of {name} is full. Nothing was written; make room and try again."
@@ -213,7 +230,11 @@ Pool = ConnectionPool[Connection]
 
 
 def make_pool(
-    url: str, prepares: bool, most: int, timeout: float, configure: Callable[[Connection], None] | None = None
+    url: str,
+    prepares: bool,
+    most: int,
+    timeout: float,
+    configure: Callable[[Connection], None] | None = None,
 ) -> Pool:
     return ConnectionPool(
         url,

@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput, Moved, StoreError, UnknownFate
 from trivet.memory_fields import as_json
-from trivet.store.postgres.connections import QUERIES, Connection, Row, is_away, may_retry, unknown_outcome
+from trivet.store.postgres.connections import (
+    QUERIES,
+    Connection,
+    Row,
+    is_away,
+    may_retry,
+    unknown_outcome,
+)
 from trivet.store.postgres.index_files import PostgresIndexFiles
 from trivet.store.postgres.server import Server
 from trivet.store.postgres.tenant_tables import PURGE_MARK, VACUUM_PENDING, erase
@@ -50,7 +57,9 @@ MAX_PACKED_IDS = 1_000_000
 _FIELDS = ("content", "title", "keywords", "tags", "category")
 
 # By database, in each recall's own context.
-_choices: ContextVar[Mapping[Database, StandbyChoice]] = ContextVar("the standbys chosen", default=MappingProxyType({}))
+_choices: ContextVar[Mapping[Database, StandbyChoice]] = ContextVar(
+    "the standbys chosen", default=MappingProxyType({})
+)
 
 T = TypeVar("T", bound=Transaction)
 
@@ -61,7 +70,9 @@ class Database:
 
     def __init__(self, server: Server, tenant: str) -> None:
         if not 0 < len(tenant) <= MAX_TENANT_LENGTH or "\x00" in tenant:
-            raise InvalidInput(f"A tenant needs a name of 1 to {MAX_TENANT_LENGTH} characters. Nothing was opened.")
+            raise InvalidInput(
+                f"A tenant needs a name of 1 to {MAX_TENANT_LENGTH} characters. Nothing was opened."
+            )
         self.server = server
         self.tenant = tenant
         self.name = f"{server.name} (tenant {tenant})"
@@ -110,7 +121,9 @@ class Database:
             yield transaction
             row = transaction.execute(PURGE_MARK).fetchone()
             assert row is not None, "a query without a table answers one row"
-            transaction.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
+            transaction.execute(
+                self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]}
+            )
             self.index_files.disown(transaction)
             self._local.erases = True  # the files go when the outermost transaction is over
 
@@ -123,7 +136,9 @@ class Database:
             pending = erase(connection, marked)
         if pending is None:
             with self.take() as transaction:  # unless somebody purged something meanwhile
-                transaction.execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
+                transaction.execute(
+                    self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked}
+                )
         return pending or left
 
     def pending_erasure(self) -> str | None:
@@ -133,12 +148,18 @@ class Database:
 
     def _marked(self) -> str | None:
         with self.errors():
-            row = self.read().execute(self.sql("maintenance")["get_meta"], {"name": ERASING}).fetchone()
+            row = (
+                self.read()
+                .execute(self.sql("maintenance")["get_meta"], {"name": ERASING})
+                .fetchone()
+            )
         return None if row is None else str(row[0])
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction, "read") as transaction:
+        with self._transaction(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction, "read"
+        ) as transaction:
             yield transaction
 
     @property
@@ -159,7 +180,9 @@ class Database:
             _choices.reset(token)
 
     def reader(self, viewer: str = "") -> AutocommitReader:
-        return AutocommitReader(self.server, partial(self.set_up, viewer=viewer), lambda: _choices.get().get(self))
+        return AutocommitReader(
+            self.server, partial(self.set_up, viewer=viewer), lambda: _choices.get().get(self)
+        )
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -201,7 +224,10 @@ class Database:
 
     def _read_ids(self) -> IdsByKey:
         with self.errors():
-            sql, limits = self.sql("memories")["all_ids"], {"length": UUID_LENGTH, "most": MAX_PACKED_IDS}
+            sql, limits = (
+                self.sql("memories")["all_ids"],
+                {"length": UUID_LENGTH, "most": MAX_PACKED_IDS},
+            )
             [(keys, ids)] = self.read().execute(sql, limits).fetchall()
         places = np.frombuffer(keys or b"", ">i8").astype(np.int64)
         found = np.zeros(int(places.max(initial=0)) + 1, f"S{UUID_LENGTH}")
@@ -236,10 +262,14 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str, kind: type[T], purpose: TransactionPurpose) -> Iterator[T]:
         current = self.read()
-        if isinstance(current, kind):  # a method that writes called another one: it is the same transaction
+        if isinstance(
+            current, kind
+        ):  # a method that writes called another one: it is the same transaction
             yield current
             return
-        assert not isinstance(current, Transaction), "a transaction on the queues cannot become one that writes"
+        assert not isinstance(current, Transaction), (
+            "a transaction on the queues cannot become one that writes"
+        )
         self._local.erases = False
         try:
             with self.errors(), self._begun(begin, kind, purpose) as transaction:
@@ -297,7 +327,9 @@ class Database:
         for last in self.server.attempts() if id else ():
             try:
                 with self.server.connection() as connection:
-                    row = connection.execute(self.sql("memories")["fate"], {"transaction": id}).fetchone()
+                    row = connection.execute(
+                        self.sql("memories")["fate"], {"transaction": id}
+                    ).fetchone()
             except psycopg.Error as error:
                 if not may_retry(error, last):
                     break
@@ -328,4 +360,7 @@ class TenantSeenByUser(ViewerDatabase):
 
 
 def _unpacked(keys: bytes, frequencies: bytes) -> Postings:
-    return Postings(np.frombuffer(keys, ">i8").astype(np.int64), np.frombuffer(frequencies, ">f8").astype(np.float64))
+    return Postings(
+        np.frombuffer(keys, ">i8").astype(np.int64),
+        np.frombuffer(frequencies, ">f8").astype(np.float64),
+    )

@@ -85,7 +85,11 @@ class IndexFolder:
             every = list(self.root.iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [(one.lstat().st_mtime, one) for one in every if len(one.name) == _DIGITS and is_private(one)]
+        return [
+            (one.lstat().st_mtime, one)
+            for one in every
+            if len(one.name) == _DIGITS and is_private(one)
+        ]
 
 
 def _empty(folder: Path) -> None:
@@ -106,7 +110,9 @@ def is_private(folder: Path) -> bool:
         return False
     if not folder.is_dir() or folder.is_symlink():
         return False
-    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+    return not hasattr(os, "getuid") or (
+        status.st_uid == os.getuid() and not status.st_mode & 0o077
+    )
 
 
 def note_use(folder: Path) -> None:
@@ -165,8 +171,12 @@ class PostgresIndexFiles(IndexFiles):
         """After a purge, or where the tenant turns out to live elsewhere. What is left then goes with the next look."""
         try:
             self._removed_all()
-        except StoreError as error:  # the database cannot be reached, and was not asked before where the files lie
-            logger.info("The index files of %s cannot be removed yet: %s", self._postgres.name, error)
+        except (
+            StoreError
+        ) as error:  # the database cannot be reached, and was not asked before where the files lie
+            logger.info(
+                "The index files of %s cannot be removed yet: %s", self._postgres.name, error
+            )
 
     def _named(self) -> str | None:
         return self._look()[0]
@@ -196,7 +206,9 @@ class PostgresIndexFiles(IndexFiles):
 
     def _names(self, marks: Iterable[str]) -> dict[str, str]:
         """By mark. A standby is not asked: it may not have heard of a purge, or of a new file."""
-        rows = self._asked("maintenance", "index_names", names=as_json([INDEX + mark for mark in marks]))
+        rows = self._asked(
+            "maintenance", "index_names", names=as_json([INDEX + mark for mark in marks])
+        )
         return {str(row[0]).split(" ")[0]: str(row[0]) for row in rows}
 
     def _moment(self) -> tuple[Any, ...]:

@@ -74,22 +74,33 @@ def copy_into(target: Path, snapshot: Transaction) -> None:
             for table, columns in TABLES.items():
                 within = f"NOT {OF_ONE_DATABASE}" if table == "meta" else "true"
                 _insert_into_file(
-                    copy, table, columns, snapshot.execute(f"SELECT {columns} FROM {table} WHERE {within}")
+                    copy,
+                    table,
+                    columns,
+                    snapshot.execute(f"SELECT {columns} FROM {table} WHERE {within}"),
                 )
             lexical = "memory, content, title, keywords, tags, category"
             rows = snapshot.execute(f"SELECT {lexical} FROM lexical")
             _insert_into_file(copy, "lexical", lexical.replace("memory", "rowid"), rows)
             passage = "memory, model, ordinal, start, stop, vector, terms"
-            vectors = snapshot.execute("SELECT memory, model, ordinal, start, stop, vector::text, terms FROM passage")
-            _insert_into_file(copy, "passage", passage, ((*row[:5], _as_bytes(row[5]), row[6]) for row in vectors))
+            vectors = snapshot.execute(
+                "SELECT memory, model, ordinal, start, stop, vector::text, terms FROM passage"
+            )
+            _insert_into_file(
+                copy, "passage", passage, ((*row[:5], _as_bytes(row[5]), row[6]) for row in vectors)
+            )
             copy.execute("INSERT INTO change (memory) SELECT key FROM memory")
     finally:
         copy.close()
 
 
-def _insert_into_file(copy: sqlite3.Connection, table: str, columns: str, rows: Iterable[Iterable[object]]) -> None:
+def _insert_into_file(
+    copy: sqlite3.Connection, table: str, columns: str, rows: Iterable[Iterable[object]]
+) -> None:
     places = ", ".join("?" for _ in columns.split(","))
-    copy.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", (tuple(row) for row in rows))
+    copy.executemany(
+        f"INSERT INTO {table} ({columns}) VALUES ({places})", (tuple(row) for row in rows)
+    )
 
 
 def _as_bytes(vector: str) -> bytes:
@@ -107,7 +118,9 @@ FROM (SELECT l.memory, unnest(string_to_array(text, ' ')) AS term, field
 GROUP BY term, memory
 """
 # That a file followed a server is no matter of the tenant that its memories move to.
-_FORGET_FOLLOWED_SERVER = "DELETE FROM meta WHERE name = 'sync' AND value::jsonb ->> 'role' = 'laptop'"
+_FORGET_FOLLOWED_SERVER = (
+    "DELETE FROM meta WHERE name = 'sync' AND value::jsonb ->> 'role' = 'laptop'"
+)
 # A statement of many rows is planned once; more of them would only take memory.
 ROWS_AT_ONCE = 2_000
 
@@ -131,7 +144,11 @@ def import_sqlite(file: Path, database: Database) -> None:
                     # reads all rows of the tenant for each. By a role that does not own the tables nothing happens.
                     transaction.execute(f"ANALYZE {table}")
             lexical = ["memory", "content", "title", "keywords", "tags", "category"]
-            _insert(transaction, "lexical", _rows(source, "lexical", ["rowid AS memory", *lexical[1:]], models))
+            _insert(
+                transaction,
+                "lexical",
+                _rows(source, "lexical", ["rowid AS memory", *lexical[1:]], models),
+            )
             transaction.execute(_FORGET_FOLLOWED_SERVER)
             transaction.execute(_POSTINGS)
             _insert(transaction, "passage", _passages(source, models))
@@ -145,8 +162,16 @@ def import_sqlite(file: Path, database: Database) -> None:
 def _models(source: sqlite3.Connection, transaction: Transaction) -> dict[int, int]:
     """Numbers of models are given by the server, where indexes go by them."""
     numbers = {}
-    for model, *values in source.execute("SELECT model, identity, spec, dimension, serving FROM embedding_model"):
-        row = dict(zip(("identity", "spec", "dimension", "serving"), (*values[:3], bool(values[3])), strict=True))
+    for model, *values in source.execute(
+        "SELECT model, identity, spec, dimension, serving FROM embedding_model"
+    ):
+        row = dict(
+            zip(
+                ("identity", "spec", "dimension", "serving"),
+                (*values[:3], bool(values[3])),
+                strict=True,
+            )
+        )
         made = transaction.execute(transaction.sql("vectors")["insert_model"], row).fetchone()
         assert made is not None
         numbers[model] = made[0]
@@ -167,7 +192,12 @@ def _rows(
 
 
 def _passages(source: sqlite3.Connection, models: Mapping[int, int]) -> Iterable[dict[str, Any]]:
-    for row in _rows(source, "passage", ["memory", "model", "ordinal", "start", "stop", "vector", "terms"], models):
+    for row in _rows(
+        source,
+        "passage",
+        ["memory", "model", "ordinal", "start", "stop", "vector", "terms"],
+        models,
+    ):
         yield {**row, "vector": np.frombuffer(row["vector"], np.float16).tolist()}
 
 
@@ -200,7 +230,9 @@ class PostgresMaintenance(Maintenance):
         if target.exists():
             raise StoreError(f"{target} exists already. Nothing was written; name another file.")
         if not target.parent.is_dir():
-            raise StoreError(f"The backup {target} cannot be written: there is no such folder. Nothing is left of it.")
+            raise StoreError(
+                f"The backup {target} cannot be written: there is no such folder. Nothing is left of it."
+            )
         partial = target.with_name(target.name + ".partial")
         try:
             remove_partial(partial)
@@ -208,7 +240,9 @@ class PostgresMaintenance(Maintenance):
                 copy_into(partial, snapshot)
             partial.rename(target)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"The backup {target} cannot be written: {error}. Nothing is left of it.") from None
+            raise StoreError(
+                f"The backup {target} cannot be written: {error}. Nothing is left of it."
+            ) from None
         finally:
             remove_partial(partial)
 
@@ -216,7 +250,13 @@ class PostgresMaintenance(Maintenance):
         read = [self._rows_read()] if whole else []
         if not all(finding.ok for finding in read):
             return tuple(read)
-        return (*read, *super().findings(whole), self._vector_index(), self._standbys(), self._roles())
+        return (
+            *read,
+            *super().findings(whole),
+            self._vector_index(),
+            self._standbys(),
+            self._roles(),
+        )
 
     def _rows_read(self) -> Finding:
         """In one snapshot, some rows at a time. Tables that hold no JSON are read by the server itself."""
@@ -234,8 +274,17 @@ class PostgresMaintenance(Maintenance):
 
     def _vector_index(self) -> Finding:
         trouble = self._vectors.trouble
-        remedy = "Run `trivet migrate postgresql://OWNER@HOST/DATABASE`, which builds it." if trouble else None
-        return Finding(check="index of many vectors", ok=not trouble, detail=trouble or "none missing", remedy=remedy)
+        remedy = (
+            "Run `trivet migrate postgresql://OWNER@HOST/DATABASE`, which builds it."
+            if trouble
+            else None
+        )
+        return Finding(
+            check="index of many vectors",
+            ok=not trouble,
+            detail=trouble or "none missing",
+            remedy=remedy,
+        )
 
     def _roles(self) -> Finding:
         """Never a problem: one role is a sound way to begin, and weaker than two."""
@@ -253,15 +302,19 @@ class PostgresMaintenance(Maintenance):
             for one in states
         ]
         ok = all(one.up for one in states)
-        remedy = None if ok else "See that it runs and follows the primary; until then the primary answers."
-        return Finding(check="standbys", ok=ok, detail="; ".join(described) or "none configured", remedy=remedy)
+        remedy = (
+            None
+            if ok
+            else "See that it runs and follows the primary; until then the primary answers."
+        )
+        return Finding(
+            check="standbys", ok=ok, detail="; ".join(described) or "none configured", remedy=remedy
+        )
 
 
 def _paged(snapshot: Transaction, table: str, columns: Sequence[str]) -> Iterator[Sequence[object]]:
     """By the server's own number of a row, which stays the same within a snapshot."""
-    sql = (
-        f"SELECT ctid::text, {', '.join(columns)} FROM {table} WHERE ctid > %(after)s::tid ORDER BY ctid LIMIT %(most)s"
-    )
+    sql = f"SELECT ctid::text, {', '.join(columns)} FROM {table} WHERE ctid > %(after)s::tid ORDER BY ctid LIMIT %(most)s"
     after = "(0,0)"
     while rows := snapshot.execute(sql, {"after": after, "most": READ_AT_ONCE}).fetchall():
         yield from (row[1:] for row in rows)

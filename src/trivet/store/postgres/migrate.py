@@ -23,7 +23,9 @@ MIGRATING = 0x747269766574
 PATIENCE = 600.0
 PAUSE = 0.2
 
-_TABLES = "SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('alembic_version') IS NOT NULL"
+_TABLES = (
+    "SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('alembic_version') IS NOT NULL"
+)
 # An older Trivet kept the version in Alembic's table, as '0008' for 8. The table stays until the next step is taken, so
 # that until then the older one opens the database too.
 _RECORD = """
@@ -56,7 +58,11 @@ def _version(connection: psycopg.Connection[Any]) -> int:
     if ours:
         row = connection.execute("SELECT version FROM schema_version").fetchone()
     else:
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if alembic else None
+        row = (
+            connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            if alembic
+            else None
+        )
     return int(row[0]) if row else 0
 
 
@@ -65,7 +71,9 @@ def _wait_for_turn(connection: psycopg.Connection[Any], name: str) -> None:
     last = time.monotonic() + PATIENCE
     while not _take_turn(connection):
         if time.monotonic() > last:
-            raise StoreError(f"Another process has been migrating {name} for over {PATIENCE:g} s. Look what it does.")
+            raise StoreError(
+                f"Another process has been migrating {name} for over {PATIENCE:g} s. Look what it does."
+            )
         time.sleep(PAUSE)
 
 
@@ -85,7 +93,9 @@ def _check_newer(version: int, name: str, to: int) -> None:
 def _check_role(connection: psycopg.Connection[Any], name: str, version: int, to: int) -> None:
     """A role that only reads and writes leaves the tables to the one that owns them."""
     owned = owner_of_tables(connection)
-    row = connection.execute("SELECT current_user, has_schema_privilege(current_schema(), 'CREATE')").fetchone()
+    row = connection.execute(
+        "SELECT current_user, has_schema_privilege(current_schema(), 'CREATE')"
+    ).fetchone()
     role, may_make = row or ("", False)
     if owned is None and not may_make:
         raise StoreError(
@@ -101,7 +111,9 @@ def _check_role(connection: psycopg.Connection[Any], name: str, version: int, to
 
 def _check_requirements(connection: psycopg.Connection[Any], name: str) -> None:
     if connection.info.server_version < LEAST_SERVER:
-        raise StoreError(f"{name} is PostgreSQL {connection.info.server_version // 10000}; Trivet needs 15 or newer.")
+        raise StoreError(
+            f"{name} is PostgreSQL {connection.info.server_version // 10000}; Trivet needs 15 or newer."
+        )
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.Error as error:
@@ -109,10 +121,14 @@ def _check_requirements(connection: psycopg.Connection[Any], name: str) -> None:
             f"{name} has no pgvector, and it cannot be added: {error}. "
             "Install pgvector 0.8 or newer and let an administrator run CREATE EXTENSION vector."
         ) from error
-    row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    row = connection.execute(
+        "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+    ).fetchone()
     found = str(row[0]) if row else "0"
     if tuple(int(part) for part in found.split(".")[:2]) < LEAST_VECTOR:
-        raise StoreError(f"{name} has pgvector {found}; Trivet needs 0.8 or newer: ALTER EXTENSION vector UPDATE.")
+        raise StoreError(
+            f"{name} has pgvector {found}; Trivet needs 0.8 or newer: ALTER EXTENSION vector UPDATE."
+        )
 
 
 def _upgrade(connection: psycopg.Connection[Any], name: str, version: int, to: int) -> None:

@@ -16,7 +16,12 @@ from contextlib import contextmanager
 import msgspec
 import psycopg
 
-from trivet.store.postgres.connections import Connection, make_pool, name_of, role_bypassing_row_security
+from trivet.store.postgres.connections import (
+    Connection,
+    make_pool,
+    name_of,
+    role_bypassing_row_security,
+)
 
 # How many times within the bound the primary is looked at, and how often at least.
 CHECKS_PER_LAG = 4
@@ -67,7 +72,9 @@ class Replica:
     def look(self) -> None:
         """Whether it is there. Asked apart from all reads, by a connection of its own."""
         try:
-            with psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+            with psycopg.connect(
+                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
+            ) as connection:
                 above = role_bypassing_row_security(connection)
         except psycopg.Error as error:
             self.trouble = str(error).strip().partition("\n")[0]
@@ -96,7 +103,9 @@ class Replicas:
         self.missed = 0  # how often the primary did not answer
         self._turn = 0
         self._ended = threading.Event()
-        self._watch = threading.Thread(target=self._watch_replicas, name="trivet-replicas", daemon=True)
+        self._watch = threading.Thread(
+            target=self._watch_replicas, name="trivet-replicas", daemon=True
+        )
         if self._replicas:
             self.look()
             self._watch.start()
@@ -104,7 +113,9 @@ class Replicas:
     def __bool__(self) -> bool:
         return bool(self._replicas)
 
-    def choose(self, set_up: Callable[[Connection], None], change: int, position: int) -> Replica | None:
+    def choose(
+        self, set_up: Callable[[Connection], None], change: int, position: int
+    ) -> Replica | None:
         """One that knows this change and has replayed up to this position. They take turns."""
         self._turn += 1
         for place in range(len(self._replicas)):
@@ -123,7 +134,9 @@ class Replicas:
         try:
             self._notes.append((moment, self._primary()))
         except psycopg.Error:
-            self.missed += 1  # the notes grow old and no standby is fresh any more: reads tell what is wrong
+            self.missed += (
+                1  # the notes grow old and no standby is fresh any more: reads tell what is wrong
+            )
         while self._notes and moment - self._notes[0][0] > 2 * self._lag:
             self._notes.popleft()
         for replica in self._replicas:
@@ -137,7 +150,9 @@ class Replicas:
         for replica in self._replicas:
             replica.close()
 
-    def _is_fresh(self, replica: Replica, set_up: Callable[[Connection], None], change: int, position: int) -> bool:
+    def _is_fresh(
+        self, replica: Replica, set_up: Callable[[Connection], None], change: int, position: int
+    ) -> bool:
         try:
             with replica.connection() as connection, connection.pipeline():
                 set_up(connection)
@@ -156,7 +171,9 @@ class Replicas:
     def _oldest_allowed(self) -> int:
         """Where the primary was when the bound began. Without a note of that time nothing is known to be fresh."""
         limit = time.monotonic() - self._lag
-        return next((position for moment, position in tuple(self._notes) if moment >= limit), UNKNOWN)
+        return next(
+            (position for moment, position in tuple(self._notes) if moment >= limit), UNKNOWN
+        )
 
     def _watch_replicas(self) -> None:
         while not self._ended.wait(min(MAX_CHECK_INTERVAL, self._lag / CHECKS_PER_LAG)):

@@ -56,7 +56,9 @@ class Directory:
                 connection.execute(QUERIES("cells")["enter"], {"tenant": tenant, "patience": waits})
                 yield connection
         except psycopg.Error as error:
-            raise StoreError(f"The directory: {explain(error, self._name, self._patience)}") from error
+            raise StoreError(
+                f"The directory: {explain(error, self._name, self._patience)}"
+            ) from error
 
     def close(self) -> None:
         if "_pool" in self.__dict__:
@@ -187,10 +189,14 @@ class Server:
         if self._directory is None or tenant == FIRST_TENANT:
             return
         with self._listing(tenant) as connection:
-            connection.execute(QUERIES("cells")["claim"], {"cell": self.cell, "address": self.address})
+            connection.execute(
+                QUERIES("cells")["claim"], {"cell": self.cell, "address": self.address}
+            )
             row = connection.execute(QUERIES("cells")["listed"]).fetchone()
         if row is not None and row[0] != self.cell:
-            raise Moved(f"The tenant {tenant} lives at {row[1]}, as the directory has it. Nothing was made here.")
+            raise Moved(
+                f"The tenant {tenant} lives at {row[1]}, as the directory has it. Nothing was made here."
+            )
 
     def _listing(self, tenant: str) -> AbstractContextManager[Connection]:
         return self._directory.of(tenant) if self._directory else self.as_tenant(tenant)
@@ -218,7 +224,9 @@ class Server:
         self._pool.close()
 
     def _prepares(self, url: str, pooler: Pooler) -> bool:
-        with psycopg.connect(url, autocommit=True, connect_timeout=max(1, round(self.patience))) as connection:
+        with psycopg.connect(
+            url, autocommit=True, connect_timeout=max(1, round(self.patience))
+        ) as connection:
             above, pooled = role_bypassing_row_security(connection), is_pooled(connection)
         if above is not None:
             raise StoreError(

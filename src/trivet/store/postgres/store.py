@@ -29,7 +29,9 @@ class PostgresStore(RelationalStore):
     _database: Database
     vectors: PostgresVectorIndex
 
-    def __init__(self, server: Server | str, tenant: str = "default", closes_server: bool = False) -> None:
+    def __init__(
+        self, server: Server | str, tenant: str = "default", closes_server: bool = False
+    ) -> None:
         opened = Server(server) if isinstance(server, str) else server
         self._own_server = opened if closes_server or isinstance(server, str) else None
         super().__init__(Database(opened, tenant))

@@ -50,7 +50,9 @@ def begin_watermark(source: Connection) -> tuple[str, str]:
     return str(row[0]), str(life[0])
 
 
-def copy_all(source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress) -> None:
+def copy_all(
+    source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress
+) -> None:
     """Goes on where it was broken off. Each portion is a moment of its own; `catch_up` mends what changed between."""
     with source.transaction() as connection:
         every = tables(connection)
@@ -61,26 +63,37 @@ def copy_all(source: TenantInCell, target: TenantInCell, move: str, report_progr
         first = done.after if table.name == done.table else None
         for after, up_to in _portions(source, table, first):
             _copy_portion(source, target, move, table, after, up_to)
-            report_progress("copying", f"{table.name} up to {up_to}" if up_to is not None else table.name)
+            report_progress(
+                "copying", f"{table.name} up to {up_to}" if up_to is not None else table.name
+            )
     with target.transaction() as connection:
         _note(connection, msgspec.structs.replace(_locked(connection, move), copied=True))
 
 
-def _portions(source: TenantInCell, table: Table, first: int | None) -> Iterator[tuple[int | None, int | None]]:
+def _portions(
+    source: TenantInCell, table: Table, first: int | None
+) -> Iterator[tuple[int | None, int | None]]:
     if table.number is None:
         with source.transaction() as connection:
             if connection.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone():
                 yield None, None
         return
     with source.transaction() as connection:
-        row = connection.execute(f"SELECT min({table.number}), max({table.number}) FROM {table.name}").fetchone()
+        row = connection.execute(
+            f"SELECT min({table.number}), max({table.number}) FROM {table.name}"
+        ).fetchone()
     least, most = row if row and row[0] is not None else (0, -1)
     for after in range(least - 1 if first is None else first, most, KEYS_PER_BATCH):
         yield after, after + KEYS_PER_BATCH
 
 
 def _copy_portion(
-    source: TenantInCell, target: TenantInCell, move: str, table: Table, after: int | None, up_to: int | None
+    source: TenantInCell,
+    target: TenantInCell,
+    move: str,
+    table: Table,
+    after: int | None,
+    up_to: int | None,
 ) -> None:
     """Rows that are there already stay, and those whose parent has not come wait: both changed, and come later."""
     between = "true" if after is None else f"{table.number} > {after} AND {table.number} <= {up_to}"
@@ -101,14 +114,20 @@ def _copy_portion(
 
 
 def catch_up(
-    source: TenantInCell, target: TenantInCell, move: str, freeze: int = 0, renew: Callable[[], None] = lambda: None
+    source: TenantInCell,
+    target: TenantInCell,
+    move: str,
+    freeze: int = 0,
+    renew: Callable[[], None] = lambda: None,
 ) -> int:
     """Brings the target to one moment of the source, in one transaction. How many rows changed.
 
     With the number of a `freeze` every table is counted after it: nothing is missing and nothing too much.
     """
     with source.transaction(isolated=True) as reading, target.transaction() as writing:
-        done = _locked(writing, move)  # before the moment begins: what another process brought is older than it
+        done = _locked(
+            writing, move
+        )  # before the moment begins: what another process brought is older than it
         watermark, life = begin_watermark(reading)
         since = done.watermark if done.life == life else ""
         models = _match_models(reading, writing)
@@ -120,7 +139,9 @@ def catch_up(
             counts[table.name] = _counts(reading, table)
             renew()
         for table in reversed(every):
-            gone += _delete(reading, writing, table, counts[table.name], models, bool(came[table.name]))
+            gone += _delete(
+                reading, writing, table, counts[table.name], models, bool(came[table.name])
+            )
         _drop_models(reading, writing)
         for table in every:
             if came[table.name]:
@@ -131,7 +152,9 @@ def catch_up(
             for table in every:
                 renew()
                 _check_counts(table, counts[table.name], _counts(writing, table))
-        _note(writing, msgspec.structs.replace(done, watermark=watermark, life=life, complete=freeze))
+        _note(
+            writing, msgspec.structs.replace(done, watermark=watermark, life=life, complete=freeze)
+        )
     return gone + sum(came.values())
 
 
@@ -144,7 +167,9 @@ def _locked(connection: Connection, move: str) -> ArrivingMove:
     """So that two processes that bring the same tenant do so one after the other."""
     found = arriving(connection.execute(SQL["lock"]).fetchone())
     if found is None or found.id != move:
-        raise MoveAbandoned("Somebody has ended this move or given it up. `trivet tenant show` tells how it stands.")
+        raise MoveAbandoned(
+            "Somebody has ended this move or given it up. `trivet tenant show` tells how it stands."
+        )
     return found
 
 
@@ -172,9 +197,13 @@ def _staging_table(table: Table) -> str:
     return f"come_{table.name}"
 
 
-def _stage_rows(reading: Connection, writing: Connection, table: Table, condition: str, models: Models) -> int:
+def _stage_rows(
+    reading: Connection, writing: Connection, table: Table, condition: str, models: Models
+) -> int:
     """Rows of the source into a table of this transaction alone, which is made if there are any."""
-    rows = _copy_rows(reading, writing, table, table.columns, condition, models, _staging_table(table))
+    rows = _copy_rows(
+        reading, writing, table, table.columns, condition, models, _staging_table(table)
+    )
     if rows and "model" in table.columns:  # of a model that came after the models were read
         writing.execute(f"DELETE FROM {_staging_table(table)} WHERE model IS NULL")
     return rows
@@ -222,7 +251,14 @@ def _check_counts(table: Table, wanted: Counts, found: Counts) -> None:
         )
 
 
-def _delete(reading: Connection, writing: Connection, table: Table, wanted: Counts, models: Models, came: bool) -> int:
+def _delete(
+    reading: Connection,
+    writing: Connection,
+    table: Table,
+    wanted: Counts,
+    models: Models,
+    came: bool,
+) -> int:
     """What the source no longer has. What has come is counted as if it were in already: then more is too much."""
     found = dict(_counts(writing, table))
     new = (

@@ -19,7 +19,13 @@ from trivet.common.clock import now
 from trivet.errors import Conflict, InvalidInput, Moved, StoreError
 from trivet.store.postgres.connections import Connection, Row
 from trivet.store.postgres.server import Server
-from trivet.store.postgres.tenant_copy import MoveAbandoned, ReportProgress, begin_watermark, catch_up, copy_all
+from trivet.store.postgres.tenant_copy import (
+    MoveAbandoned,
+    ReportProgress,
+    begin_watermark,
+    catch_up,
+    copy_all,
+)
 from trivet.store.postgres.tenant_tables import (
     SQL,
     ArrivingMove,
@@ -48,7 +54,9 @@ def move(server: Server, new: Server, tenant: str, report_progress: ReportProgre
     """Moves it, or goes on with a move that was broken off. Says where it is at home then."""
     source, target = TenantInCell(server, tenant), TenantInCell(new, tenant)
     if server.cell == new.cell:
-        raise InvalidInput(f"{new.address} is the database that {tenant} is in already. Nothing was moved.")
+        raise InvalidInput(
+            f"{new.address} is the database that {tenant} is in already. Nothing was moved."
+        )
     with _move_lock(source):
         leave = _begin(source, target)
         if leave is not None:
@@ -64,7 +72,9 @@ def move(server: Server, new: Server, tenant: str, report_progress: ReportProgre
     return new.address
 
 
-def abandon(server: Server, new: Server | None, tenant: str, report_progress: ReportProgress) -> None:
+def abandon(
+    server: Server, new: Server | None, tenant: str, report_progress: ReportProgress
+) -> None:
     """Before the switch: the tenant stays, and what was copied of it is removed where that can be reached."""
     source = TenantInCell(server, tenant)
     with source.transaction() as connection:
@@ -73,7 +83,9 @@ def abandon(server: Server, new: Server | None, tenant: str, report_progress: Re
         if row is not None and noted is not None and new is not None and noted.cell != new.cell:
             raise _other_move_error(row, noted, tenant)
         if row is not None and row["standing"] == "moved":
-            raise Conflict(f"{tenant} was switched already and lives at {row['moved_to']}. To undo it, move it back.")
+            raise Conflict(
+                f"{tenant} was switched already and lives at {row['moved_to']}. To undo it, move it back."
+            )
         if row is not None and row["standing"] != "arriving":
             connection.execute(SQL["give_up"])
     if new is not None:
@@ -87,7 +99,9 @@ def _move_lock(source: TenantInCell) -> Iterator[None]:
     with source.server.errors(), source.server.connection() as connection:
         row = connection.execute(SQL["take_turn"], {"tenant": source.tenant}).fetchone()
         if not (row and row[0]):
-            raise Conflict(f"Another process is moving {source.tenant}. Nothing was changed; let it end, or stop it.")
+            raise Conflict(
+                f"Another process is moving {source.tenant}. Nothing was changed; let it end, or stop it."
+            )
         try:
             yield
         finally:
@@ -97,15 +111,21 @@ def _move_lock(source: TenantInCell) -> Iterator[None]:
 def _begin(source: TenantInCell, target: TenantInCell) -> DepartingMove | None:
     """The move that is noted in the old home, which is noted now if there is none; None if only the end is left."""
     if leaving(source.row()) is None:
-        _check_free(target, source.server.cell)  # before anything is noted, and while nobody waits for it
+        _check_free(
+            target, source.server.cell
+        )  # before anything is noted, and while nobody waits for it
     with source.transaction() as connection:
         row = connection.execute(SQL["lock"]).fetchone()
         if row is None:
-            raise InvalidInput(f"There is no tenant {source.tenant} in {source.server.address}. Nothing was moved.")
+            raise InvalidInput(
+                f"There is no tenant {source.tenant} in {source.server.address}. Nothing was moved."
+            )
         if row["standing"] == "arriving":
             origin = arriving(row)
             assert origin is not None
-            raise Moved(f"{source.tenant} still lives at {origin.address}. Nothing was moved; give that as --path.")
+            raise Moved(
+                f"{source.tenant} still lives at {origin.address}. Nothing was moved; give that as --path."
+            )
         noted = leaving(row)
         if noted is not None and noted.cell != target.server.cell:
             raise _other_move_error(row, noted, source.tenant)
@@ -119,7 +139,9 @@ def _begin(source: TenantInCell, target: TenantInCell) -> DepartingMove | None:
 
 def _other_move_error(row: Row, noted: DepartingMove, tenant: str) -> Conflict | Moved:
     if row["standing"] == "moved":
-        return Moved(f"{tenant} lives at {row['moved_to']} now. Nothing was moved; give that as --path.")
+        return Moved(
+            f"{tenant} lives at {row['moved_to']} now. Nothing was moved; give that as --path."
+        )
     return Conflict(
         f"{tenant} is being moved to {noted.address}. Nothing was changed; go on with that, or give it up: "
         f"`trivet tenant move {tenant} --to {noted.address} --abandon`."
@@ -139,7 +161,9 @@ def _check_row_free(connection: Connection, target: TenantInCell, origin: str) -
         return
     came = arriving(row)
     if came is not None and came.cell != origin:
-        raise Conflict(f"A tenant {target.tenant} is on its way to {target.server.address} from {came.address}.")
+        raise Conflict(
+            f"A tenant {target.tenant} is on its way to {target.server.address} from {came.address}."
+        )
     if row["standing"] == "moved" and has_rows(connection):
         raise Conflict(
             f"{target.server.address} still has the old copy of {target.tenant}. Nothing was changed; remove it "
@@ -166,8 +190,13 @@ def _arrive(source: TenantInCell, target: TenantInCell, leave: DepartingMove) ->
     with source.transaction() as connection:
         watermark, life = begin_watermark(connection)
     origin = source.server
-    came = ArrivingMove(id=leave.id, cell=origin.cell, address=origin.address, watermark=watermark, life=life)
-    noted = {"tenant": target.tenant, "move": encoded(msgspec.structs.replace(came, id=f"clearing {leave.id}"))}
+    came = ArrivingMove(
+        id=leave.id, cell=origin.cell, address=origin.address, watermark=watermark, life=life
+    )
+    noted = {
+        "tenant": target.tenant,
+        "move": encoded(msgspec.structs.replace(came, id=f"clearing {leave.id}")),
+    }
     with target.transaction() as connection:  # whoever was bringing the earlier one notices
         _check_row_free(connection, target, origin.cell)
         connection.execute(SQL["arrive"], noted)
@@ -177,7 +206,10 @@ def _arrive(source: TenantInCell, target: TenantInCell, leave: DepartingMove) ->
 
 
 def _catch_up(
-    source: TenantInCell, target: TenantInCell, leave: DepartingMove, report_progress: ReportProgress
+    source: TenantInCell,
+    target: TenantInCell,
+    leave: DepartingMove,
+    report_progress: ReportProgress,
 ) -> None:
     """Each round leaves less to the next, until it takes as long as it takes to look."""
     before = math.inf
@@ -191,7 +223,9 @@ def _catch_up(
         before = took
 
 
-def _switch(source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress) -> None:
+def _switch(
+    source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress
+) -> None:
     """Nobody writes from the freeze to the switch. Where it fails, the old home is thawed at once."""
     leave = _freeze(source, move)
     report_progress("frozen", "")
@@ -202,7 +236,9 @@ def _switch(source: TenantInCell, target: TenantInCell, move: str, report_progre
             _check_frozen(connection, leave)
             connection.execute(SQL["leave"], {"address": leave.address})
     except BaseException:
-        with suppress(StoreError):  # if it cannot be reached, the next writer thaws it when its time is over
+        with suppress(
+            StoreError
+        ):  # if it cannot be reached, the next writer thaws it when its time is over
             _thaw(source, leave)
         raise
     report_progress("switched", "")
@@ -263,7 +299,11 @@ def _hand_over_counters(source: TenantInCell, target: TenantInCell, leave: Depar
         if row is None or came is None or (came.id, came.complete) != (leave.id, leave.freeze):
             raise MoveAbandoned("Another process has taken this move over. Nothing was switched.")
         last = row["last_change"] + 1
-        numbers = {"last_key": row["last_key"], "last_concept": row["last_concept"], "last_change": last}
+        numbers = {
+            "last_key": row["last_key"],
+            "last_concept": row["last_concept"],
+            "last_change": last,
+        }
         writing.execute(SQL["count_on"], numbers)
         writing.execute(SQL["note_models"], {"sequence": last, "memory": MODELS_KEY})
         _begin_epoch(writing, leave.id)
@@ -286,12 +326,21 @@ def _finish(source: TenantInCell, target: TenantInCell) -> None:
     """The new home opens, if the old one says that it is the home. A server that comes first does the same."""
     row = source.row()
     noted = leaving(row)
-    if row is None or noted is None or row["standing"] != "moved" or noted.cell != target.server.cell:
-        raise MoveAbandoned("Somebody has ended this move otherwise. `trivet tenant show` tells how it stands.")
+    if (
+        row is None
+        or noted is None
+        or row["standing"] != "moved"
+        or noted.cell != target.server.cell
+    ):
+        raise MoveAbandoned(
+            "Somebody has ended this move otherwise. `trivet tenant show` tells how it stands."
+        )
     target.server.activate(target.tenant, noted.id)
     there = target.server.standing(target.tenant)
     if there is None or there.standing not in ("home", "frozen"):
-        raise Moved(f"{target.tenant} has gone on since: {there.address if there else 'nobody knows where'}.")
+        raise Moved(
+            f"{target.tenant} has gone on since: {there.address if there else 'nobody knows where'}."
+        )
 
 
 def _clear(target: TenantInCell, origin: str) -> None:
@@ -301,7 +350,9 @@ def _clear(target: TenantInCell, origin: str) -> None:
     if came is None:
         return
     if came.cell != origin:
-        raise Conflict(f"What is on its way to {target.server.address} comes from {came.address}. Nothing was removed.")
+        raise Conflict(
+            f"What is on its way to {target.server.address} comes from {came.address}. Nothing was removed."
+        )
     with target.transaction() as connection:
         given_up = msgspec.structs.replace(came, id=f"given up {now()}")
         connection.execute(SQL["note_move"], {"move": encoded(given_up)})
@@ -318,8 +369,12 @@ def forget_moved(old: Server, new: Server, tenant: str) -> str | None:
     if row is None or row["standing"] != "moved" or noted is None:
         raise Conflict(f"{tenant} has not moved away from {old.address}. Nothing was removed.")
     if new.cell != noted.cell:
-        raise Conflict(f"{tenant} went to {row['moved_to']}, and not to {new.address}. Nothing was removed.")
+        raise Conflict(
+            f"{tenant} went to {row['moved_to']}, and not to {new.address}. Nothing was removed."
+        )
     there = target.row()
     if there is None or there["standing"] == "arriving":
-        raise StoreError(f"{tenant} has not arrived at {new.address}. Nothing was removed; finish its move first.")
+        raise StoreError(
+            f"{tenant} has not arrived at {new.address}. Nothing was removed; finish its move first."
+        )
     return remove_rows(source)

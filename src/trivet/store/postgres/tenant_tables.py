@@ -35,17 +35,19 @@ PURGED_TABLES = (
     "memory", "memory_tag", "revision", "lexical", "posting", "passage", "mention", "statement", "concept", "secret",
     "proposal", "feedback", "vault_part",
 )  # fmt: skip
-VACUUM_PENDING = "Its words are in the files of the database until the next vacuum, which was asked for."
-READER_PENDING = (
-    "Its words are in the files of the database: a transaction that began before has not ended. They go after it."
+VACUUM_PENDING = (
+    "Its words are in the files of the database until the next vacuum, which was asked for."
 )
+READER_PENDING = "Its words are in the files of the database: a transaction that began before has not ended. They go after it."
 OWNER_PENDING = (
     "Its words are in the files of the database until it is vacuumed, which this role may not do. Autovacuum does it "
     f"in time; at once, the owner of the tables does: VACUUM (INDEX_CLEANUP ON) {', '.join(PURGED_TABLES)}"
 )
 
 # Which transaction purged, and when.
-PURGE_MARK = "SELECT pg_current_xact_id()::xid::text || ' ' || extract(epoch FROM clock_timestamp())"
+PURGE_MARK = (
+    "SELECT pg_current_xact_id()::xid::text || ' ' || extract(epoch FROM clock_timestamp())"
+)
 # A deleted row can go when no snapshot is older than its deletion.
 _OLDER_SNAPSHOTS = "SELECT count(*) FROM pg_stat_activity WHERE age(backend_xmin) >= age(%s::xid)"
 # With every index: otherwise PostgreSQL leaves the words in indexes while there are few. It waits for nobody.
@@ -62,10 +64,18 @@ def erase(connection: Connection, mark: str) -> str | None:
     if _count(connection, _OLDER_SNAPSHOTS, (transaction,)):
         return READER_PENDING
     connection.execute(_VACUUM)
-    return OWNER_PENDING if _count(connection, _NOT_VACUUMED, (list(PURGED_TABLES), float(moment))) else None
+    return (
+        OWNER_PENDING
+        if _count(connection, _NOT_VACUUMED, (list(PURGED_TABLES), float(moment)))
+        else None
+    )
 
 
-def _count(connection: psycopg.Connection[tuple[int, ...]] | Connection, sql: str, values: tuple[object, ...]) -> int:
+def _count(
+    connection: psycopg.Connection[tuple[int, ...]] | Connection,
+    sql: str,
+    values: tuple[object, ...],
+) -> int:
     row = connection.execute(sql, values).fetchone()
     return int(row[0]) if row else 0
 
@@ -113,7 +123,9 @@ class TenantInCell:
         with self.server.errors(), self.server.connection() as connection, connection.transaction():
             if isolated:  # SET, unlike SELECT, does not begin the moment
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                connection.execute(sql.SQL("SET LOCAL trivet.tenant = {}").format(sql.Literal(self.tenant)))
+                connection.execute(
+                    sql.SQL("SET LOCAL trivet.tenant = {}").format(sql.Literal(self.tenant))
+                )
             else:
                 connection.execute(SQL["enter"], self.server.enter_parameters(self.tenant))
             yield connection
@@ -177,7 +189,9 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     def listed(self, columns: Sequence[str], models: Mapping[int, int] | None = None) -> str:
         """The columns for a query; with `models` the numbers of models as the other database has them."""
-        return ", ".join(_translated(models) if one == "model" and models is not None else one for one in columns)
+        return ", ".join(
+            _translated(models) if one == "model" and models is not None else one for one in columns
+        )
 
 
 def tables(connection: Connection) -> list[Table]:
@@ -187,7 +201,11 @@ def tables(connection: Connection) -> list[Table]:
     ordered: list[Table] = []
     while found:
         names = {one.name for one in found}
-        free = [one for one in found if not {parent.table for parent in one.parents} & (names - {one.name})]
+        free = [
+            one
+            for one in found
+            if not {parent.table for parent in one.parents} & (names - {one.name})
+        ]
         assert free, "tables do not refer to each other in a circle"
         ordered += free
         found = [one for one in found if one not in free]
@@ -203,14 +221,18 @@ def _table(row: Mapping[str, Any]) -> Table:
         name=name,
         columns=tuple(one for one in row["columns"] if one not in left_out),
         key=key,
-        number=next((one for one in ("memory", key[0]) if one in key and one in row["numbers"]), None),
+        number=next(
+            (one for one in ("memory", key[0]) if one in key and one in row["numbers"]), None
+        ),
         parents=tuple(_parent(one) for one in row["parents"]),
     )
 
 
 def _parent(told: Mapping[str, str | list[str]]) -> Parent:
     columns = tuple(one for one in told["columns"] if one != "tenant")
-    return Parent(str(told["table"]), columns, tuple(one for one in told["target"] if one != "tenant"))
+    return Parent(
+        str(told["table"]), columns, tuple(one for one in told["target"] if one != "tenant")
+    )
 
 
 def _translated(models: Mapping[int, int]) -> str:
@@ -230,14 +252,20 @@ def remove_files(side: TenantInCell) -> None:
 
 
 def has_rows(connection: Connection) -> bool:
-    row = connection.execute("SELECT EXISTS (SELECT 1 FROM memory) OR EXISTS (SELECT 1 FROM audit)").fetchone()
+    row = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM memory) OR EXISTS (SELECT 1 FROM audit)"
+    ).fetchone()
     return bool(row and row[0])
 
 
 def remove_rows(side: TenantInCell) -> str | None:
     """All but the tenant's own row, table by table, and out of the files. What of that is still pending."""
     with side.transaction() as connection:
-        every = [*_REBUILT_TABLES, *(one.name for one in reversed(tables(connection))), "embedding_model"]
+        every = [
+            *_REBUILT_TABLES,
+            *(one.name for one in reversed(tables(connection))),
+            "embedding_model",
+        ]
     mark = None
     for name in every:
         with side.transaction() as connection:

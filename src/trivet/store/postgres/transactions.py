@@ -83,7 +83,9 @@ class AutocommitReader:
 
     sql = QUERIES
 
-    def __init__(self, server: Server, set_up: SetUp, chosen: Callable[[], StandbyChoice | None]) -> None:
+    def __init__(
+        self, server: Server, set_up: SetUp, chosen: Callable[[], StandbyChoice | None]
+    ) -> None:
         self._server = server
         self._set_up = set_up
         self._chosen = chosen
@@ -91,13 +93,17 @@ class AutocommitReader:
     def execute(self, sql: str, parameters: Parameters = NONE, /) -> psycopg.Cursor[Row]:
         return self.execute_with({}, sql, parameters)
 
-    def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> psycopg.Cursor[Row]:
+    def execute_with(
+        self, settings: Mapping[str, str], sql: str, parameters: Parameters
+    ) -> psycopg.Cursor[Row]:
         choice = self._chosen()
         if choice and choice.replica:
             try:
                 with choice.replica.connection() as connection:
                     return self._run(connection, settings, sql, parameters)
-            except psycopg.OperationalError as error:  # lost, busy, or in the way of what it has to replay
+            except (
+                psycopg.OperationalError
+            ) as error:  # lost, busy, or in the way of what it has to replay
                 choice.replica.mark_failed(error)
                 choice.replica = None
         for last in self._server.attempts():
@@ -171,7 +177,9 @@ class Transaction:
         name = f"portions_{next(self._numbers)}"
         self.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}")
         # Not prepared: what a cursor of this name gave in an earlier transaction may have had other columns.
-        while some := self._connection.execute(f"FETCH {rows} FROM {name}", prepare=False, binary=True).fetchall():
+        while some := self._connection.execute(
+            f"FETCH {rows} FROM {name}", prepare=False, binary=True
+        ).fetchall():
             yield some
         self.execute(f"CLOSE {name}")
 
@@ -193,7 +201,10 @@ class Transaction:
 
 def roll_back(connection: Connection) -> None:
     """What was not committed. A lost connection has nothing to roll back."""
-    if connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
+    if connection.info.transaction_status not in (
+        TransactionStatus.IDLE,
+        TransactionStatus.UNKNOWN,
+    ):
         connection.execute("ROLLBACK")
 
 

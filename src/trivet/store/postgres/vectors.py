@@ -25,7 +25,12 @@ from trivet.store.postgres.database import Database
 from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.ids import Ids
-from trivet.store.relational.index.vector_index import PassageRows, VectorCache, VectorIndex, check_dimension
+from trivet.store.relational.index.vector_index import (
+    PassageRows,
+    VectorCache,
+    VectorIndex,
+    check_dimension,
+)
 from trivet.store.relational.index.vector_matrix import bytes_per_passage
 from trivet.store.relational.index.visibility import Visibility, filter_parameters
 from trivet.types import Candidate, Filter
@@ -76,7 +81,9 @@ class PostgresVectorIndex(VectorIndex):
     ) -> None:
         super().__init__(database, changes)
         memory = database.server.vector_memory
-        self._cache = VectorCache(changes, ids, self._read, memory, np.float16, database.mapped_index)
+        self._cache = VectorCache(
+            changes, ids, self._read, memory, np.float16, database.mapped_index
+        )
         self.cached_up_to = memory.bytes * LARGEST_SHARE
         self._postgres = database
         self._visibility = visibility
@@ -88,11 +95,18 @@ class PostgresVectorIndex(VectorIndex):
         self._building: threading.Thread | None = None
 
     def search(
-        self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0
+        self,
+        model: Model,
+        vector: NDArray[np.float32],
+        filter: Filter,
+        depth: int,
+        chance: float = 0.0,
     ) -> list[Candidate]:
         check_dimension(model, vector)
         if self._fits(model):
-            return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
+            return self._cache.search(
+                model, vector, self._visibility.of(filter).mask, depth, chance
+            )
         how, parameters = self._choose_query(model, filter)
         parameters["query"] = str(vector.astype(np.float32).tolist())
         limit = max(1, depth * LIKELY_FACTOR)
@@ -130,12 +144,19 @@ class PostgresVectorIndex(VectorIndex):
         if model.model in self._indexed:
             return True
         moment = time.monotonic()
-        if moment - self._size_checked_at.get(model.model, -SIZE_CHECK_SECONDS) >= SIZE_CHECK_SECONDS:
+        if (
+            moment - self._size_checked_at.get(model.model, -SIZE_CHECK_SECONDS)
+            >= SIZE_CHECK_SECONDS
+        ):
             self._size_checked_at[model.model] = moment
             if self._is_valid(model):
                 self._indexed.add(model.model)
-            elif self._is_large(model) and (self._building is None or not self._building.is_alive()):
-                self._building = threading.Thread(target=self._build_in_background, args=(model,), name="trivet-hnsw")
+            elif self._is_large(model) and (
+                self._building is None or not self._building.is_alive()
+            ):
+                self._building = threading.Thread(
+                    target=self._build_in_background, args=(model,), name="trivet-hnsw"
+                )
                 self._building.start()
         return model.model in self._indexed
 
@@ -158,7 +179,9 @@ class PostgresVectorIndex(VectorIndex):
                 return  # another process is building it, and what looks broken is its work
             try:
                 if not self._is_valid(model):
-                    connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(place))
+                    connection.execute(
+                        sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(place)
+                    )
                 connection.execute(statement)
                 self._indexed.add(model.model)
             finally:
@@ -212,14 +235,23 @@ class PostgresVectorIndex(VectorIndex):
     def _fits(self, model: Model) -> bool:
         """Whether there is memory for all its vectors."""
         held = self._cache.bytes(model)
-        return (held or self._passages(model) * bytes_per_passage(model.dimension)) <= self.cached_up_to
+        return (
+            held or self._passages(model) * bytes_per_passage(model.dimension)
+        ) <= self.cached_up_to
 
     def _passages(self, model: Model) -> int:
         """Counted now and then: counting many takes longer than searching them."""
-        moment, (counted_at, count) = time.monotonic(), self._counted.get(model.model, (-SIZE_CHECK_SECONDS, 0))
+        moment, (counted_at, count) = (
+            time.monotonic(),
+            self._counted.get(model.model, (-SIZE_CHECK_SECONDS, 0)),
+        )
         if moment - counted_at >= SIZE_CHECK_SECONDS:
             with self._postgres.errors():
-                [row] = self._postgres.read().execute(self._sql["passages"], {"model": model.model}).fetchall()
+                [row] = (
+                    self._postgres.read()
+                    .execute(self._sql["passages"], {"model": model.model})
+                    .fetchall()
+                )
             count = row[0]
             self._counted[model.model] = (moment, count)
         return count
@@ -236,7 +268,9 @@ class PostgresVectorIndex(VectorIndex):
                 yield self._packed("vectors_between", between)
 
     def _packed(self, name: str, parameters: Mapping[str, Any]) -> PassageRows:
-        [(keys, ordinals, vectors)] = self._postgres.read().execute(self._sql[name], parameters).fetchall()
+        [(keys, ordinals, vectors)] = (
+            self._postgres.read().execute(self._sql[name], parameters).fetchall()
+        )
         return PassageRows(
             np.frombuffer(keys or b"", ">i8").tolist(),
             np.frombuffer(ordinals or b"", ">i8").tolist(),

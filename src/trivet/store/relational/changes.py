@@ -39,7 +39,9 @@ class ReadView(msgspec.Struct, frozen=True):
     kept: dict[Hashable, Any]
 
 
-_views: ContextVar[Mapping[Changes, ReadView]] = ContextVar("moments of stores", default=MappingProxyType({}))
+_views: ContextVar[Mapping[Changes, ReadView]] = ContextVar(
+    "moments of stores", default=MappingProxyType({})
+)
 
 
 class Changes:
@@ -124,7 +126,9 @@ class Changes:
                 self._restart(generation, rows[0][0])
                 self._apply_changes(generation, rows[1:])
             elif self._generation == generation:
-                self._apply_changes(generation, [row for row in rows if row[0] > self._known % GENERATION_SIZE])
+                self._apply_changes(
+                    generation, [row for row in rows if row[0] > self._known % GENERATION_SIZE]
+                )
         return True
 
     def _read(self, known: int | None) -> list[tuple[int, int]]:
@@ -134,21 +138,35 @@ class Changes:
             last = int(row[0]) if row else 0
             index = self._database.mapped_index()
             # From the change on that an index file was made at, so that caches can take in what came since.
-            start = index.sequence if index and 0 <= last - index.sequence <= MAX_CHANGES_APPLIED else last
+            start = (
+                index.sequence
+                if index and 0 <= last - index.sequence <= MAX_CHANGES_APPLIED
+                else last
+            )
             return [(start, MODELS_KEY), *(self._after(start) if start < last else ())]
         return self._after(known % GENERATION_SIZE)
 
     def _after(self, sequence: int) -> list[tuple[int, int]]:
-        rows = self._database.read().execute(self._sql["changes_since"], {"sequence": sequence}).fetchall()
+        rows = (
+            self._database.read()
+            .execute(self._sql["changes_since"], {"sequence": sequence})
+            .fetchall()
+        )
         return [(row[0], row[1]) for row in rows]
 
     def _restart(self, generation: int, last: int) -> None:
-        self._log, self._start, self._generation = [], generation * GENERATION_SIZE + last, generation
+        self._log, self._start, self._generation = (
+            [],
+            generation * GENERATION_SIZE + last,
+            generation,
+        )
 
     def _apply_changes(self, generation: int, rows: list[tuple[int, int]]) -> None:
         if not rows:
             return
-        if rows[0][0] != self._known % GENERATION_SIZE + 1:  # the record was trimmed beyond what is known
+        if (
+            rows[0][0] != self._known % GENERATION_SIZE + 1
+        ):  # the record was trimmed beyond what is known
             self._restart(generation, rows[-1][0])
             return
         self._log += [(generation * GENERATION_SIZE + sequence, key) for sequence, key in rows]

@@ -1,4 +1,9 @@
-"""The seam between the store and a database. Everything above it is written once; a folder such as sqlite/ fills it.
+"""What a thread borrows for a piece of work goes back at its end, so that the next thread can have it.
+
+A server has a thread for each request under way, and any of them may be asked about any tenant: if each kept a
+connection to the file of every tenant it has worked for, those would take most of the server's memory.
+
+The seam between the store and a database. Everything above it is written once; a folder such as sqlite/ fills it.
 
 `Database` is what the parts of a store ask while they work. `StoreDatabase` is what RelationalStore asks once, when it
 puts the parts together: the few things that each kind of database does its own way.
@@ -8,7 +13,8 @@ A database as one user of a server sees it: the same connections, with the user'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -21,6 +27,37 @@ from trivet.store.sql_files import Queries
 if TYPE_CHECKING:
     from trivet.store.relational.index.index_files import IndexFiles, MappedIndex
     from trivet.store.relational.index.postings import Postings
+
+
+_work = threading.local()
+
+
+@contextmanager
+def lease_scope() -> Iterator[None]:
+    """A piece of work of this thread. One within another is part of that."""
+    if _pending_releases() is not None:
+        yield
+        return
+    pending_releases: list[Callable[[], None]] = []
+    _work.pending_releases = pending_releases
+    try:
+        yield
+    finally:
+        _work.pending_releases = None
+        for release in pending_releases:
+            release()
+
+
+def release_at_scope_end(release: Callable[[], None]) -> None:
+    """Outside a piece of work a thread keeps what it has."""
+    pending_releases = _pending_releases()
+    if pending_releases is not None:
+        pending_releases.append(release)
+
+
+def _pending_releases() -> list[Callable[[], None]] | None:
+    pending_releases: list[Callable[[], None]] | None = getattr(_work, "pending_releases", None)
+    return pending_releases
 
 
 # What is still to be erased from the files is noted in `meta` under this name, by the transaction that purged it.
@@ -279,7 +316,11 @@ class ViewerDatabase:
             raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
             whole = self._whole.name
-            text = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
+            text = (
+                str(error)
+                .replace(whole, self.name)
+                .replace(whole.partition(" (tenant ")[0], self.name)
+            )
             raise type(error)(text) from error
 
 

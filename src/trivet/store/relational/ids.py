@@ -32,7 +32,13 @@ class Ids:
         if missing and known.all is None:
             known.all = self._database.all_ids()
         if missing and known.all is not None:
-            known.learn([(key, str(id, "ascii")) for key in missing if key < len(known.all) and (id := known.all[key])])
+            known.learn(
+                [
+                    (key, str(id, "ascii"))
+                    for key in missing
+                    if key < len(known.all) and (id := known.all[key])
+                ]
+            )
             missing = [key for key in missing if key not in known.ids]
         if missing:
             known.learn((row[0], row[1]) for row in self._read("ids_of_keys", keys=missing))
@@ -48,21 +54,30 @@ class Ids:
 
     def _kept(self) -> _IdCache:
         """Empty again where it grew too large, or the database is of another age. A call under way keeps its own."""
-        if self._known.generation != self._database.generation or len(self._known.keys) > MAX_CACHED_IDS:
+        if (
+            self._known.generation != self._database.generation
+            or len(self._known.keys) > MAX_CACHED_IDS
+        ):
             self._known = _IdCache(self._database.generation)
         return self._known
 
     def _read(self, name: str, **listed: Sequence[object]) -> list[Any]:
         values = {parameter: as_json(given) for parameter, given in listed.items()}
         with self._database.errors():
-            return self._database.read().execute(self._database.sql("memories")[name], values).fetchall()
+            return (
+                self._database.read()
+                .execute(self._database.sql("memories")[name], values)
+                .fetchall()
+            )
 
 
 class _IdCache:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.all: IdsByKey | None = None
-        self.keys: dict[str, int] = {}  # the latest: an id that was purged may be stored again, under another key
+        self.keys: dict[
+            str, int
+        ] = {}  # the latest: an id that was purged may be stored again, under another key
         self.ids: dict[int, str] = {}
 
     def learn(self, pairs: Iterable[tuple[int, str]]) -> None:

@@ -23,7 +23,7 @@ from trivet.store.relational.database import StoreDatabase, StorePart, WriteTran
 from trivet.store.relational.index.lexical import encode_passage_terms
 from trivet.store.relational.index.vector_index import VectorIndex
 from trivet.store.relational.index.write_index import IndexFileMaintenance
-from trivet.store.relational.tables.audit import count_broken_entries
+from trivet.store.relational.tables.access import count_broken_entries
 from trivet.store.relational.tables.memory_rows import with_branches, write_lexical
 from trivet.types import Finding, Memory
 
@@ -50,7 +50,9 @@ class RowCheck:
     def __init__(self) -> None:
         self.problems: list[str] = []
         self.rows = 0
-        self._said: dict[tuple[int, int], int] = {}  # a digest of each, since all texts may not fit into memory
+        self._said: dict[
+            tuple[int, int], int
+        ] = {}  # a digest of each, since all texts may not fit into memory
         self._reads: Mapping[str, Callable[[Sequence[Any]], None]] = {
             "memory": self._memory,
             "revision": self._revision,
@@ -135,7 +137,9 @@ class Maintenance(StorePart, ABC):
             connection.execute(connection.sql("lexical")["clear"])
             connection.execute(connection.sql("lexical")["clear_fingerprints"])
             for memory, document in documents:
-                key = connection.execute(connection.sql("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
+                key = connection.execute(
+                    connection.sql("memories")["by_id"], {"id": memory.id}
+                ).fetchone()["key"]
                 connection.execute(self._sql["set_derived"], {"key": key, **document.row_values})
                 if memory.state != "deleted":
                     write_lexical(connection, key, with_branches(connection, key, document))
@@ -160,14 +164,20 @@ class Maintenance(StorePart, ABC):
                 connection.execute(connection.sql("graph")[name])
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
             connection.note_change(MODELS_KEY)
-            return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
+            return int(
+                connection.execute(
+                    connection.sql("graph")["pending"], {"reader": "rules"}
+                ).fetchone()[0]
+            )
 
     def salt(self) -> bytes:
         """Random bytes of this store alone, made when they are first asked for."""
         row = self._row("get_meta", name=_SALT)
         if row is None:
             with self._database.write() as connection:
-                connection.execute(self._sql["add_meta"], {"name": _SALT, "value": secrets.token_hex(_SALT_BYTES)})
+                connection.execute(
+                    self._sql["add_meta"], {"name": _SALT, "value": secrets.token_hex(_SALT_BYTES)}
+                )
             row = self._row("get_meta", name=_SALT)
         return bytes.fromhex(row[0])
 
@@ -202,15 +212,48 @@ class Maintenance(StorePart, ABC):
         """With `whole` every row is read and understood, which takes seconds in a large store."""
         with self._database.errors():
             return (
-                self._count("lexical", "missing", "memories missing from the lexical index", REINDEX_LEXICAL),
-                self._count("lexical", "orphans", "entries of gone memories in the lexical index", REINDEX_LEXICAL),
-                self._count("vectors", "orphans", "vectors of deleted or sensitive memories", _REINDEX_VECTORS),
-                self._count("vectors", "unaccounted", "memories with neither vector nor job", _REINDEX_VECTORS),
-                self._count("graph", "orphans", "concepts of deleted or sensitive memories", _REINDEX_GRAPH),
-                self._count("graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH),
-                self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
-                self._count("maintenance", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
-                self._count("maintenance", "without_revision", "memories without their revision", RESTORE),
+                self._count(
+                    "lexical", "missing", "memories missing from the lexical index", REINDEX_LEXICAL
+                ),
+                self._count(
+                    "lexical",
+                    "orphans",
+                    "entries of gone memories in the lexical index",
+                    REINDEX_LEXICAL,
+                ),
+                self._count(
+                    "vectors",
+                    "orphans",
+                    "vectors of deleted or sensitive memories",
+                    _REINDEX_VECTORS,
+                ),
+                self._count(
+                    "vectors",
+                    "unaccounted",
+                    "memories with neither vector nor job",
+                    _REINDEX_VECTORS,
+                ),
+                self._count(
+                    "graph", "orphans", "concepts of deleted or sensitive memories", _REINDEX_GRAPH
+                ),
+                self._count(
+                    "graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH
+                ),
+                self._count(
+                    "graph",
+                    "missing",
+                    "memories neither in the graph nor waiting for it",
+                    _REINDEX_GRAPH,
+                ),
+                self._count(
+                    "maintenance",
+                    "states_off",
+                    "memories whose superseded state is off",
+                    _LINK_AGAIN,
+                ),
+                self._count(
+                    "maintenance", "without_revision", "memories without their revision", RESTORE
+                ),
                 self._audit(),
                 self._erased(whole),
                 self._index.finding(whole),
@@ -225,20 +268,27 @@ class Maintenance(StorePart, ABC):
     def _audit(self) -> Finding:
         broken = count_broken_entries(self._database)
         detail = f"{broken} entries were changed or removed" if broken else "unbroken"
-        remedy = "Compare with a backup: somebody wrote into the database by hand." if broken else None
+        remedy = (
+            "Compare with a backup: somebody wrote into the database by hand." if broken else None
+        )
         return Finding(check="audit record", ok=not broken, detail=detail, remedy=remedy)
 
     def _count(self, file: str, name: str, what: str, remedy: str) -> Finding:
         count = int(self._database.read().execute(self._database.sql(file)[name]).fetchone()[0])
         return Finding(
-            check=what, ok=not count, detail=str(count) if count else "none", remedy=remedy if count else None
+            check=what,
+            ok=not count,
+            detail=str(count) if count else "none",
+            remedy=remedy if count else None,
         )
 
 
 def _describe_passages(connection: WriteTransaction, key: int, content: str) -> None:
     """Stores the terms of a text's passages as this version makes them."""
     queries = connection.sql("vectors")
-    rows = [tuple(row) for row in connection.execute(queries["passages_of"], {"memory": key}).fetchall()]
+    rows = [
+        tuple(row) for row in connection.execute(queries["passages_of"], {"memory": key}).fetchall()
+    ]
     for model, cut in groupby(rows, key=lambda row: row[0]):
         passages = [Passage(*row[1:]) for row in cut]
         for passage, terms in zip(passages, encode_passage_terms(content, passages), strict=True):

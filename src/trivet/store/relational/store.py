@@ -18,8 +18,7 @@ from trivet.store.relational.index.lexical import LexicalIndex
 from trivet.store.relational.index.vector_index import VectorIndex
 from trivet.store.relational.index.visibility import Visibility
 from trivet.store.relational.maintenance import Maintenance
-from trivet.store.relational.tables.access import Accounts, Shares
-from trivet.store.relational.tables.audit import Audit
+from trivet.store.relational.tables.access import Accounts, Audit, Shares
 from trivet.store.relational.tables.inbox import Inbox
 from trivet.store.relational.tables.ledgers import Idempotency, UsageCounts, Vaults
 from trivet.store.relational.tables.links import LikelyUpdates, Links, LinksExist

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from trivet.errors import StoreError
-from trivet.store.connection_leases import release_at_scope_end
 from trivet.store.relational.changes import MAX_CHANGES_KEPT
 from trivet.store.relational.database import (
     KeyKind,
     Parameters,
+    release_at_scope_end,
 )
 from trivet.store.sql_files import Dialect, Queries
 
@@ -134,7 +134,9 @@ class FileIdentityCheck:
 
     def gone(self) -> Path | None:
         """The first file that was deleted or replaced."""
-        return next((file for file, identity in self._noted.items() if _identity(file) != identity), None)
+        return next(
+            (file for file, identity in self._noted.items() if _identity(file) != identity), None
+        )
 
     def log_can_be_saved(self) -> bool:
         """Whether the log or its index is only missing: where another process has made a new one, it has the say."""
@@ -169,7 +171,9 @@ class Connections(Generic[C]):
         self._mine = threading.local()
         self._guard = threading.Lock()
         self._users: dict[C, threading.Thread] = {}
-        self._idle: list[C] = []  # the last one is taken first, since its pages are those that were asked for lately
+        self._idle: list[
+            C
+        ] = []  # the last one is taken first, since its pages are those that were asked for lately
         self._closed = False
 
     def mine(self) -> C:
@@ -218,7 +222,9 @@ class Connections(Generic[C]):
         connection.close()  # which its own thread may have done already, with the store
 
     def _close_those_of_ended_threads(self) -> None:
-        for connection in [connection for connection, user in self._users.items() if not user.is_alive()]:
+        for connection in [
+            connection for connection, user in self._users.items() if not user.is_alive()
+        ]:
             del self._users[connection]
             connection.close()
 

@@ -48,9 +48,7 @@ logger = logging.getLogger("trivet.store.sqlite")
 
 FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest_version(FOLDER)
-LOG_PENDING = (
-    "Its words are still in the write-ahead log: a reader that began before has not ended. They go when it ends."
-)
+LOG_PENDING = "Its words are still in the write-ahead log: a reader that began before has not ended. They go when it ends."
 LARGE_PENDING = (
     "Its words may be left in unused parts of the file, which is so large that writing it anew would keep others "
     "waiting. `trivet doctor` does it."
@@ -101,7 +99,9 @@ class Database:
         """One transaction: all of it is committed, or nothing."""
         with self._write_lock, self.errors():
             connection = self.read()
-            if connection.in_transaction:  # a method that writes called another one: it is the same transaction
+            if (
+                connection.in_transaction
+            ):  # a method that writes called another one: it is the same transaction
                 yield connection
                 return
             self.check_in_place()
@@ -125,9 +125,13 @@ class Database:
             yield connection
             # Merging the index segments is what drops the words of the purged text from the file.
             connection.execute(self.sql("lexical")["optimize"])
-            connection.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": now()})
+            connection.execute(
+                self.sql("maintenance")["set_meta"], {"name": ERASING, "value": now()}
+            )
             self.index_files.disown(connection)
-            self._local.erases = True  # the rest is done when the outermost transaction is committed
+            self._local.erases = (
+                True  # the rest is done when the outermost transaction is committed
+            )
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
         """Writes the file anew and empties its log.
@@ -151,7 +155,9 @@ class Database:
                 return LARGE_PENDING
             self.check_in_place()
             # Unless another process has purged something meanwhile.
-            self.read().execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
+            self.read().execute(
+                self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked}
+            )
             return pending
 
     def pending_erasure(self) -> str | None:
@@ -163,7 +169,11 @@ class Database:
 
     def _marked(self) -> str | None:
         with self.errors():
-            row = self.read().execute(self.sql("maintenance")["get_meta"], {"name": ERASING}).fetchone()
+            row = (
+                self.read()
+                .execute(self.sql("maintenance")["get_meta"], {"name": ERASING})
+                .fetchone()
+            )
         return None if row is None else str(row[0])
 
     def _done(self, statement: str) -> bool:
@@ -201,7 +211,11 @@ class Database:
             yield
         except sqlite3.Error as error:
             gone = self._files.gone()
-            told = missing_file_message(gone, "") if gone else explain_error(error, self.path, self._busy_time_limit_ms)
+            told = (
+                missing_file_message(gone, "")
+                if gone
+                else explain_error(error, self.path, self._busy_time_limit_ms)
+            )
             kind = Damaged if not gone and is_damage(str(error)) else StoreError
             raise kind(told) from error
 
@@ -239,7 +253,10 @@ class Database:
         cheapest thing to carry out of SQLite.
         """
         sql = self.sql("lexical")["postings"]
-        return {term: postings_from_occurrences(self.integers(sql, {"term": term}), weights) for term in terms}
+        return {
+            term: postings_from_occurrences(self.integers(sql, {"term": term}), weights)
+            for term in terms
+        }
 
     def mapped_index(self) -> MappedIndex | None:
         return self.index_files.current()
@@ -295,9 +312,13 @@ class Database:
             if not self.path.exists():
                 self.path.touch(mode=0o600)
         except OSError as error:
-            raise StoreError(f"The store {self.path} cannot be made: {error.strerror}. Give another path.") from None
+            raise StoreError(
+                f"The store {self.path} cannot be made: {error.strerror}. Give another path."
+            ) from None
         if not self.path.is_file():
-            raise StoreError(f"{self.path} is not a file but a folder or a device. Give the path of a file.")
+            raise StoreError(
+                f"{self.path} is not a file but a folder or a device. Give the path of a file."
+            )
         self._files.note_store()
         connection = self.read()
         version = self._version(connection)
@@ -319,7 +340,9 @@ class Database:
             time.sleep(RETRY_SECONDS)
 
     def _version(self, connection: sqlite3.Connection) -> int:
-        connection.execute("BEGIN")  # one snapshot: another process may be making the store at this moment
+        connection.execute(
+            "BEGIN"
+        )  # one snapshot: another process may be making the store at this moment
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         counts = "SELECT count(*), count(*) FILTER (WHERE type = 'trigger') FROM sqlite_master"

@@ -20,7 +20,12 @@ from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.index.index_files import IndexFiles
-from trivet.store.relational.index.vector_index import PassageRows, VectorCache, VectorIndex, check_dimension
+from trivet.store.relational.index.vector_index import (
+    PassageRows,
+    VectorCache,
+    VectorIndex,
+    check_dimension,
+)
 from trivet.store.relational.index.visibility import Visibility
 from trivet.types import Candidate, Filter
 
@@ -44,7 +49,9 @@ class SqliteIndexFiles(IndexFiles):
         return self._folder
 
     def disown(self, connection: WriteTransaction) -> None:
-        connection.execute(connection.sql("maintenance")["set_meta"], {"name": _INDEX, "value": _DISOWNED})
+        connection.execute(
+            connection.sql("maintenance")["set_meta"], {"name": _INDEX, "value": _DISOWNED}
+        )
 
     def disowned(self) -> bool:
         return self._noted() == _DISOWNED
@@ -70,7 +77,9 @@ class SqliteIndexFiles(IndexFiles):
         with self._sqlite.write() as connection:
             if self._noted() != before:
                 return False
-            connection.execute(connection.sql("maintenance")["set_meta"], {"name": _INDEX, "value": named})
+            connection.execute(
+                connection.sql("maintenance")["set_meta"], {"name": _INDEX, "value": named}
+            )
             return True
 
     def _noted(self) -> str | None:
@@ -85,13 +94,20 @@ PASSAGES_BATCH = 10_000
 
 
 class SqliteVectorIndex(VectorIndex):
-    def __init__(self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids) -> None:
+    def __init__(
+        self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids
+    ) -> None:
         super().__init__(database, changes)
         self._visibility = visibility
         self._cache = VectorCache(changes, ids, self._read, index_file=database.mapped_index)
 
     def search(
-        self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0
+        self,
+        model: Model,
+        vector: NDArray[np.float32],
+        filter: Filter,
+        depth: int,
+        chance: float = 0.0,
     ) -> list[Candidate]:
         check_dimension(model, vector)
         return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
@@ -103,7 +119,13 @@ class SqliteVectorIndex(VectorIndex):
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[PassageRows]:
         name, listed = "all_vectors" if keys is None else "vectors_of", as_json(keys or ())
         with self._database.errors():
-            every = iter(self._database.read().execute(self._sql[name], {"keys": listed, "model": model.model}))
+            every = iter(
+                self._database.read().execute(
+                    self._sql[name], {"keys": listed, "model": model.model}
+                )
+            )
             while rows := list(islice(every, PASSAGES_BATCH)):
                 places, ordinals, blobs = zip(*rows, strict=True)
-                yield PassageRows(list(places), list(ordinals), np.frombuffer(b"".join(blobs), np.float16))
+                yield PassageRows(
+                    list(places), list(ordinals), np.frombuffer(b"".join(blobs), np.float16)
+                )

@@ -34,7 +34,9 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 
 def check_all_rows(path: Path) -> RowCheck:
     """On a connection of its own, which takes a text that is damaged as well as any other."""
     check = RowCheck()
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as connection:
+    with closing(
+        sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    ) as connection:
         connection.text_factory = _text
         connection.execute("BEGIN")
         for (table,) in connection.execute(_TABLES).fetchall():
@@ -101,7 +103,9 @@ class SqliteMaintenance(Maintenance):
             self._copy_to(partial)
             partial.rename(target)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"The backup {target} cannot be written: {error}. Nothing is left of it.") from None
+            raise StoreError(
+                f"The backup {target} cannot be written: {error}. Nothing is left of it."
+            ) from None
         finally:
             remove_partial(partial)
 
@@ -116,7 +120,12 @@ class SqliteMaintenance(Maintenance):
         try:
             self._file.check_in_place()
         except StoreError as error:
-            return Finding(check="file in its place", ok=False, detail=str(error), remedy="Open the store again.")
+            return Finding(
+                check="file in its place",
+                ok=False,
+                detail=str(error),
+                remedy="Open the store again.",
+            )
         return Finding(check="file in its place", ok=True, detail="yes")
 
     def _integrity(self, whole: bool) -> Finding:
@@ -140,7 +149,9 @@ class SqliteMaintenance(Maintenance):
             with self._file.write() as connection:
                 connection.execute(self._file.sql("lexical")["integrity"])
         except StoreError as error:
-            return Finding(check="lexical index", ok=False, detail=str(error), remedy=REINDEX_LEXICAL)
+            return Finding(
+                check="lexical index", ok=False, detail=str(error), remedy=REINDEX_LEXICAL
+            )
         return Finding(check="lexical index", ok=True, detail="sound")
 
 

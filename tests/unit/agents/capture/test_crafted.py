@@ -49,7 +49,15 @@ def test_what_stands_between_marks_of_the_program_is_not_said() -> None:
 
 @pytest.mark.parametrize(
     "before",
-    ["", "Ok, so ", "After a long talk, ", "After lunch with Ines we talked and ", "So, after all that, well, "],
+    [
+        "",
+        "Ok, so ",
+        "After a long talk, ",
+        "After lunch with Ines we talked and ",
+        "So, after all that, well, ",
+    ],
 )
 def test_a_decision_may_come_after_some_words(before: str) -> None:
-    assert [one.kind for one in statements(f"{before}we decided to keep the queue in Redis.")] == ["decision"]
+    assert [one.kind for one in statements(f"{before}we decided to keep the queue in Redis.")] == [
+        "decision"
+    ]

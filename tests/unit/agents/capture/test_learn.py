@@ -23,12 +23,19 @@ def waiting(memory: Trivet) -> list[str]:
     return [one.content for one in memory.inbox_list().proposals]
 
 
-def test_what_was_said_waits_in_the_inbox_with_its_reason(memory: Trivet, talk: Conversation) -> None:
+def test_what_was_said_waits_in_the_inbox_with_its_reason(
+    memory: Trivet, talk: Conversation
+) -> None:
     talk.user(SAID).agent("Noted.")
     captured = learn(memory, talk.event)
     (found,) = memory.inbox_list().proposals
     assert captured == Captured(proposed=(found.id,))
-    assert (found.content, found.kind, found.action, found.state) == (KEPT, "asked", "add", "waiting")
+    assert (found.content, found.kind, found.action, found.state) == (
+        KEPT,
+        "asked",
+        "add",
+        "waiting",
+    )
     assert (found.tags, found.source) == (("captured", "shop"), str(talk.path))
     assert "asked" in found.reason
     assert memory.list().total == 0, "nothing is stored before it is accepted"
@@ -47,7 +54,11 @@ def test_gemini_cli_is_read_too(memory: Trivet, talk: Conversation) -> None:
     """Its first line looks like one of Claude Code, and its hooks' text stands in the user's message."""
     opening = {"sessionId": talk.session, "projectHash": "efe2", "kind": "main"}
     setting = {
-        "$set": {"messages": [{"type": "user", "content": [{"text": "<session_context>Remember that x is y."}]}]}
+        "$set": {
+            "messages": [
+                {"type": "user", "content": [{"text": "<session_context>Remember that x is y."}]}
+            ]
+        }
     }
     recalled = "<hook_context>Remember that the canteen is closed.</hook_context>\n\n"
     message = {"id": "1", "type": "user", "content": [{"text": recalled + SAID}]}
@@ -56,7 +67,11 @@ def test_gemini_cli_is_read_too(memory: Trivet, talk: Conversation) -> None:
         talk.raw(json.dumps(line) + "\n")
     learn(memory, talk.event)
     assert waiting(memory) == [KEPT]
-    later = {**message, "id": "3", "content": "We decided to go with PostgreSQL for the analytics store."}
+    later = {
+        **message,
+        "id": "3",
+        "content": "We decided to go with PostgreSQL for the analytics store.",
+    }
     talk.raw(json.dumps(later) + "\n")
     assert len(learn(memory, talk.event).proposed) == 1
 
@@ -65,7 +80,11 @@ def test_an_agent_without_a_transcript_hands_over_what_was_said(memory: Trivet) 
     event = {"session_id": "ses_1", "cwd": "/home/ana/shop", "user_messages": [SAID, 7, SAID]}
     assert len(learn(memory, event).proposed) == 1
     (found,) = memory.inbox_list().proposals
-    assert (found.content, found.tags, found.source) == (KEPT, ("captured", "shop"), "conversation/ses_1")
+    assert (found.content, found.tags, found.source) == (
+        KEPT,
+        ("captured", "shop"),
+        "conversation/ses_1",
+    )
 
 
 def test_a_line_that_is_being_written_waits_for_its_end(memory: Trivet, talk: Conversation) -> None:
@@ -88,7 +107,9 @@ def test_the_same_again_adds_nothing(memory: Trivet, talk: Conversation, tmp_pat
     assert learn(memory, third.event) == Captured(known=1)
 
 
-def test_what_is_stored_is_not_proposed_and_what_changed_supersedes(memory: Trivet, talk: Conversation) -> None:
+def test_what_is_stored_is_not_proposed_and_what_changed_supersedes(
+    memory: Trivet, talk: Conversation
+) -> None:
     old = memory.remember(KEPT).id
     talk.user(SAID)
     assert learn(memory, talk.event) == Captured(known=1)
@@ -98,7 +119,9 @@ def test_what_is_stored_is_not_proposed_and_what_changed_supersedes(memory: Triv
     assert (found.action, found.memory, found.kind) == ("supersede", old, "correction")
 
 
-def test_a_note_that_is_lost_makes_nothing_twice(memory: Trivet, talk: Conversation, tmp_path: Path) -> None:
+def test_a_note_that_is_lost_makes_nothing_twice(
+    memory: Trivet, talk: Conversation, tmp_path: Path
+) -> None:
     """As where a process was killed after it had proposed and before it noted how far it was."""
     talk.user(SAID)
     assert len(learn(memory, talk.event).proposed) == 1
@@ -109,10 +132,14 @@ def test_a_note_that_is_lost_makes_nothing_twice(memory: Trivet, talk: Conversat
     assert learn(memory, talk.event) == Captured(known=1)
 
 
-def test_a_rejected_one_does_not_come_back(memory: Trivet, talk: Conversation, tmp_path: Path) -> None:
+def test_a_rejected_one_does_not_come_back(
+    memory: Trivet, talk: Conversation, tmp_path: Path
+) -> None:
     talk.user(SAID)
     memory.inbox_reject(learn(memory, talk.event).proposed)
-    again = Conversation(tmp_path, "again").user("Remember: our staging database listens on port 6543")
+    again = Conversation(tmp_path, "again").user(
+        "Remember: our staging database listens on port 6543"
+    )
     other = Conversation(tmp_path, "other").user(SAID)
     assert learn(memory, other.event) == Captured(known=1)
     assert learn(memory, again.event).proposed == ()
@@ -127,7 +154,9 @@ def test_straight_in_where_that_is_set(opened: Opened, talk: Conversation) -> No
     contents = {memory.get(id).content for id in captured.stored}
     assert contents == {KEPT, "User: I prefer tabs over spaces."}
     talk.user("No, the staging database listens on port 6544, it is not 6543.")
-    assert len(learn(memory, talk.event).proposed) == 1, "what would replace a memory is for the user to decide"
+    assert len(learn(memory, talk.event).proposed) == 1, (
+        "what would replace a memory is for the user to decide"
+    )
 
 
 def test_nothing_where_it_is_off(opened: Opened, talk: Conversation) -> None:
@@ -149,7 +178,9 @@ def test_only_the_user_is_listened_to(memory: Trivet, talk: Conversation) -> Non
     talk.agent("Remember that agents do, too, we decided.")
     talk.user("Remember that this is the program's own note.", isMeta=True)
     talk.user("Remember that a sidechain is another agent.", isSidechain=True)
-    talk.user('<memory-data nonce="ab">\nWe decided to use Oracle for everything.\n</memory-data nonce="ab">\nGo on.')
+    talk.user(
+        '<memory-data nonce="ab">\nWe decided to use Oracle for everything.\n</memory-data nonce="ab">\nGo on.'
+    )
     assert learn(memory, talk.event) == Captured()
 
 
@@ -157,8 +188,16 @@ def test_codex_as_well(memory: Trivet, tmp_path: Path) -> None:
     path = tmp_path / "rollout-1.jsonl"
     rows = [
         {"timestamp": "t", "type": "session_meta", "payload": {"id": "1", "cwd": "/home/ana/shop"}},
-        {"timestamp": "t", "type": "event_msg", "payload": {"type": "user_message", "message": SAID}},
-        {"timestamp": "t", "type": "event_msg", "payload": {"type": "agent_message", "message": "Remember that no."}},
+        {
+            "timestamp": "t",
+            "type": "event_msg",
+            "payload": {"type": "user_message", "message": SAID},
+        },
+        {
+            "timestamp": "t",
+            "type": "event_msg",
+            "payload": {"type": "agent_message", "message": "Remember that no."},
+        },
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     learn(memory, {"session_id": "1", "transcript_path": str(path)})
@@ -166,7 +205,8 @@ def test_codex_as_well(memory: Trivet, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "event", [{}, {"transcript_path": ""}, {"transcript_path": 7}, {"transcript_path": "/no/such.jsonl"}]
+    "event",
+    [{}, {"transcript_path": ""}, {"transcript_path": 7}, {"transcript_path": "/no/such.jsonl"}],
 )
 def test_an_event_without_a_transcript_says_so(memory: Trivet, event: dict[str, object]) -> None:
     captured = learn(memory, event)
@@ -226,7 +266,9 @@ def running() -> Iterator[Houses]:
         yield found
 
 
-def test_a_server_gets_the_proposals_of_its_user(tmp_path: Path, talk: Conversation, running: Houses) -> None:
+def test_a_server_gets_the_proposals_of_its_user(
+    tmp_path: Path, talk: Conversation, running: Houses
+) -> None:
     with (
         running.at(str(tmp_path / "served.db"), embedder="none") as (address, house),
         Trivet.open(address, key=key_of(house, "ana")) as ana,

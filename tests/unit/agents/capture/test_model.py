@@ -26,7 +26,9 @@ def picks(*items: dict[str, Any]) -> str:
     return json.dumps({"items": list(items)})
 
 
-def item(content: str = CONTENT, quote: str = "mocks lied to us twice", kind: str = "decision") -> dict[str, Any]:
+def item(
+    content: str = CONTENT, quote: str = "mocks lied to us twice", kind: str = "decision"
+) -> dict[str, Any]:
     return {"content": content, "quote": quote, "kind": kind}
 
 
@@ -45,7 +47,12 @@ def test_what_it_picks_is_proposed_with_the_users_words(opened: Opened, talk: Co
         assert learn(memory, talk.event).proposed == (), "the rules see nothing in it"
         asked = read_waiting(memory)
         (found,) = memory.inbox_list().proposals
-        assert (asked.conversations, asked.proposed, found.content, found.kind) == (1, 1, CONTENT, "decision")
+        assert (asked.conversations, asked.proposed, found.content, found.kind) == (
+            1,
+            1,
+            CONTENT,
+            "decision",
+        )
         assert "mocks lied to us twice" in found.reason
         assert read_waiting(memory).conversations == 0, "a conversation is read once"
         assert len(server.bodies) == 1
@@ -62,7 +69,12 @@ def test_a_small_model_that_gives_the_users_own_sentence_and_no_quote_is_underst
 
 
 def test_what_nobody_said_is_dropped(opened: Opened, talk: Conversation) -> None:
-    answer = picks(item(quote="the user never said so"), {"content": 7}, item(kind="gossip"), item(content="x" * 9_000))
+    answer = picks(
+        item(quote="the user never said so"),
+        {"content": 7},
+        item(kind="gossip"),
+        item(content="x" * 9_000),
+    )
     with says(answer) as server:
         memory = opened(capture_llm=server.spec)
         talk.user(SAID)
@@ -81,7 +93,14 @@ def test_it_is_shown_the_users_own_words_alone(opened: Opened, talk: Conversatio
         read_waiting(memory)
         sent = heard(server)
         assert "mocks lied" in sent
-        for hidden in (secret, secret[10:20], "I am ill", "stored words", "output of a tool", "words of the agent"):
+        for hidden in (
+            secret,
+            secret[10:20],
+            "I am ill",
+            "stored words",
+            "output of a tool",
+            "words of the agent",
+        ):
             assert hidden not in sent, hidden
 
 
@@ -99,7 +118,9 @@ def test_the_budget_holds_and_is_counted(opened: Opened, talk: Conversation) -> 
         assert 1_000 < spent.used < 50_000
 
 
-def test_an_endpoint_that_is_down_costs_nothing_but_time(opened: Opened, talk: Conversation) -> None:
+def test_an_endpoint_that_is_down_costs_nothing_but_time(
+    opened: Opened, talk: Conversation
+) -> None:
     answers: list[Any] = [500, picks(item())]
     with chat_server(lambda question: answers[0]) as server:
         memory = opened(capture_llm=server.spec)
@@ -110,7 +131,9 @@ def test_an_endpoint_that_is_down_costs_nothing_but_time(opened: Opened, talk: C
         assert read_waiting(memory).proposed == 1
 
 
-def test_a_useless_answer_is_told_and_not_asked_for_again(opened: Opened, talk: Conversation) -> None:
+def test_a_useless_answer_is_told_and_not_asked_for_again(
+    opened: Opened, talk: Conversation
+) -> None:
     with says("I would rather talk about the weather.") as server:
         memory = opened(capture_llm=server.spec)
         talk.user(SAID)
@@ -169,8 +192,12 @@ def curated(opened: Opened, answer: Any) -> tuple[Trivet, str, str, list[str]]:
         return memory, id, old, server.bodies
 
 
-def test_a_small_model_that_gives_the_stored_memory_back_does_not_lose_what_was_proposed(opened: Opened) -> None:
-    memory, id, _, _ = curated(opened, lambda question: {"action": "add", "content": question["stored"][0]["content"]})
+def test_a_small_model_that_gives_the_stored_memory_back_does_not_lose_what_was_proposed(
+    opened: Opened,
+) -> None:
+    memory, id, _, _ = curated(
+        opened, lambda question: {"action": "add", "content": question["stored"][0]["content"]}
+    )
     assert memory.inbox_show(id).content == "The relay has listened on port 7002 since May."
 
 
@@ -178,11 +205,20 @@ def test_a_small_model_that_gives_the_stored_memory_back_does_not_lose_what_was_
 def test_curation_proposes_and_stores_nothing(opened: Opened, action: str) -> None:
     def answer(question: Any) -> dict[str, Any]:
         (stored,) = question["stored"]
-        return {"action": action, "id": stored["id"], "content": "The relay listens on port 7002.", "reason": "moved"}
+        return {
+            "action": action,
+            "id": stored["id"],
+            "content": "The relay listens on port 7002.",
+            "reason": "moved",
+        }
 
     memory, id, old, bodies = curated(opened, answer)
     found = memory.inbox_show(id)
-    assert (found.action, found.memory, found.content) == (action, old, "The relay listens on port 7002.")
+    assert (found.action, found.memory, found.content) == (
+        action,
+        old,
+        "The relay listens on port 7002.",
+    )
     assert "moved" in found.reason
     assert memory.get(old).content == "The relay listens on port 7001."
     assert "hospital" not in "".join(bodies)
@@ -200,7 +236,11 @@ def test_curation_may_advise_against_it(opened: Opened) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        {"action": "update", "id": "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b", "content": "Taken over."},
+        {
+            "action": "update",
+            "id": "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b",
+            "content": "Taken over.",
+        },
         {"action": "delete", "id": None},
         {"action": "supersede", "id": None},
         {"action": "add", "content": "x" * 10_000},
@@ -221,7 +261,13 @@ def test_curation_shows_neither_secrets_nor_what_is_somebody_elses(opened: Opene
         before = opened(secrets="off")
         ana, bea = (
             before.acting_as(
-                Caller(tenant="default", user=name, role="writer", key="k", rights=frozenset(("read", "write")))
+                Caller(
+                    tenant="default",
+                    user=name,
+                    role="writer",
+                    key="k",
+                    rights=frozenset(("read", "write")),
+                )
             )
             for name in ("ana", "bea")
         )

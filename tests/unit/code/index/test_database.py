@@ -41,7 +41,9 @@ def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "index.db").write_bytes(b"this is no database, but long enough to be read as one" * 99)
+    (tmp_path / "index.db").write_bytes(
+        b"this is no database, but long enough to be read as one" * 99
+    )
 
     index = IndexFile(tmp_path / "index.db")
 
@@ -51,7 +53,14 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureF
 
 def test_facts_are_of_one_path_content_and_encoder() -> None:
     assert (
-        len({KEY, key_of("b.py", "1f", "words/1"), key_of("a.py", "2f", "words/1"), key_of("a.py", "1f", "words/2")})
+        len(
+            {
+                KEY,
+                key_of("b.py", "1f", "words/1"),
+                key_of("a.py", "2f", "words/1"),
+                key_of("a.py", "1f", "words/2"),
+            }
+        )
         == 4
     )
 

@@ -14,7 +14,9 @@ from ..trees import parsed, tree
 def segment() -> Segment:
     return tree(
         {
-            "src/retry.py": parsed(("parse_retry", "retry after seconds"), ("sleep", "seconds seconds")),
+            "src/retry.py": parsed(
+                ("parse_retry", "retry after seconds"), ("sleep", "seconds seconds")
+            ),
             "src/app.py": parsed(("main", "run the app")),
         }
     )
@@ -59,7 +61,12 @@ def test_a_damaged_snapshot_is_none(segment: Segment, tmp_path: Path, damage: st
     save_snapshot(file, segment)
     data = file.read_bytes()
     file.write_bytes(
-        {"cut": data[:-1], "changed": data[:20] + b"x" + data[21:], "empty": b"", "text": b"hello" * 99}[damage]
+        {
+            "cut": data[:-1],
+            "changed": data[:20] + b"x" + data[21:],
+            "empty": b"",
+            "text": b"hello" * 99,
+        }[damage]
     )
 
     assert load_snapshot(file) is None

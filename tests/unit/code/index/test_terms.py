@@ -5,7 +5,9 @@ from trivet.code.encoder import all_hashes, hashes_of, normalized_name, words_of
 def test_an_identifier_is_found_whole_and_by_its_parts() -> None:
     terms = set(hashes_of("parseRetryAfter"))
 
-    assert {hashed("retri"), hashed("after")} & terms == {hashed("retri")}  # `after` is a function word
+    assert {hashed("retri"), hashed("after")} & terms == {
+        hashed("retri")
+    }  # `after` is a function word
     assert set(hashes_of("parse")) <= terms
     assert len(terms) == 3
 

@@ -14,7 +14,20 @@ from trivet.code.parse.file import decode, lines_of
 from trivet.code.types import Chunk, ParsedFile
 
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
-NAMES = ["a.py", "a.js", "a.c", "a.rs", "a.hs", "a.md", "a.rst", "a.yaml", "a.json", "a.vue", "a.txt", "a.ipynb"]
+NAMES = [
+    "a.py",
+    "a.js",
+    "a.c",
+    "a.rs",
+    "a.hs",
+    "a.md",
+    "a.rst",
+    "a.yaml",
+    "a.json",
+    "a.vue",
+    "a.txt",
+    "a.ipynb",
+]
 WORDS = ["def f(a):", "class A:", "    ", "  x = 1", "}", "{", "# Words", "====", "fn f() {", "/**", " */",
          "function g() {", "y" * 700, "z" * 3000, "", "", "<script>", "</script>", 'key: "', "(((",
          "é", "\r"]  # fmt: skip
@@ -35,9 +48,13 @@ def check(source: str, result: ParsedFile) -> None:
     covered = [line for chunk in chunks for line in range(chunk.start, chunk.end + 1)]
     assert covered == list(range(1, len(lines) + 1))
     assert all(len(chunk.text) <= HARD for chunk in chunks)
-    assert [place for chunk in chunks for place in chunk.defines] == list(range(len(result.definitions)))
+    assert [place for chunk in chunks for place in chunk.defines] == list(
+        range(len(result.definitions))
+    )
     for chunk in chunks:
-        assert all(chunk.start <= result.definitions[place].start <= chunk.end for place in chunk.defines)
+        assert all(
+            chunk.start <= result.definitions[place].start <= chunk.end for place in chunk.defines
+        )
 
 
 @given(st.sampled_from(NAMES[:-1]), sources)
@@ -70,7 +87,9 @@ def of(chunks: tuple[Chunk, ...], symbol: str) -> list[Chunk]:
 
 
 def test_small_neighbours_are_merged_with_the_comments_above_them() -> None:
-    source = "import os\n\n\n# First.\ndef first():\n    pass\n\n\n# Second.\ndef second():\n    pass\n"
+    source = (
+        "import os\n\n\n# First.\ndef first():\n    pass\n\n\n# Second.\ndef second():\n    pass\n"
+    )
     (chunk,) = parsed("a.py", source).chunks
     assert (chunk.kind, chunk.symbol, chunk.defines) == ("function", "first", (0, 1))
 
@@ -91,7 +110,9 @@ def test_methods_of_a_large_class_carry_its_signature() -> None:
     chunks = parsed("a.py", source).chunks
     assert chunks[0].heading == ""
     assert "class Store(Base):" in chunks[0].text
-    assert [chunk.symbol for chunk in chunks[1:]] == [f"Store.method_{number}" for number in range(1, 6)]
+    assert [chunk.symbol for chunk in chunks[1:]] == [
+        f"Store.method_{number}" for number in range(1, 6)
+    ]
     assert {chunk.heading for chunk in chunks[1:]} == {"class Store(Base):"}
     assert {chunk.kind for chunk in chunks[1:]} == {"method"}
 
@@ -113,7 +134,10 @@ def test_a_long_function_is_cut_between_its_statements() -> None:
 
 
 def test_an_implementation_is_named_and_shown_above_its_functions() -> None:
-    functions = "".join(f"    fn f{number}(&self) {{\n" + "        step();\n" * 50 + "    }\n\n" for number in range(4))
+    functions = "".join(
+        f"    fn f{number}(&self) {{\n" + "        step();\n" * 50 + "    }\n\n"
+        for number in range(4)
+    )
     chunks = parsed("a.rs", f"impl Shape for Point {{\n{functions}}}\n").chunks
     assert [chunk.symbol for chunk in chunks] == ["Point", "Point.f1", "Point.f2", "Point.f3"]
     assert chunks[2].heading == "impl Shape for Point"

@@ -65,7 +65,9 @@ def test_every_grammar_has_a_sample() -> None:
         ("a.clj", '(defn f\n  "Finds."\n  [a]\n  a)', "f", '(defn f "Finds." [a]', "Finds."),
     ],
 )  # fmt: skip
-def test_signature_and_documentation(path: str, source: str, name: str, signature: str, doc: str) -> None:
+def test_signature_and_documentation(
+    path: str, source: str, name: str, signature: str, doc: str
+) -> None:
     found = one(path, source, name)
     assert (found.signature, found.doc) == (signature, doc)
 

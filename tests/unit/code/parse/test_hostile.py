@@ -35,7 +35,9 @@ def test_deep_or_endless_input_is_cut_up(path: str, source: bytes) -> None:
     assert all(len(chunk.text) <= HARD for chunk in parsed.chunks)
 
 
-def test_a_file_that_its_parser_cannot_cope_with_is_cut_by_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_its_parser_cannot_cope_with_is_cut_by_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """20 kB of `{-` keep the JavaScript grammar busy for most of a minute."""
     monkeypatch.setattr(trees, "_BASE_MICROSECONDS", 10_000)
     monkeypatch.setattr(trees, "_MICROSECONDS_PER_BYTE", 1)

@@ -10,15 +10,21 @@ from trivet.code.parse import prepare
 from trivet.code.parse.parsers import unpack_grammars
 
 
-def test_grammars_of_a_tree_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grammars_of_a_tree_are_unpacked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SEMBLE_GRAMMARS_CACHE_DIR", str(tmp_path))
     prepare(["a.py", "b/c.json", "d.unknown", "e.md"])
-    assert [path.suffix for path in tmp_path.glob("*/*python*")] == [path.suffix for path in tmp_path.glob("*/*")]
+    assert [path.suffix for path in tmp_path.glob("*/*python*")] == [
+        path.suffix for path in tmp_path.glob("*/*")
+    ]
     assert unpack_grammars(["python", "no such language"]) == 0
     assert unpack_grammars(["python", "json"]) == 1
 
 
-def test_a_folder_that_cannot_be_written_to_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_to_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SEMBLE_GRAMMARS_CACHE_DIR", str(tmp_path / "file"))
     assert unpack_grammars(["python"]) == 0

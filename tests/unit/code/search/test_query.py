@@ -12,14 +12,17 @@ def test_a_question_may_ask_for_tests_or_documentation() -> None:
 
 def test_a_pasted_issue_asks_for_tests_only_in_its_title() -> None:
     body = (
-        "\n\nI ran the tests as the documentation says, with this example. " + "It fails with a long traceback. " * 10
+        "\n\nI ran the tests as the documentation says, with this example. "
+        + "It fails with a long traceback. " * 10
     )
     assert read_query("Parser drops rows" + body).wanted == frozenset()
     assert read_query("Tests of the parser drop rows" + body).wanted == {Role.TEST}
 
 
 def test_what_looks_like_a_name_is_surer_than_a_word() -> None:
-    names = {name.spoken: name.sure for name in read_query("where does parse_config read `limit`").names}
+    names = {
+        name.spoken: name.sure for name in read_query("where does parse_config read `limit`").names
+    }
 
     assert names["parseconfig"] == names["limit"] == 1
     assert names["read"] < 1
@@ -27,13 +30,17 @@ def test_what_looks_like_a_name_is_surer_than_a_word() -> None:
 
 
 def test_paths_and_modules_are_read_out_of_a_traceback() -> None:
-    query = read_query('File "/venv/django/db/models/query.py", line 7\n  see django.db.models.fields.CharField')
+    query = read_query(
+        'File "/venv/django/db/models/query.py", line 7\n  see django.db.models.fields.CharField'
+    )
 
     assert query.files[0].endswith("/django/db/models/query.py")
     assert {"django/db/models/fields/charfield", "django/db/models/fields"} <= set(query.modules)
 
 
-@pytest.mark.parametrize("text", ["((((" * 5_000, "a." * 10_000, "`" * 20_000, "x" * 20_000, "a b " * 5_000])
+@pytest.mark.parametrize(
+    "text", ["((((" * 5_000, "a." * 10_000, "`" * 20_000, "x" * 20_000, "a b " * 5_000]
+)
 def test_hostile_text_is_read(text: str) -> None:
     query = read_query(text)
 

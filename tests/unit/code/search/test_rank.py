@@ -13,13 +13,23 @@ from ..trees import parsed, tree
 FILES = {
     "src/http/retry.py": parsed(
         ("parse_retry_after", "def parse_retry_after(header): seconds to wait from the header"),
-        ("backoff", "def backoff(attempt): wait longer after each attempt, parse_retry_after(header)"),
+        (
+            "backoff",
+            "def backoff(attempt): wait longer after each attempt, parse_retry_after(header)",
+        ),
     ),
-    "src/http/client.py": parsed(("send", "def send(request): opens the socket and writes the request")),
-    "src/store/table.py": parsed(("parse", "def parse(row): a row of the table"), container="Table"),
+    "src/http/client.py": parsed(
+        ("send", "def send(request): opens the socket and writes the request")
+    ),
+    "src/store/table.py": parsed(
+        ("parse", "def parse(row): a row of the table"), container="Table"
+    ),
     "src/store/tree.py": parsed(("parse", "def parse(node): a node of the tree"), container="Tree"),
     "tests/test_retry.py": parsed(
-        ("test_parse", "def test_parse(): seconds to wait from the header parse_retry_after(header) seconds wait")
+        (
+            "test_parse",
+            "def test_parse(): seconds to wait from the header parse_retry_after(header) seconds wait",
+        )
     ),
 }
 
@@ -29,10 +39,15 @@ def view() -> View:
     return view_of(tree(FILES))
 
 
-def found(view: View, query: str, recipe: CodeRecipe = DEFAULT, vector: Vector | None = None) -> list[str]:
+def found(
+    view: View, query: str, recipe: CodeRecipe = DEFAULT, vector: Vector | None = None
+) -> list[str]:
     """The files in the order of their best chunk."""
     chunks = rank(view, read_query(query), recipe, vector)
-    paths = [(segment := view.segment_of(one.chunk))[0].path.at(int(segment[0].file[segment[1]])) for one in chunks]
+    paths = [
+        (segment := view.segment_of(one.chunk))[0].path.at(int(segment[0].file[segment[1]]))
+        for one in chunks
+    ]
     return list(dict.fromkeys(paths))
 
 
@@ -48,13 +63,18 @@ def test_a_name_finds_its_definition_however_it_is_written(view: View, query: st
     assert {part.leg for part in best.contributions if part.rank} >= {"definitions", "lexical"}
 
 
-@pytest.mark.parametrize(("query", "path"), [("Table.parse", "table"), ("Tree.parse", "tree"), ("Tree::parse", "tree")])
+@pytest.mark.parametrize(
+    ("query", "path"), [("Table.parse", "table"), ("Tree.parse", "tree"), ("Tree::parse", "tree")]
+)
 def test_a_qualified_name_finds_the_one_in_its_container(view: View, query: str, path: str) -> None:
     assert found(view, query)[0] == f"src/store/{path}.py"
 
 
 def test_a_name_that_is_written_so_comes_before_one_that_only_sounds_so() -> None:
-    users = {f"src/{name}.rs": parsed(("from_request", "fn from_request(request)")) for name in ("form", "json")}
+    users = {
+        f"src/{name}.rs": parsed(("from_request", "fn from_request(request)"))
+        for name in ("form", "json")
+    }
     definition = {"src/z.rs": parsed(("FromRequest", "trait"))}
     assert found(view_of(tree(users | definition)), "FromRequest")[0] == "src/z.rs"
     assert found(view_of(tree(users | definition)), "from_request")[-1] == "src/z.rs"
@@ -64,9 +84,16 @@ def test_those_that_only_sound_alike_are_no_crowd_around_the_name_that_is_writte
     """Alone, with two lookalikes and with two hundred its definition counts the same."""
 
     def worth(lookalikes: int) -> float:
-        users = {f"src/{n}.rs": parsed(("from_request", "fn from_request(request)")) for n in range(lookalikes)}
+        users = {
+            f"src/{n}.rs": parsed(("from_request", "fn from_request(request)"))
+            for n in range(lookalikes)
+        }
         chosen = view_of(tree({"src/z.rs": parsed(("FromRequest", "trait"))} | users))
-        [best] = [one for one in rank(chosen, read_query("FromRequest"), DEFAULT, None) if one.contributions][:1]
+        [best] = [
+            one
+            for one in rank(chosen, read_query("FromRequest"), DEFAULT, None)
+            if one.contributions
+        ][:1]
         return next(part.score for part in best.contributions if part.leg == "definitions")
 
     assert worth(0) == worth(2) == worth(200)
@@ -89,7 +116,10 @@ def test_tests_come_after_code_unless_they_are_asked_for(view: View) -> None:
 
 
 def test_a_file_that_is_mentioned_comes_first(view: View) -> None:
-    assert found(view, 'File "/home/me/src/store/table.py", line 3, in parse')[0] == "src/store/table.py"
+    assert (
+        found(view, 'File "/home/me/src/store/table.py", line 3, in parse')[0]
+        == "src/store/table.py"
+    )
     assert found(view, "error in store.tree when a row is parsed")[0] == "src/store/tree.py"
 
 
@@ -99,11 +129,15 @@ def test_words_of_the_path_count(view: View) -> None:
 
 
 def test_the_vector_finds_what_shares_no_word(view: View) -> None:
-    encoder = words({"socket": [1, 0], "connect": [1, 0.1], "row": [0, 1], "node": [0, 1], "header": [0, 1]})
+    encoder = words(
+        {"socket": [1, 0], "connect": [1, 0.1], "row": [0, 1], "node": [0, 1], "header": [0, 1]}
+    )
     own = view_of(tree(FILES, encoder))
 
     assert found(own, "connection") == []
-    assert found(own, "connection", vector=vector_of(encoder, "connection"))[0] == "src/http/client.py"
+    assert (
+        found(own, "connection", vector=vector_of(encoder, "connection"))[0] == "src/http/client.py"
+    )
 
 
 def test_a_chunk_of_a_changed_file_is_not_found(view: View) -> None:
@@ -114,7 +148,9 @@ def test_a_chunk_of_a_changed_file_is_not_found(view: View) -> None:
 
 
 def test_two_segments_are_searched_as_one(view: View) -> None:
-    more = tree({"src/new.py": parsed(("parse_retry_after", "def parse_retry_after(value): the new one"))})
+    more = tree(
+        {"src/new.py": parsed(("parse_retry_after", "def parse_retry_after(value): the new one"))}
+    )
     alive = np.concatenate([np.ones(view.chunks, bool), np.ones(more.chunks, bool)])
     alive[:2] = False
 
@@ -151,4 +187,6 @@ def words(table: dict[str, list[float]]) -> Encoder:
     order = np.argsort(terms)
     vectors = np.array(list(table.values()), np.float32)[order]
     ones = np.ones(len(terms), np.float32)
-    return Encoder("words/1", 0.1, 0.2, terms[order], packed(vectors), (ones / 127).astype(np.float32), ones)
+    return Encoder(
+        "words/1", 0.1, 0.2, terms[order], packed(vectors), (ones / 127).astype(np.float32), ones
+    )

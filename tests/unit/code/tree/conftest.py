@@ -30,7 +30,9 @@ def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run_git(folder: Path, *arguments: str, check: bool = True) -> str:
     who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
     allowed = ("-c", "protocol.file.allow=always")  # for submodules from a folder
-    done = subprocess.run(["git", *who, *allowed, *arguments], cwd=folder, capture_output=True, check=check)
+    done = subprocess.run(
+        ["git", *who, *allowed, *arguments], cwd=folder, capture_output=True, check=check
+    )
     return done.stdout.decode()
 
 

@@ -41,7 +41,10 @@ def test_files_have_the_names_that_git_gives_their_bytes(repository: Path) -> No
 
 
 def test_a_changed_file_counts_as_it_is_now(repository: Path) -> None:
-    write(repository, {"app.py": "changed = 1\n", "new.py": "n = 1\n", "debug.log": "x\n", "built/x.py": "x\n"})
+    write(
+        repository,
+        {"app.py": "changed = 1\n", "new.py": "n = 1\n", "debug.log": "x\n", "built/x.py": "x\n"},
+    )
     (repository / "lib/retry.py").unlink()
     (repository / "lib/deep/wait.py").rename(repository / "lib/deep/pause.py")
     assert listed(repository) == {
@@ -73,10 +76,17 @@ def test_after_a_switch_of_branch_only_what_differs_has_another_name(repository:
 
 
 def test_only_the_asked_paths_are_looked_at(repository: Path) -> None:
-    write(repository, {"app.py": "changed = 1\n", "lib/new.py": "n = 1\n", "debug.log": "x\n", "other.py": "o\n"})
+    write(
+        repository,
+        {"app.py": "changed = 1\n", "lib/new.py": "n = 1\n", "debug.log": "x\n", "other.py": "o\n"},
+    )
     root = find_root(repository)
     assert set(blobs(list_tree(root, only=["app.py", "debug.log", "gone.py"]))) == {"app.py"}
-    assert set(blobs(list_tree(root, only=["lib"]))) == {"lib/retry.py", "lib/new.py", "lib/deep/wait.py"}
+    assert set(blobs(list_tree(root, only=["lib"]))) == {
+        "lib/retry.py",
+        "lib/new.py",
+        "lib/deep/wait.py",
+    }
     assert blobs(list_tree(root, only=["app.py", ""])) == blobs(list_tree(root))
 
 
@@ -126,7 +136,9 @@ def test_a_submodule_belongs_to_the_tree(repository: Path, template: Path) -> No
     assert find_root(repository / "parts" / "lib").folder == repository / "parts"
 
 
-def test_a_submodule_that_says_it_lies_elsewhere_is_left_out(repository: Path, template: Path, tmp_path: Path) -> None:
+def test_a_submodule_that_says_it_lies_elsewhere_is_left_out(
+    repository: Path, template: Path, tmp_path: Path
+) -> None:
     run_git(repository, "submodule", "--quiet", "add", str(template), "parts")
     run_git(repository / "parts", "config", "core.worktree", str(tmp_path))
     listing = list_tree(find_root(repository))
@@ -150,10 +162,17 @@ def test_what_is_left_out_has_a_reason(repository: Path, tmp_path: Path) -> None
     (repository / "link.py").symlink_to(secret)
     (repository / "folder").symlink_to(tmp_path)
     os.mkfifo(repository / "pipe.py")
-    write(repository, {"logo.png": "x", ".env": "KEY=1\n", ".env.example": "KEY=\n", "sub/skip.py": "x\n"})
     write(
         repository,
-        {".trivetignore": "lib/deep/\n", "sub/.trivetignore": "skip.*\n", "large.py": "x" * (MAX_FILE_BYTES + 1)},
+        {"logo.png": "x", ".env": "KEY=1\n", ".env.example": "KEY=\n", "sub/skip.py": "x\n"},
+    )
+    write(
+        repository,
+        {
+            ".trivetignore": "lib/deep/\n",
+            "sub/.trivetignore": "skip.*\n",
+            "large.py": "x" * (MAX_FILE_BYTES + 1),
+        },
     )
     run_git(repository, "add", "link.py", "large.py")
     listing = list_tree(find_root(repository))
@@ -167,13 +186,18 @@ def test_what_is_left_out_has_a_reason(repository: Path, tmp_path: Path) -> None
         "lib/deep/wait.py": "ignored by .trivetignore",
     }
     assert {".env.example", "app.py", "lib/retry.py"} <= set(blobs(listing))
-    assert "lib/deep/wait.py" in reasons(list_tree(find_root(repository), only=["lib/deep/wait.py"]))
+    assert "lib/deep/wait.py" in reasons(
+        list_tree(find_root(repository), only=["lib/deep/wait.py"])
+    )
 
 
 def test_what_tools_have_made_is_left_out_though_no_ignore_file_names_it(repository: Path) -> None:
     made = "node_modules/a/b.js lib/node_modules/c.js env/pyvenv.cfg env/lib/d.py lib/made/CACHEDIR.TAG lib/made/e.c"
     write(
-        repository, dict.fromkeys((*made.split(), ".idea/f.xml", ".github/ci.yml", "tools/node_modules/kept.js"), "x\n")
+        repository,
+        dict.fromkeys(
+            (*made.split(), ".idea/f.xml", ".github/ci.yml", "tools/node_modules/kept.js"), "x\n"
+        ),
     )
     run_git(repository, "add", "tools")
     listing = list_tree(find_root(repository))
@@ -210,14 +234,25 @@ def test_a_name_that_is_not_utf8_is_left_out(repository: Path) -> None:
     assert {"über.py", 'new\nline "quoted".py'} <= set(blobs(listing))
 
 
-def test_a_repository_runs_no_program_and_is_not_written_to(repository: Path, tmp_path: Path) -> None:
+def test_a_repository_runs_no_program_and_is_not_written_to(
+    repository: Path, tmp_path: Path
+) -> None:
     """As one from an archive, whose own configuration names programs."""
     canary = tmp_path / "canary"
     script = tmp_path / "script"
     script.write_text(f"#!/bin/sh\necho ran >> {canary}\ncat\n")
     script.chmod(0o755)
-    write(repository, {".gitattributes": "*.py filter=evil\n", "app.py": FILES["app.py"].replace("1", "7")})
-    for name in ("core.fsmonitor", "filter.evil.clean", "filter.evil.process", "core.sshCommand", "core.pager"):
+    write(
+        repository,
+        {".gitattributes": "*.py filter=evil\n", "app.py": FILES["app.py"].replace("1", "7")},
+    )
+    for name in (
+        "core.fsmonitor",
+        "filter.evil.clean",
+        "filter.evil.process",
+        "core.sshCommand",
+        "core.pager",
+    ):
         run_git(repository, "config", name, str(script))
     run_git(repository, "config", "filter.evil.required", "true")
     hook = repository / ".git/hooks/post-index-change"
@@ -254,10 +289,15 @@ def test_a_repository_fetches_nothing(repository: Path, tmp_path: Path) -> None:
     assert canary.exists()
 
 
-def test_a_filter_that_cannot_be_switched_off_means_a_walk_without_git(repository: Path, tmp_path: Path) -> None:
+def test_a_filter_that_cannot_be_switched_off_means_a_walk_without_git(
+    repository: Path, tmp_path: Path
+) -> None:
     canary = tmp_path / "canary"
     run_git(repository, "config", "filter.a=b.clean", f"touch {canary}")
-    write(repository, {".gitattributes": "*.py filter=a=b\n", "app.py": FILES["app.py"].replace("1", "7")})
+    write(
+        repository,
+        {".gitattributes": "*.py filter=a=b\n", "app.py": FILES["app.py"].replace("1", "7")},
+    )
     assert listed(repository)["app.py"] == of(FILES["app.py"].replace("1", "7"))
     assert not canary.exists()
 
@@ -278,7 +318,9 @@ def test_stats_of_the_last_listing_spare_the_reading(repository: Path) -> None:
     assert blobs(list_tree(root, {"new.py": known}))["new.py"] == "as known"
     for field in ("size", "modified", "changed", "inode"):
         other = msgspec.structs.replace(known, **{field: getattr(known, field) - 1})
-        assert blobs(list_tree(root, {"new.py": other}, only=["new.py"])) == {"new.py": of("n = 1\n")}
+        assert blobs(list_tree(root, {"new.py": other}, only=["new.py"])) == {
+            "new.py": of("n = 1\n")
+        }
 
 
 def test_a_file_is_read_only_within_the_root(repository: Path, tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ NAMES = (
 ).split()
 
 
-def test_ignore_files_mean_what_git_means_by_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ignore_files_mean_what_git_means_by_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path / "shop", {**IGNORES, **dict.fromkeys(NAMES, "x\n")})
     run_git(tmp_path / "shop", "init", "-q")
     by_git = list_tree(find_root(tmp_path / "shop"))
@@ -58,7 +60,9 @@ def test_files_have_gits_names_also_without_git(folder: Path) -> None:
     assert blob_of(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
-def test_what_tools_have_made_is_passed_by_with_a_reason(folder: Path, template: Path, tmp_path: Path) -> None:
+def test_what_tools_have_made_is_passed_by_with_a_reason(
+    folder: Path, template: Path, tmp_path: Path
+) -> None:
     made = (
         "node_modules/x.js",
         ".idea/x.xml",
@@ -67,7 +71,9 @@ def test_what_tools_have_made_is_passed_by_with_a_reason(folder: Path, template:
         "out/CMakeCache.txt",
         "c/CACHEDIR.TAG",
     )
-    write(folder, dict.fromkeys((*made, "rust/Cargo.toml", "target/mine.py", ".github/ci.yml"), "x\n"))
+    write(
+        folder, dict.fromkeys((*made, "rust/Cargo.toml", "target/mine.py", ".github/ci.yml"), "x\n")
+    )
     write(folder / "nested", {".git/HEAD": "x\n", "x.py": "x\n"})
     write(tmp_path, {"outside/secret.py": "x\n"})
     (folder / "link").symlink_to(tmp_path / "outside")
@@ -101,7 +107,9 @@ def test_only_the_asked_paths_are_looked_at(folder: Path) -> None:
     write(folder, {"lib/x.log": "x\n", "libx/y.py": "y\n"})
     root = find_root(folder)
     assert paths(list_tree(root, only=["lib"])) == {"lib/retry.py", "lib/deep/wait.py"}
-    assert paths(list_tree(root, only=["lib/deep/wait.py", "lib/x.log", "gone.py"])) == {"lib/deep/wait.py"}
+    assert paths(list_tree(root, only=["lib/deep/wait.py", "lib/x.log", "gone.py"])) == {
+        "lib/deep/wait.py"
+    }
 
 
 def test_an_unchanged_file_is_not_read_again_but_one_of_the_last_moment_is(folder: Path) -> None:

@@ -25,11 +25,15 @@ def test_a_folder_of_a_worktree_is_searched_in_the_index_of_the_whole(repository
     assert index_path(whole).name.startswith("shop-")
 
 
-def test_worktrees_of_a_repository_share_an_index_and_have_their_own_files(repository: Path, tmp_path: Path) -> None:
+def test_worktrees_of_a_repository_share_an_index_and_have_their_own_files(
+    repository: Path, tmp_path: Path
+) -> None:
     run_git(repository, "worktree", "add", "-q", "-b", "other", str(tmp_path / "beside"))
     run_git(repository, "worktree", "add", "-q", "--detach", str(repository / "within"))
     write(tmp_path / "beside", {"new.py": "x = 1\n"})
-    roots = [find_root(folder) for folder in (repository, tmp_path / "beside", repository / "within")]
+    roots = [
+        find_root(folder) for folder in (repository, tmp_path / "beside", repository / "within")
+    ]
     assert len({root.identity for root in roots}) == 1
     assert len({index_path(root) for root in roots}) == 1
     assert "new.py" in paths(list_tree(roots[1]))
@@ -72,7 +76,9 @@ def test_a_link_to_a_folder_means_that_folder(repository: Path, tmp_path: Path) 
     assert find_root(tmp_path / "link") == find_root(repository / "lib")
 
 
-def test_what_is_no_folder_of_files_is_refused_with_what_to_do(repository: Path, tmp_path: Path) -> None:
+def test_what_is_no_folder_of_files_is_refused_with_what_to_do(
+    repository: Path, tmp_path: Path
+) -> None:
     with pytest.raises(InvalidInput, match="does not exist"):
         find_root(tmp_path / "nowhere")
     with pytest.raises(InvalidInput, match="is a file"):
@@ -88,7 +94,9 @@ def test_what_is_no_folder_of_files_is_refused_with_what_to_do(repository: Path,
         find_root(tmp_path / "project")
 
 
-def test_a_configuration_that_names_another_folder_is_not_followed(repository: Path, tmp_path: Path) -> None:
+def test_a_configuration_that_names_another_folder_is_not_followed(
+    repository: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "private", {"diary.py": "x = 1\n"})
     run_git(repository, "config", "core.worktree", str(tmp_path))
     root = find_root(repository)
@@ -114,7 +122,9 @@ def test_without_a_git_program_the_same_files_have_the_same_names(
     ]
 
 
-def test_an_index_lies_in_the_users_cache(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_lies_in_the_users_cache(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = find_root(repository)
     assert index_path(root).parent == tmp_path / "indexes"
     monkeypatch.delenv("TRIVET_CODE_CACHE")

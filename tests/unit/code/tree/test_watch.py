@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trivet.code.tree import find_root, watch
-from trivet.code.tree.watcher import EVERYTHING
+from trivet.code.tree.repository import EVERYTHING
 
 from .conftest import write
 
@@ -33,8 +33,13 @@ def until(bursts: Iterator[frozenset[str]], expected: set[str]) -> set[str]:
     return told
 
 
-def test_a_saved_file_is_told_and_what_git_ignores_is_not(repository: Path, bursts: Iterator[frozenset[str]]) -> None:
-    write(repository, {"built/made.py": "x\n", "debug.log": "x\n", "logo.png": "x", ".git/note": "x\n"})
+def test_a_saved_file_is_told_and_what_git_ignores_is_not(
+    repository: Path, bursts: Iterator[frozenset[str]]
+) -> None:
+    write(
+        repository,
+        {"built/made.py": "x\n", "debug.log": "x\n", "logo.png": "x", ".git/note": "x\n"},
+    )
     (repository / "node_modules").mkdir()
     write(repository, {"node_modules/dependency.js": "x\n", "lib/retry.py": "changed = 1\n"})
     assert until(bursts, {"lib/retry.py"}) == {"lib/retry.py"}

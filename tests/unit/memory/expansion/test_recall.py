@@ -31,7 +31,9 @@ def with_notes(trivet: Trivet) -> Trivet:
 
 
 def test_a_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
-    with chat_server(lambda _: json.dumps({"queries": ["Eudora Lisbon", "relay", "gardens", "a fourth"]})) as server:
+    with chat_server(
+        lambda _: json.dumps({"queries": ["Eudora Lisbon", "relay", "gardens", "a fourth"]})
+    ) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec))
         query = "the author of Hush"
         assert [hit.content for hit in trivet.recall(query).hits] == [HUSH]
@@ -46,7 +48,9 @@ def test_a_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
         assert not answer.health.degraded
 
 
-def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(open_trivet: Opened) -> None:
+def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(
+    open_trivet: Opened,
+) -> None:
     query = "who wrote Hush and where did Eudora grow up?"
     trivet = with_notes(open_trivet(expand=True))
     answer = trivet.recall(query)
@@ -58,7 +62,9 @@ def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(ope
     assert expand.NO_LANGUAGE_MODEL not in plain.health.notes
 
 
-def test_a_sure_answer_is_not_asked_again(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sure_answer_is_not_asked_again(
+    open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(expand, "UNSURE_BELOW", 0.0)
     with chat_server(lambda _: json.dumps({"queries": ["Eudora"]})) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
@@ -74,8 +80,12 @@ def test_it_is_off_unless_it_is_wanted(open_trivet: Opened) -> None:
         assert "expand" not in answer.stages_ms
 
 
-@pytest.mark.parametrize("said", [500, "no JSON", '{"queries": "one"}', "[]", '{"queries": [1, 2]}'])
-def test_a_language_model_that_fails_is_told_and_the_question_stands(open_trivet: Opened, said: str | int) -> None:
+@pytest.mark.parametrize(
+    "said", [500, "no JSON", '{"queries": "one"}', "[]", '{"queries": [1, 2]}']
+)
+def test_a_language_model_that_fails_is_told_and_the_question_stands(
+    open_trivet: Opened, said: str | int
+) -> None:
     with chat_server(lambda _: said) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
@@ -84,12 +94,17 @@ def test_a_language_model_that_fails_is_told_and_the_question_stands(open_trivet
         assert (leg.leg, leg.answered) == ("expand", False)
         assert "the question was asked as it is" in (leg.reason or "")
         assert answer.asked == ()
-        assert answer.hits == trivet.recall("who wrote Hush and where did Eudora grow up?", expand=False).hits
+        assert (
+            answer.hits
+            == trivet.recall("who wrote Hush and where did Eudora grow up?", expand=False).hits
+        )
 
 
 def test_a_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> None:
     with chat_server(lambda _: None) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True, expand_time_limit_ms=200))
+        trivet = with_notes(
+            open_trivet(expand_llm=server.spec, rerank="off", expand=True, expand_time_limit_ms=200)
+        )
         answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
         assert answer.hits[0].content in (HUSH, CITY)
         assert not answer.health.legs[-1].answered
@@ -107,7 +122,9 @@ def test_secrets_and_private_words_are_not_sent(open_trivet: Opened) -> None:
 
 
 def test_a_model_that_repeats_the_question_adds_nothing(open_trivet: Opened) -> None:
-    with chat_server(lambda _: json.dumps({"queries": ["WHO WROTE HUSH", " ", "who  wrote hush"]})) as server:
+    with chat_server(
+        lambda _: json.dumps({"queries": ["WHO WROTE HUSH", " ", "who  wrote hush"]})
+    ) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         assert trivet.recall("who wrote hush").asked == ()
 

@@ -16,7 +16,9 @@ from trivet.memory.engine import Engine
 from trivet.memory.propose import NearMemory
 from trivet.types import Caller
 
-propose = importlib.import_module("trivet.memory.propose")  # the package has a function of this name
+propose = importlib.import_module(
+    "trivet.memory.propose"
+)  # the package has a function of this name
 PORT = "The staging database listens on port 6543."
 OTHER = "The staging database listens on port 6544."
 
@@ -45,7 +47,10 @@ def test_an_update_keeps_the_old_revision(memory: Trivet) -> None:
     id = proposed(memory, "Staging: port 6544, user app.", action="update", memory=old)
     (accepted,) = memory.inbox_accept([id])
     assert accepted.stored == old
-    assert [revision.memory.content for revision in memory.history(old)] == [PORT, "Staging: port 6544, user app."]
+    assert [revision.memory.content for revision in memory.history(old)] == [
+        PORT,
+        "Staging: port 6544, user app.",
+    ]
 
 
 def test_a_supersession_keeps_the_old_memory(memory: Trivet) -> None:
@@ -54,7 +59,9 @@ def test_a_supersession_keeps_the_old_memory(memory: Trivet) -> None:
     assert made.same_as == old, "it was noticed what it replaces"
     (accepted,) = memory.inbox_accept([str(made.id)])
     assert memory.get(old).state == "superseded"
-    assert [hit.id for hit in memory.recall("port of the staging database").hits] == [accepted.stored]
+    assert [hit.id for hit in memory.recall("port of the staging database").hits] == [
+        accepted.stored
+    ]
 
 
 def test_what_may_update_a_memory_is_proposed_to_supersede_it(memory: Trivet) -> None:
@@ -137,8 +144,14 @@ def test_edited_before_it_is_accepted(memory: Trivet) -> None:
 def test_rejected_it_is_not_proposed_again_and_may_be_accepted_after_all(memory: Trivet) -> None:
     id = proposed(memory, PORT)
     assert memory.inbox_reject([id])[0].state == "rejected"
-    assert memory.inbox_propose("the staging database listens on port 6543").status == "rejected before"
-    assert memory.inbox_propose("Our staging database listens on port 6543").status == "rejected before"
+    assert (
+        memory.inbox_propose("the staging database listens on port 6543").status
+        == "rejected before"
+    )
+    assert (
+        memory.inbox_propose("Our staging database listens on port 6543").status
+        == "rejected before"
+    )
     assert memory.inbox_list(state="rejected").total == 1
     assert memory.inbox_accept([id])[0].state == "accepted"
     with pytest.raises(Conflict, match="trivet forget"):
@@ -201,7 +214,9 @@ def test_an_unknown_proposal_or_memory(memory: Trivet) -> None:
 
 def test_whoever_has_the_store_does_not_decide_for_its_users(memory: Trivet) -> None:
     memory.engine.store.accounts.add_user("ana", "writer")
-    caller = Caller(tenant="default", user="ana", role="writer", key="k", rights=frozenset(("read", "write")))
+    caller = Caller(
+        tenant="default", user="ana", role="writer", key="k", rights=frozenset(("read", "write"))
+    )
     id = proposed(memory.acting_as(caller), PORT)
     with pytest.raises(Forbidden, match="ana's"):
         memory.inbox_accept([id])
@@ -210,7 +225,9 @@ def test_whoever_has_the_store_does_not_decide_for_its_users(memory: Trivet) -> 
 
 def test_a_reader_proposes_nothing(memory: Trivet) -> None:
     memory.engine.store.accounts.add_user("rea", "reader")
-    caller = Caller(tenant="default", user="rea", role="reader", key="k", rights=frozenset(("read",)))
+    caller = Caller(
+        tenant="default", user="rea", role="reader", key="k", rights=frozenset(("read",))
+    )
     with pytest.raises(Forbidden):
         memory.acting_as(caller).inbox_propose(PORT)
 
@@ -237,7 +254,9 @@ def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.Monkey
     assert "capture_llm" in trivet("inbox", "curate").err
 
 
-def test_the_same_proposed_twice_at_once_waits_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_proposed_twice_at_once_waits_once(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process proposes it while this one still looks for what is near."""
     memory, other = opened(), opened()
     near = propose.near

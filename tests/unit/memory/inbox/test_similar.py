@@ -12,7 +12,10 @@ NEAR = SAME_MEANING_NEARNESS + 0.1
 @pytest.mark.parametrize(
     ("new", "old"),
     [
-        ("The staging database listens on port 6543.", "The staging database listens on port 6544."),
+        (
+            "The staging database listens on port 6543.",
+            "The staging database listens on port 6544.",
+        ),
         ("We deploy on Friday.", "We deploy on Thursday."),
         ("The office in Bremen has the keys.", "The office in Lisbon has the keys."),
         ("Set retry_limit before the run.", "Set retry_delay before the run."),
@@ -45,6 +48,10 @@ def test_a_paraphrase_needs_near_vectors() -> None:
 
 
 def test_an_exchanged_value_replaces_and_another_subject_does_not() -> None:
-    assert is_rewording("The staging database listens on port 6543.", "The staging database listens on port 6544.")
-    assert not is_rewording("The staging database listens on port 6543.", "Ines leads the harbour office.")
+    assert is_rewording(
+        "The staging database listens on port 6543.", "The staging database listens on port 6544."
+    )
+    assert not is_rewording(
+        "The staging database listens on port 6543.", "Ines leads the harbour office."
+    )
     assert not is_rewording("We deploy on Friday.", "we deploy on friday")

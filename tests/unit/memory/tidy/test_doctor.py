@@ -45,7 +45,9 @@ def test_a_folder_that_is_gone(memory: Trivet, tmp_path: Path) -> None:
     assert found.remedy == "Bring it back, or run `trivet ingest --drop vault`."
 
 
-def test_a_key_that_is_gone(opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_key_that_is_gone(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     memory = opened()
     memory.remember(f"The token is {github('doctor')}.")
@@ -57,7 +59,9 @@ def test_a_key_that_is_gone(opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp
     assert "Bring the key back" in str(found.remedy)
 
 
-def test_a_secret_that_is_damaged(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_secret_that_is_damaged(
+    memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     memory.remember(f"The token is {github('doctor')}.")
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -73,11 +77,17 @@ def test_over_budget(opened: Opened) -> None:
 
 
 def test_budgets_are_told(opened: Opened) -> None:
-    memory = opened(disk_budget_mb=500, capture_llm="openai:tiny@http://127.0.0.1:1/v1", capture_llm_tokens_a_day=50)
+    memory = opened(
+        disk_budget_mb=500,
+        capture_llm="openai:tiny@http://127.0.0.1:1/v1",
+        capture_llm_tokens_a_day=50,
+    )
     memory.engine.store.inbox.spend(20, 50)
     used = {one.name: one.used for one in memory.budgets()}
     allowed = {one.name: one.allowed for one in memory.budgets()}
     assert used["language model for capture"] == 20
     assert used["memory of this process"] > 10
-    assert [allowed[name] for name in ("language model for capture", "language model for the graph")] == [50, 0]
+    assert [
+        allowed[name] for name in ("language model for capture", "language model for the graph")
+    ] == [50, 0]
     assert allowed["store on disk"] == 500

@@ -54,11 +54,19 @@ def test_the_most_important_of_duplicates_stays(memory: Trivet) -> None:
         ({"content": "The gate opens."}, {"content": "The gate never opens."}),
         ({"content": "The gate opens."}, {"content": "The gate opens.", "scope": "elsewhere"}),
         ({"content": "The gate opens."}, {"content": "The gate opens.", "title": "In winter"}),
-        ({"content": "The gate opens."}, {"content": "The gate opens.", "valid_from": "2020-01-01"}),
-        ({"content": "The gate opens.", "sensitive": True}, {"content": "The gate opens.", "sensitive": True}),
+        (
+            {"content": "The gate opens."},
+            {"content": "The gate opens.", "valid_from": "2020-01-01"},
+        ),
+        (
+            {"content": "The gate opens.", "sensitive": True},
+            {"content": "The gate opens.", "sensitive": True},
+        ),
     ],
 )
-def test_what_is_no_duplicate(memory: Trivet, one: dict[str, object], other: dict[str, object]) -> None:
+def test_what_is_no_duplicate(
+    memory: Trivet, one: dict[str, object], other: dict[str, object]
+) -> None:
     memory.remember_many([one, other])
     assert memory.tidy().findings == ()
 
@@ -71,7 +79,10 @@ def test_what_has_expired_goes(memory: Trivet) -> None:
 
 
 def test_what_has_links_is_left_alone(memory: Trivet) -> None:
-    old, new = memory.remember("The bridge is open.").id, memory.remember("Closed.", valid_to=days_ago(1)).id
+    old, new = (
+        memory.remember("The bridge is open.").id,
+        memory.remember("Closed.", valid_to=days_ago(1)).id,
+    )
     memory.link(new, "supersedes", old)
     done = memory.tidy(dry_run=False)
     assert found(done, "expired") == {new: "look"}
@@ -103,7 +114,10 @@ def test_never_recalled_is_forgotten_only_by_name(memory: Trivet) -> None:
 
 
 def test_what_was_called_not_useful_is_found_and_forgotten_only_by_name(memory: Trivet) -> None:
-    ids = [memory.remember(text).id for text in ("The lamp is green.", "The lamp is blue.", "The lamp is dear.")]
+    ids = [
+        memory.remember(text).id
+        for text in ("The lamp is green.", "The lamp is blue.", "The lamp is dear.")
+    ]
     for query in ("lamp", "which lamp"):
         memory.feedback(ids[0], "not-useful", query=query)
         memory.feedback(ids[1], "not-useful", query=query)
@@ -119,7 +133,9 @@ def test_what_was_called_not_useful_is_found_and_forgotten_only_by_name(memory: 
     assert memory.get(ids[0]).state == "active"
 
 
-def test_what_is_shown_often_is_unhelpful_only_where_others_are_called_useful(memory: Trivet) -> None:
+def test_what_is_shown_often_is_unhelpful_only_where_others_are_called_useful(
+    memory: Trivet,
+) -> None:
     often = memory.remember("Bananas are bent.").id
     dear = memory.remember("Bananas are yellow.", importance=0.9).id
     useful = [memory.remember(f"Fact number {number} of many.").id for number in range(10)]
@@ -138,7 +154,9 @@ def _counted_since(memory: Trivet, moment: str) -> None:
 
     connection = sqlite3.connect(memory.settings.path)
     with connection:
-        connection.execute("UPDATE meta SET value = ? WHERE name = 'usage counted since'", (moment,))
+        connection.execute(
+            "UPDATE meta SET value = ? WHERE name = 'usage counted since'", (moment,)
+        )
     connection.close()
 
 
@@ -158,7 +176,9 @@ def test_what_lost_its_file_is_an_orphan(memory: Trivet, tmp_path: Path) -> None
     assert memory.list().total == 1
 
 
-def test_a_folder_with_none_of_its_files_may_be_a_disk_that_is_not_mounted(memory: Trivet, tmp_path: Path) -> None:
+def test_a_folder_with_none_of_its_files_may_be_a_disk_that_is_not_mounted(
+    memory: Trivet, tmp_path: Path
+) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "a.md").write_text("# A\n\nApples are red.\n")

@@ -19,7 +19,11 @@ def test_what_recall_shows_is_counted(opened: Opened) -> None:
     other = memory.remember("The canteen opens at eleven.").id
     for _ in range(3):
         memory.recall("lamp", limit=2)
-    assert (memory.usage(one).shown, memory.usage(two).shown, memory.usage(other).shown) == (3, 3, 0)
+    assert (memory.usage(one).shown, memory.usage(two).shown, memory.usage(other).shown) == (
+        3,
+        3,
+        0,
+    )
     memory.recall("lamp one", limit=1)
     memory.close()
     again = opened()

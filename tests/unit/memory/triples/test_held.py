@@ -12,7 +12,9 @@ from support.opened import Opened
 from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
 
-BERLIN, PARIS, ROME = (states("Mira", "lives in", city, single=True) for city in ("Berlin", "Paris", "Rome"))
+BERLIN, PARIS, ROME = (
+    states("Mira", "lives in", city, single=True) for city in ("Berlin", "Paris", "Rome")
+)
 CITIES = {"Berlin": [BERLIN], "Paris": [PARIS], "Rome": [ROME]}
 
 
@@ -48,7 +50,11 @@ def test_a_later_statement_ends_the_earlier_at_its_beginning(told: Told, held: H
 
 
 def test_a_way_back_is_no_contradiction_of_the_first_stay(told: Told, held: Held) -> None:
-    for city, since in (("Berlin", "2020-01-01"), ("Paris", "2022-01-01"), ("Berlin", "2024-01-01")):
+    for city, since in (
+        ("Berlin", "2020-01-01"),
+        ("Paris", "2022-01-01"),
+        ("Berlin", "2024-01-01"),
+    ):
         told.tell(f"Mira is in {city}.", since)
     assert cities(held) == [
         ("berlin", "2020-01-01", "2022-01-01"),
@@ -64,7 +70,9 @@ def test_the_same_said_twice_contradicts_nothing(told: Told, held: Held) -> None
 
 
 @pytest.mark.parametrize("undo", ["forget", "purge"])
-def test_without_the_later_memory_the_earlier_holds_again(told: Told, held: Held, undo: str) -> None:
+def test_without_the_later_memory_the_earlier_holds_again(
+    told: Told, held: Held, undo: str
+) -> None:
     told.tell("Mira is in Berlin.", "2020-01-01")
     later = told.tell("Mira is in Paris.", "2022-01-01")
     getattr(told.trivet, undo)(later)
@@ -72,7 +80,10 @@ def test_without_the_later_memory_the_earlier_holds_again(told: Told, held: Held
     if undo == "forget":
         told.trivet.restore(later)
         told.read()
-        assert cities(held) == [("berlin", "2020-01-01", "2022-01-01"), ("paris", "2022-01-01", None)]
+        assert cities(held) == [
+            ("berlin", "2020-01-01", "2022-01-01"),
+            ("paris", "2022-01-01", None),
+        ]
 
 
 def test_a_superseding_memory_ends_what_the_superseded_said(told: Told, held: Held) -> None:
@@ -93,7 +104,9 @@ def test_what_runs_out_with_its_memory(told: Told, held: Held) -> None:
     assert cities(held) == [("berlin", "2020-01-01", "2020-06-01")]
 
 
-def test_the_earliest_end_counts_and_says_by_which_memory(told: Told, held: Held, path: Path) -> None:
+def test_the_earliest_end_counts_and_says_by_which_memory(
+    told: Told, held: Held, path: Path
+) -> None:
     old = told.tell("Mira is in Berlin.", "2020-01-01")
     told.tell("Mira is in Rome.", "2024-01-01")
     first = told.tell("Mira is in Paris.", "2022-01-01")
@@ -116,7 +129,10 @@ def test_what_ended_before_it_was_told_ends_nothing(open_trivet: Opened, held: H
         told = Told(open_trivet(graph_llm=model.spec))
         told.tell("Mira is in Paris.", "2020-01-01")
         told.tell("Mira was in Berlin until 2015.", "2024-01-01")
-        assert cities(held) == [("berlin", "0001-01-01", "2015-01-01"), ("paris", "2020-01-01", None)]
+        assert cities(held) == [
+            ("berlin", "0001-01-01", "2015-01-01"),
+            ("paris", "2020-01-01", None),
+        ]
 
 
 def test_what_may_hold_together_does(open_trivet: Opened, held: Held) -> None:

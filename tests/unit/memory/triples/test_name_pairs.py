@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from trivet.graph.concepts import canonical
-from trivet.memory.worker.triple_prompt import DIFFERENT_NAME_NEARNESS, SAME_NAME_NEARNESS, may_be_same_name
+from trivet.memory.worker.triple_prompt import (
+    DIFFERENT_NAME_NEARNESS,
+    SAME_NAME_NEARNESS,
+    may_be_same_name,
+)
 from trivet.models.embed.base import similarity_baseline_of
 from trivet.models.embed.registry import DEFAULT, load
 
@@ -24,7 +28,9 @@ def test_the_list_is_sound() -> None:
     rows = pairs()
     assert len({(row["a"], row["b"]) for row in rows}) == len(rows) >= 200
     assert {row["label"] for row in rows} == {"same", "different"}
-    assert all(canonical(row["a"]) != canonical(row["b"]) for row in rows), "equal names need no vectors"
+    assert all(canonical(row["a"]) != canonical(row["b"]) for row in rows), (
+        "equal names need no vectors"
+    )
 
 
 def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
@@ -32,8 +38,15 @@ def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
     embedder = load(DEFAULT)  # whatever the store's is: see memory/engine.py
     assert embedder is not None
     first, second = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
-    near = [similarity_baseline_of(embedder).nearness(float(cosine)) for cosine in np.sum(first * second, axis=1)]
-    merged = [row["label"] for row, nearness in zip(rows, near, strict=True) if nearness >= SAME_NAME_NEARNESS]
+    near = [
+        similarity_baseline_of(embedder).nearness(float(cosine))
+        for cosine in np.sum(first * second, axis=1)
+    ]
+    merged = [
+        row["label"]
+        for row, nearness in zip(rows, near, strict=True)
+        if nearness >= SAME_NAME_NEARNESS
+    ]
     asked = [
         row["label"]
         for row, nearness in zip(rows, near, strict=True)

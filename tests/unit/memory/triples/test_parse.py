@@ -22,7 +22,9 @@ def read(*triples: Any, text: str = TEXT) -> tuple[list[tuple[str, str, str]], d
     return found, dict(parsed.skipped)
 
 
-@pytest.mark.parametrize("answer", [None, 3, "text", [], {}, {"memories": None}, {"memories": {"number": 1}}])
+@pytest.mark.parametrize(
+    "answer", [None, 3, "text", [], {}, {"memories": None}, {"memories": {"number": 1}}]
+)
 def test_what_is_no_answer_at_all_is_refused(answer: Any) -> None:
     with pytest.raises(BadAnswer):
         parse(answer, [TEXT])
@@ -59,7 +61,8 @@ def test_a_bad_statement_costs_only_itself(bad: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["Mira Kovač", "mira-kovac", "MiraKovac", "cafe", "Zurich", "api-gateway", "getUserName"]
+    "label",
+    ["Mira Kovač", "mira-kovac", "MiraKovac", "cafe", "Zurich", "api-gateway", "getUserName"],
 )
 def test_an_end_may_be_written_another_way_than_in_the_text(label: str) -> None:
     found, skipped = read(states(label, "is near", "Acme"))
@@ -67,7 +70,9 @@ def test_an_end_may_be_written_another_way_than_in_the_text(label: str) -> None:
 
 
 def test_scripts_without_spaces() -> None:
-    assert read(states("李華", "在", "北京"), text="李華住在北京市。")[0] == [("李華", "在", "北京")]
+    assert read(states("李華", "在", "北京"), text="李華住在北京市。")[0] == [
+        ("李華", "在", "北京")
+    ]
 
 
 def test_thousands_of_statements_are_bounded_and_counted() -> None:
@@ -79,16 +84,25 @@ def test_thousands_of_statements_are_bounded_and_counted() -> None:
 
 def test_unknown_and_repeated_numbers_are_skipped() -> None:
     other = states("Mira Kovac", "left", "Acme")
-    entries = [{"number": number, "triples": [GOOD]} for number in (0, -1, 3, True, "1", 1.0, None, 10**400)]
+    entries = [
+        {"number": number, "triples": [GOOD]}
+        for number in (0, -1, 3, True, "1", 1.0, None, 10**400)
+    ]
     entries += [{"number": 2, "triples": [GOOD]}, {"number": 2, "triples": [other]}, {"number": 1}]
     parsed = parse({"memories": [7, *entries]}, [TEXT, TEXT])
     assert list(parsed.triples) == [1]
     assert [one.relation for one in parsed.triples[1]] == ["works at"]
-    assert parsed.skipped == {"no number that was asked about": 9, "a number twice": 1, "no list of statements": 1}
+    assert parsed.skipped == {
+        "no number that was asked about": 9,
+        "a number twice": 1,
+        "no list of statements": 1,
+    }
 
 
 def test_relations_are_written_one_way() -> None:
-    found, _ = read(states("Mira Kovac", " Works_At ", "Acme"), GOOD, states("Mira Kovac", "WORKS\tat", "Acme"))
+    found, _ = read(
+        states("Mira Kovac", " Works_At ", "Acme"), GOOD, states("Mira Kovac", "WORKS\tat", "Acme")
+    )
     assert [relation for _, relation, _ in found] == ["works at"]
 
 
@@ -102,11 +116,15 @@ def test_relations_are_written_one_way() -> None:
     ],
 )
 def test_times_are_taken_as_precisely_as_they_are_told(given: str, stored: str) -> None:
-    (triple,) = parse({"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": given}]}]}, [TEXT]).triples[0]
+    (triple,) = parse(
+        {"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": given}]}]}, [TEXT]
+    ).triples[0]
     assert (triple.valid_from or "")[:10] == stored
 
 
-@pytest.mark.parametrize("bad", ["yesterday", "2024-13-01", "0000", "99999", 2024, ["2024"], "2024-01-01" * 20])
+@pytest.mark.parametrize(
+    "bad", ["yesterday", "2024-13-01", "0000", "99999", 2024, ["2024"], "2024-01-01" * 20]
+)
 def test_a_bad_time_is_left_out_and_the_statement_stays(bad: Any) -> None:
     parsed = parse({"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": bad}]}]}, [TEXT])
     assert parsed.triples[0][0].valid_from is None
@@ -124,7 +142,10 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["memories", "number", "triples", "subject", "relation", "object", "valid_to"]), inner
+            st.sampled_from(
+                ["memories", "number", "triples", "subject", "relation", "object", "valid_to"]
+            ),
+            inner,
         )
     ),
     max_leaves=20,
@@ -133,11 +154,21 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_nothing_a_model_says_breaks_the_reading(value: Any) -> None:
-    for answer in (value, {"memories": value}, {"memories": [{"number": 1, "triples": [value, GOOD]}]}):
+    for answer in (
+        value,
+        {"memories": value},
+        {"memories": [{"number": 1, "triples": [value, GOOD]}]},
+    ):
         try:
             parsed = parse(answer, [TEXT])
         except BadAnswer:
             continue
         assert set(parsed.triples) <= {0}, "only of the memory that was asked about"
-        assert all(one.relation and one.subject != one.object for found in parsed.triples.values() for one in found)
-    assert ("Mira Kovac", "works at", "Acme") in read(value, GOOD)[0], "a good statement beside it is taken"
+        assert all(
+            one.relation and one.subject != one.object
+            for found in parsed.triples.values()
+            for one in found
+        )
+    assert ("Mira Kovac", "works at", "Acme") in read(value, GOOD)[0], (
+        "a good statement beside it is taken"
+    )

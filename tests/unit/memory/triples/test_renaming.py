@@ -28,7 +28,9 @@ def told(trivet: Trivet, *texts: str) -> list[str]:
     return ids
 
 
-def test_the_name_goes_with_the_last_memory_that_holds_it(open_trivet: Opened, path: Path, held: Held) -> None:
+def test_the_name_goes_with_the_last_memory_that_holds_it(
+    open_trivet: Opened, path: Path, held: Held
+) -> None:
     with serving(knows({"WHO": [states("WHO", "sits in", "Geneva")]})) as model:
         trivet = open_trivet(graph_llm=model.spec)
         first, _ = told(trivet, SPELLED_OUT, SHORT)
@@ -54,7 +56,9 @@ def test_a_name_that_is_taken_takes_over(open_trivet: Opened, path: Path, held: 
         assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_what_the_rules_take_as_a_singular_keeps_its_name(open_trivet: Opened, path: Path, held: Held) -> None:
+def test_what_the_rules_take_as_a_singular_keeps_its_name(
+    open_trivet: Opened, path: Path, held: Held
+) -> None:
     with serving(knows({"relays": [states("relays", "need", "Power")]})) as model:
         trivet = open_trivet(graph_llm=model.spec)
         trivet.remember("They need Power.", tags=["relays"])

@@ -20,7 +20,10 @@ from trivet.memory.worker.triples import resolve
 from trivet.models.embed.base import Embedder
 
 Aliases = Callable[[], set[tuple[str, str]]]
-CORP, CORPORATION = "Acme Corp builds rockets for Nasa.", "Later the Acme Corporation bought Globex."
+CORP, CORPORATION = (
+    "Acme Corp builds rockets for Nasa.",
+    "Later the Acme Corporation bought Globex.",
+)
 DB, SECOND_DB = "The staging database is on Hetzner.", "Ines moved the staging DB to Frankfurt."
 KNOWN = {
     "Acme Corp ": [states("Acme Corp", "builds for", "Nasa")],
@@ -72,14 +75,20 @@ def test_a_doubtful_name_is_asked_about_and_the_answer_remembered(
         (pair,) = asked_pairs(model.bodies)
         assert (pair["first"], pair["second"]) == ("staging DB", "staging database")
         assert pair["text"] == SECOND_DB
-        assert {row[0] for row in held()} == ({"stagingdatabase"} if same else {"stagingdatabase", "stagingdb"})
+        assert {row[0] for row in held()} == (
+            {"stagingdatabase"} if same else {"stagingdatabase", "stagingdb"}
+        )
         read(trivet, "The staging DB in Frankfurt is slow.")
         assert len(asked_pairs(model.bodies)) == 1
         assert len({concept for form, concept in aliases() if form == "staging db"}) == 1
 
 
-@pytest.mark.parametrize("broken", [500, "no JSON", '{"same": "all"}', '{"same": [0, 2, -1, true, "1", 99]}', "[1]"])
-def test_a_model_that_fails_to_say_leaves_two(open_trivet: Opened, held: Held, broken: str | int) -> None:
+@pytest.mark.parametrize(
+    "broken", [500, "no JSON", '{"same": "all"}', '{"same": [0, 2, -1, true, "1", 99]}', "[1]"]
+)
+def test_a_model_that_fails_to_say_leaves_two(
+    open_trivet: Opened, held: Held, broken: str | int
+) -> None:
     def answer(question: Any) -> str | int | None:
         return broken if "pairs" in question else knows(KNOWN)(question)
 
@@ -102,7 +111,10 @@ def test_without_vectors_they_stay_two_and_nothing_is_asked(open_trivet: Opened)
         later = Triple(subject="Acme Corporation", relation="buys", object="Globex")
         silent = cast(Embedder, NoEmbedder())
         ((kept,),) = resolve(
-            trivet.engine.store.graph, silent, [(CORPORATION, [later])], lambda _: pytest.fail("asked")
+            trivet.engine.store.graph,
+            silent,
+            [(CORPORATION, [later])],
+            lambda _: pytest.fail("asked"),
         )
         assert kept == later
 
@@ -136,10 +148,16 @@ def test_rules_tell_apart_what_vectors_would_not(one: str, other: str) -> None:
     assert not may_be_same_name(other, one)
 
 
-def test_a_name_spelled_out_in_its_memory(open_trivet: Opened, held: Held, aliases: Aliases) -> None:
+def test_a_name_spelled_out_in_its_memory(
+    open_trivet: Opened, held: Held, aliases: Aliases
+) -> None:
     with serving(knows(KNOWN)) as model:
         trivet = open_trivet(graph_llm=model.spec)
-        read(trivet, "We met the World Health Organization (WHO) in Geneva.", "In Geneva, the WHO was closed.")
+        read(
+            trivet,
+            "We met the World Health Organization (WHO) in Geneva.",
+            "In Geneva, the WHO was closed.",
+        )
         assert {row[0] for row in held()} == {"worldhealthorganization"}
         assert ("who", "worldhealthorganization") in aliases()
         assert asked_pairs(model.bodies) == []

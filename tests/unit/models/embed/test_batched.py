@@ -152,7 +152,11 @@ def test_who_comes_while_a_begun_one_runs_goes_together_with_others_in_the_next(
         begun = [queries.begin(text) for text in ("begun", "as well")]
         embedder.gate.release(2)
         assert result_of(asked).tolist() == [5.0]
-    assert [result_of(one).tolist() for one in (first, *begun) if one is not None] == [[5.0], [5.0], [7.0]]
+    assert [result_of(one).tolist() for one in (first, *begun) if one is not None] == [
+        [5.0],
+        [5.0],
+        [7.0],
+    ]
     assert embedder.calls == [["first"], ["asked", "begun", "as well"]]
 
 
@@ -163,7 +167,9 @@ def test_a_begun_one_leads_those_behind_it_and_one_bad_text_spoils_only_itself()
     taken(embedder.started)
     begun = [queries.begin(text) for text in ("leads", "bad", "fine")]
     embedder.gate.release(10)
-    heard = [one.exception(60) or float(one.result()[0]) for one in (first, *begun) if one is not None]
+    heard = [
+        one.exception(60) or float(one.result()[0]) for one in (first, *begun) if one is not None
+    ]
     assert (heard[0], heard[1], heard[3]) == (5.0, 5.0, 4.0)
     assert isinstance(heard[2], EmbedderError)
     assert embedder.calls[:2] == [["first"], ["leads", "bad", "fine"]]

@@ -56,7 +56,9 @@ def test_what_it_may_cut_in_another_way_is_left_to_the_whole_one(text: str) -> N
     assert tokenizer_of("what does it do", OURS) is not None
 
 
-def test_the_first_query_opens_no_tokenizer_and_finds_the_same_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_query_opens_no_tokenizer_and_finds_the_same_vector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def unreadable(path: Any) -> Any:
         raise EmbedderError("opened")
 

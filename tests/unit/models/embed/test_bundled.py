@@ -30,7 +30,10 @@ def test_says_what_it_is(model: OnnxEmbedder) -> None:
 
 def test_similar_texts_are_closer(model: OnnxEmbedder) -> None:
     documents = model.embed_documents(
-        ["The production database password is rotated monthly.", "Bake the bread for forty minutes."]
+        [
+            "The production database password is rotated monthly.",
+            "Bake the bread for forty minutes.",
+        ]
     )
     secret, bread = documents @ model.embed_query("how often do we change the db credentials?")
     assert model.background is not None
@@ -52,18 +55,29 @@ def test_a_vector_does_not_depend_on_its_neighbours(model: OnnxEmbedder) -> None
 
 
 def test_a_fresh_embedder_gives_the_same_vectors(model: OnnxEmbedder) -> None:
-    np.testing.assert_array_equal(OnnxEmbedder(described(OURS)).embed_documents(TEXTS), model.embed_documents(TEXTS))
+    np.testing.assert_array_equal(
+        OnnxEmbedder(described(OURS)).embed_documents(TEXTS), model.embed_documents(TEXTS)
+    )
 
 
 def test_text_beyond_the_window_is_cut(model: OnnxEmbedder) -> None:
     whole = " ".join(["word"] * model.window)
     assert model.count_tokens([whole]) == [model.window]
-    np.testing.assert_array_equal(model.embed_query(f"{whole} and much more"), model.embed_query(whole))
-    assert not np.array_equal(model.embed_query(whole.removesuffix(" word")), model.embed_query(whole))
+    np.testing.assert_array_equal(
+        model.embed_query(f"{whole} and much more"), model.embed_query(whole)
+    )
+    assert not np.array_equal(
+        model.embed_query(whole.removesuffix(" word")), model.embed_query(whole)
+    )
 
 
 def test_token_counts_are_not_cut(model: OnnxEmbedder) -> None:
-    assert model.count_tokens(["", "cats", "cats and dogs", " ".join(["cat"] * 1000)]) == [0, 1, 3, 1000]
+    assert model.count_tokens(["", "cats", "cats and dogs", " ".join(["cat"] * 1000)]) == [
+        0,
+        1,
+        3,
+        1000,
+    ]
 
 
 def test_no_texts_give_no_vectors(model: OnnxEmbedder) -> None:
@@ -78,7 +92,10 @@ def test_a_lone_surrogate_is_survived(model: OnnxEmbedder) -> None:
 def test_threads_share_one_session() -> None:
     embedder = OnnxEmbedder(described(OURS))
     vectors: list[object] = []
-    threads = [threading.Thread(target=lambda: vectors.append(embedder.embed_query("hello"))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: vectors.append(embedder.embed_query("hello")))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -38,7 +38,8 @@ def copy_model(folder: Path, name: str = "model.onnx") -> Path:
 
 def write_modules(folder: Path, kinds: list[str]) -> None:
     write(
-        folder / "modules.json", [{"idx": i, "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(kinds)]
+        folder / "modules.json",
+        [{"idx": i, "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(kinds)],
     )
 
 
@@ -91,13 +92,21 @@ def test_the_bundled_layout(tmp_path: Path, minilm: OnnxEmbedder) -> None:
 def test_sentence_transformers_layout(tmp_path: Path, minilm: OnnxEmbedder) -> None:
     copy_model(tmp_path, "onnx/model.onnx")
     write_modules(tmp_path, SIMPLE)
-    write(tmp_path / "1_Pooling" / "config.json", {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False})
+    write(
+        tmp_path / "1_Pooling" / "config.json",
+        {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False},
+    )
     write(tmp_path / "sentence_bert_config.json", {"max_seq_length": 128})
-    write(tmp_path / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "document": "passage: "}})
+    write(
+        tmp_path / "config_sentence_transformers.json",
+        {"prompts": {"query": "query: ", "document": "passage: "}},
+    )
     embedder = loaded(tmp_path)
     assert embedder.window == 126 - len(["passage", ":"])
     np.testing.assert_array_equal(embedder.embed_query("cats"), minilm.embed_query("query: cats"))
-    np.testing.assert_array_equal(embedder.embed_documents(["cats"])[0], minilm.embed_query("passage: cats"))
+    np.testing.assert_array_equal(
+        embedder.embed_documents(["cats"])[0], minilm.embed_query("passage: cats")
+    )
     assert getattr(embedder, "queries_as_documents", None) is False
 
 
@@ -106,16 +115,30 @@ def test_a_default_prompt_serves_both(tmp_path: Path, minilm: OnnxEmbedder) -> N
     write(copy_model(tmp_path) / "config_sentence_transformers.json", prompts)
     embedder = loaded(tmp_path)
     np.testing.assert_array_equal(embedder.embed_query("cats"), minilm.embed_query("find: cats"))
-    np.testing.assert_array_equal(embedder.embed_documents(["cats"])[0], minilm.embed_query("find: cats"))
+    np.testing.assert_array_equal(
+        embedder.embed_documents(["cats"])[0], minilm.embed_query("find: cats")
+    )
     assert getattr(embedder, "queries_as_documents", None) is True
 
 
 @pytest.mark.parametrize(
     ("files", "window"),
     [
-        ({"sentence_bert_config.json": {"max_seq_length": 64}, "config.json": {"max_position_embeddings": 512}}, 62),
+        (
+            {
+                "sentence_bert_config.json": {"max_seq_length": 64},
+                "config.json": {"max_position_embeddings": 512},
+            },
+            62,
+        ),
         ({"tokenizer_config.json": {"model_max_length": 256}}, 254),
-        ({"tokenizer_config.json": {"model_max_length": 1e30}, "config.json": {"max_position_embeddings": 100}}, 98),
+        (
+            {
+                "tokenizer_config.json": {"model_max_length": 1e30},
+                "config.json": {"max_position_embeddings": 100},
+            },
+            98,
+        ),
         ({"sentence_bert_config.json": {"max_seq_length": None}}, 510),
     ],
 )
@@ -146,7 +169,9 @@ def test_token_states_are_pooled(tmp_path: Path, mode: str | None, state: float)
 
 def test_narrow_integers_are_fed_as_asked(tmp_path: Path) -> None:
     token_model(copy_model(tmp_path) / "model.onnx", output="token_embeddings", kind="INT32")
-    np.testing.assert_allclose(loaded(tmp_path).embed_query("cats"), direction(CATS.mean() / 1000, 1), atol=1e-6)
+    np.testing.assert_allclose(
+        loaded(tmp_path).embed_query("cats"), direction(CATS.mean() / 1000, 1), atol=1e-6
+    )
 
 
 def test_two_poolings_at_once_are_refused(tmp_path: Path) -> None:
@@ -171,7 +196,9 @@ def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
 
-def test_other_weights_name_the_package_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_weights_name_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_library(monkeypatch)
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     with pytest.raises(EmbedderError, match=r"pip install 'sentence-transformers"):

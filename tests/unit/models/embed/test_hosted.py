@@ -58,11 +58,21 @@ def vector(text: str) -> list[float]:
 
 
 def entries(texts: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"object": "embedding", "index": i, "embedding": vector(text)} for i, text in enumerate(texts)]
+    return [
+        {"object": "embedding", "index": i, "embedding": vector(text)}
+        for i, text in enumerate(texts)
+    ]
 
 
 def listed(body: dict[str, Any]) -> Reply:
-    return Reply({"object": "list", "data": entries(body["input"]), "model": "m", "usage": {"total_tokens": 1}})
+    return Reply(
+        {
+            "object": "list",
+            "data": entries(body["input"]),
+            "model": "m",
+            "usage": {"total_tokens": 1},
+        }
+    )
 
 
 def shuffled(body: dict[str, Any]) -> Reply:
@@ -75,7 +85,9 @@ def one_after_another(*answers: Answer) -> Answer:
 
 
 def always(body: Any, status: int = 200, **headers: str) -> Answer:
-    return lambda _: Reply(body, status, {name.replace("_", "-"): value for name, value in headers.items()})
+    return lambda _: Reply(
+        body, status, {name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def unit(texts: Sequence[str]) -> Any:
@@ -89,7 +101,12 @@ def test_openai_request_and_answer(endpoint: Endpoint, openai: Make) -> None:
     np.testing.assert_allclose(embedder.embed_documents(["a", "bb"]), unit(["a", "bb"]), atol=1e-6)
     (received,) = endpoint.received
     assert received.path == "/v1/embeddings"
-    assert received.body == {"model": "m", "input": ["a", "bb"], "encoding_format": "float", "dimensions": 3}
+    assert received.body == {
+        "model": "m",
+        "input": ["a", "bb"],
+        "encoding_format": "float",
+        "dimensions": 3,
+    }
     assert received.authorization == f"Bearer {KEY}"
 
 
@@ -110,7 +127,9 @@ def test_voyage_tells_queries_from_documents(endpoint: Endpoint) -> None:
 
 
 def test_cohere_tells_queries_from_documents(endpoint: Endpoint) -> None:
-    endpoint.answer = lambda body: Reply({"id": "1", "embeddings": {"float": [vector(t) for t in body["texts"]]}})
+    endpoint.answer = lambda body: Reply(
+        {"id": "1", "embeddings": {"float": [vector(t) for t in body["texts"]]}}
+    )
     embedder = CohereEmbedder(Spec.parse(f"cohere:embed-v4.0@{endpoint.url}"))
     np.testing.assert_allclose(embedder.embed_documents(["a", "bb"]), unit(["a", "bb"]), atol=1e-6)
     embedder.embed_query("a")
@@ -151,7 +170,11 @@ def test_many_texts_go_in_batches_and_keep_their_order(endpoint: Endpoint, opena
     endpoint.answer = shuffled
     texts = ["x" * (1 + number % 7) for number in range(2 * BATCH_TEXTS + 1)]
     np.testing.assert_allclose(openai().embed_documents(texts), unit(texts), atol=1e-6)
-    assert [len(received.body["input"]) for received in endpoint.received] == [BATCH_TEXTS, BATCH_TEXTS, 1]
+    assert [len(received.body["input"]) for received in endpoint.received] == [
+        BATCH_TEXTS,
+        BATCH_TEXTS,
+        1,
+    ]
 
 
 def test_large_texts_go_in_smaller_batches() -> None:
@@ -160,14 +183,18 @@ def test_large_texts_go_in_smaller_batches() -> None:
     assert groups == [["a"], ["b", "c"], ["d"]]
 
 
-def test_a_busy_server_is_asked_again_when_it_says(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
+def test_a_busy_server_is_asked_again_when_it_says(
+    endpoint: Endpoint, openai: Make, waits: list[float]
+) -> None:
     endpoint.answer = one_after_another(always({}, 429, Retry_After="7"), always({}, 503), listed)
     openai().embed_query("a")
     assert waits[0] == 7
     assert 0 < waits[1] <= 2
 
 
-def test_a_server_may_not_make_us_wait_for_ever(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
+def test_a_server_may_not_make_us_wait_for_ever(
+    endpoint: Endpoint, openai: Make, waits: list[float]
+) -> None:
     endpoint.answer = one_after_another(always({}, 429, Retry_After="86400"), listed)
     openai(longest_wait=9.0).embed_query("a")
     assert waits == [9]
@@ -212,7 +239,9 @@ def assert_says_nothing_of(error: BaseException, *texts: str) -> None:
     assert [text for text in texts if text in told.partition("Error: ")[2]] == []
 
 
-def test_a_known_code_of_the_provider_is_told_and_no_other_word(endpoint: Endpoint, openai: Make) -> None:
+def test_a_known_code_of_the_provider_is_told_and_no_other_word(
+    endpoint: Endpoint, openai: Make
+) -> None:
     endpoint.answer = one_after_another(
         always({"error": {"code": "model_not_found", "message": "no model my diagnosis"}}, 404),
         always({"error": {"code": "my diagnosis", "type": ["my diagnosis"]}}, 404),
@@ -257,8 +286,14 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
         ({"data": entries(["a"])}, "1 vectors for 2 texts"),
         ({"data": entries(["a", "b", "c"])}, "3 vectors for 2 texts"),
         ({"data": [entries(["a"])[0]] * 2}, "unknown shape"),
-        ({"data": [{"index": 0, "embedding": [1.0, 2.0]}, {"index": 1, "embedding": [1.0]}]}, "unequal length"),
-        ({"data": [{"index": i, "embedding": [1.0, 2.0]} for i in range(2)]}, "dimension 2, expected 3"),
+        (
+            {"data": [{"index": 0, "embedding": [1.0, 2.0]}, {"index": 1, "embedding": [1.0]}]},
+            "unequal length",
+        ),
+        (
+            {"data": [{"index": i, "embedding": [1.0, 2.0]} for i in range(2)]},
+            "dimension 2, expected 3",
+        ),
         ({"data": [{"index": i, "embedding": [1.0, float("nan"), 0.0]} for i in range(2)]}, "NaN"),
         ({"data": [{"index": i, "embedding": [0.0, 0.0, 0.0]} for i in range(2)]}, "zero vector"),
         ({"data": [{"index": i, "embedding": "AAAA"} for i in range(2)]}, "numbers"),
@@ -268,7 +303,9 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
         (None, "unknown shape"),
     ],
 )
-def test_a_strange_answer_is_an_error(endpoint: Endpoint, openai: Make, body: Any, says: str) -> None:
+def test_a_strange_answer_is_an_error(
+    endpoint: Endpoint, openai: Make, body: Any, says: str
+) -> None:
     endpoint.answer = always(body)
     with pytest.raises(EmbedderError, match=says) as told:
         openai("#dimensions=3").embed_documents(["a", "b"])
@@ -276,7 +313,9 @@ def test_a_strange_answer_is_an_error(endpoint: Endpoint, openai: Make, body: An
 
 
 def test_a_changed_dimension_is_an_error(endpoint: Endpoint, openai: Make) -> None:
-    endpoint.answer = one_after_another(listed, always({"data": [{"index": 0, "embedding": [1.0]}]}))
+    endpoint.answer = one_after_another(
+        listed, always({"data": [{"index": 0, "embedding": [1.0]}]})
+    )
     embedder = openai()
     embedder.embed_query("a")
     with pytest.raises(EmbedderError, match="dimension 1, expected 3"):

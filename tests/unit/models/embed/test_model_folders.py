@@ -24,7 +24,9 @@ def test_a_folder_says_whose_it_is(folder: Path) -> None:
     assert (folder / "NOTICE.md").read_text().startswith("# ")
 
 
-@pytest.mark.parametrize("folder", [one for one in FOLDERS if (one / "model.onnx").exists()], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "folder", [one for one in FOLDERS if (one / "model.onnx").exists()], ids=lambda one: one.name
+)
 def test_a_model_is_the_one_its_description_tells_of(folder: Path) -> None:
     description = json.loads((folder / "model.json").read_text())
     for name, expected in description["sha256"].items():
@@ -33,5 +35,9 @@ def test_a_model_is_the_one_its_description_tells_of(folder: Path) -> None:
 
 
 def test_the_package_stays_small_enough_for_its_wheel() -> None:
-    files = [path for path in Path(trivet.__file__).parent.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    files = [
+        path
+        for path in Path(trivet.__file__).parent.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    ]
     assert sum(path.stat().st_size for path in files) <= LARGEST_PACKAGE_BYTES

@@ -29,7 +29,9 @@ class Opening:
             raise self.wrong
 
 
-def test_it_is_opened_in_another_thread_which_the_process_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_opened_in_another_thread_which_the_process_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = Opening()
     monkeypatch.setattr(onnx, "bundled", lambda: model)
     open_soon(DEFAULT)
@@ -51,8 +53,12 @@ def test_what_is_wrong_is_left_to_whoever_asks_the_model(
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("spec", ["none", "folder:/models/own", "openai:words@http://127.0.0.1:1/v1"])
-def test_no_other_embedder_is_opened_before_it_is_asked(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+@pytest.mark.parametrize(
+    "spec", ["none", "folder:/models/own", "openai:words@http://127.0.0.1:1/v1"]
+)
+def test_no_other_embedder_is_opened_before_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
     monkeypatch.setattr(onnx, "bundled", partial(pytest.fail, "it was opened"))
     before = threading.active_count()
     open_soon(spec)

@@ -9,23 +9,30 @@ from trivet.search.rerank import blended
 from trivet.types import Candidate, Contribution, Fused, Ranking
 
 scores = st.lists(st.floats(0, 1).map(lambda number: round(number, 3)), min_size=1, max_size=12)
-opinions = st.lists(st.floats(-20, 20).map(lambda number: round(number, 3)), min_size=12, max_size=12)
+opinions = st.lists(
+    st.floats(-20, 20).map(lambda number: round(number, 3)), min_size=12, max_size=12
+)
 
 
 def fused_of(values: list[float]) -> list[Fused]:
     return [
-        Fused(id=f"m{place}", score=score, contributions=()) for place, score in enumerate(sorted(values, reverse=True))
+        Fused(id=f"m{place}", score=score, contributions=())
+        for place, score in enumerate(sorted(values, reverse=True))
     ]
 
 
 def ranking_of(read: list[Fused], values: list[float]) -> Ranking:
     pairs = sorted(zip(read, values, strict=False), key=lambda pair: (-pair[1], pair[0].id))
     candidates = tuple(Candidate(id=hit.id, score=score) for hit, score in pairs)
-    return Ranking(leg="rerank", floor=min((pair[1] for pair in pairs), default=0.0), candidates=candidates)
+    return Ranking(
+        leg="rerank", floor=min((pair[1] for pair in pairs), default=0.0), candidates=candidates
+    )
 
 
 @given(scores, opinions, st.integers(1, 12), st.floats(0, 1), st.integers(0, 3))
-def test_laws(values: list[float], thoughts: list[float], top: int, share: float, unread: int) -> None:
+def test_laws(
+    values: list[float], thoughts: list[float], top: int, share: float, unread: int
+) -> None:
     fused = fused_of(values)
     read = fused[unread:top]
     after = blended(fused, top, ranking_of(read, thoughts), share)
@@ -53,7 +60,8 @@ def test_the_graph_keeps_its_part() -> None:
     def hit(id: str, text: float, graph: float) -> Fused:
         parts = {"dense": text, "graph": graph}
         contributions = tuple(
-            Contribution(leg=leg, rank=1, score=value, normalised=value, weight=0.5) for leg, value in parts.items()
+            Contribution(leg=leg, rank=1, score=value, normalised=value, weight=0.5)
+            for leg, value in parts.items()
         )
         return Fused(id=id, score=text / 2 + graph / 2, contributions=contributions)
 

@@ -8,7 +8,11 @@ from trivet.models.rerank.registry import PRESETS, RerankSpec, load
 
 FOREVER = float("inf")
 QUERY = "which port is staging on?"
-TEXTS = ("The cat sleeps on the radiator.", "The staging database listens on port 6543.", "Ports of the Baltic sea")
+TEXTS = (
+    "The cat sleeps on the radiator.",
+    "The staging database listens on port 6543.",
+    "Ports of the Baltic sea",
+)
 
 
 @pytest.mark.parametrize("name", PRESETS)

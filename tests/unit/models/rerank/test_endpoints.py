@@ -39,7 +39,13 @@ def by_length(name: str, texts: str) -> Any:
 @pytest.mark.parametrize(
     ("spec", "score", "texts", "more", "key"),
     [
-        ("cohere:rank-3@{}", "relevance_score", "documents", {"model": "rank-3", "top_n": 3}, "cohere-key"),
+        (
+            "cohere:rank-3@{}",
+            "relevance_score",
+            "documents",
+            {"model": "rank-3", "top_n": 3},
+            "cohere-key",
+        ),
         (
             "jina:m@{}",
             "relevance_score",
@@ -50,7 +56,9 @@ def by_length(name: str, texts: str) -> Any:
         ("tei:{}", "score", "texts", {"raw_scores": True, "truncate": True}, None),
     ],
 )
-def test_shapes(endpoint: Endpoint, spec: str, score: str, texts: str, more: dict[str, Any], key: str | None) -> None:
+def test_shapes(
+    endpoint: Endpoint, spec: str, score: str, texts: str, more: dict[str, Any], key: str | None
+) -> None:
     endpoint.answer = by_length(score, texts)
     reranker = load(RerankSpec.parse(spec.format(endpoint.url)))
     assert reranker.score("how many", TEXTS, soon()) == [3.0, 16.0, 9.0]
@@ -95,23 +103,47 @@ def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "text", ["off", "fast", "best", "folder:/a b", "cohere:m", "jina:m@http://localhost:1/v1", "tei:https://host/x"]
+    "text",
+    [
+        "off",
+        "fast",
+        "best",
+        "folder:/a b",
+        "cohere:m",
+        "jina:m@http://localhost:1/v1",
+        "tei:https://host/x",
+    ],
 )
 def test_a_name_prints_back(text: str) -> None:
     assert str(RerankSpec.parse(text)) == text
 
 
 @pytest.mark.parametrize(
-    "text", ["", "on", "fast:x", "folder:", "cohere:", "tei:", "tei:host", "cohere:m#window=3", "tei:http://u:p@host"]
+    "text",
+    [
+        "",
+        "on",
+        "fast:x",
+        "folder:",
+        "cohere:",
+        "tei:",
+        "tei:host",
+        "cohere:m#window=3",
+        "tei:http://u:p@host",
+    ],
 )
 def test_another_name_is_refused_with_what_there_is(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"known are: off, auto, fast, best|must be like") as told:
+    with pytest.raises(
+        InvalidInput, match=r"known are: off, auto, fast, best|must be like"
+    ) as told:
         RerankSpec.parse(text)
     assert "u:p" not in str(told.value)
 
 
 def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
-    with pytest.raises(InvalidInput, match="unknown reranker 'mine'; known are: off, auto, fast, best, folder"):
+    with pytest.raises(
+        InvalidInput, match="unknown reranker 'mine'; known are: off, auto, fast, best, folder"
+    ):
         load(RerankSpec("mine", "model"))
 
 

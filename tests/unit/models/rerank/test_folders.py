@@ -45,7 +45,9 @@ def test_what_is_too_long_loses_its_end(tmp_path: Path) -> None:
     reranker = open_folder(str(write_reranker(tmp_path / "short", max_tokens=16)))
     early, late = "emerald " + "stone " * 50, "stone " * 50 + "emerald"
     assert scored(reranker, early, late) == [LOVE, 0.0]
-    assert reranker.score("zebra " * 200, ["emerald"], FOREVER) == [LOVE], "a long query leaves room for the text"
+    assert reranker.score("zebra " * 200, ["emerald"], FOREVER) == [LOVE], (
+        "a long query leaves room for the text"
+    )
 
 
 def test_hostile_texts_are_scored_like_others(tiny: Path) -> None:
@@ -80,7 +82,11 @@ def test_however_many_ask_no_more_texts_are_read_at_once_than_there_are_cores(
     monkeypatch.setattr(onnx._Pairs, "run", counted)
     reranker = open_folder(str(tiny))
     with ThreadPoolExecutor(4) as many:
-        answers = list(many.map(lambda number: scored(reranker, *["zebra relay " * (50 + number)] * 20), range(8)))
+        answers = list(
+            many.map(
+                lambda number: scored(reranker, *["zebra relay " * (50 + number)] * 20), range(8)
+            )
+        )
     assert answers == [[2.0 * (50 + number)] * 20 for number in range(8)]
     assert most <= worker_cores()
 
@@ -166,5 +172,7 @@ def test_a_model_whose_words_lie_elsewhere_is_the_model_it_was(
     assert near > far
     monkeypatch.setattr(onnx, "SHARED", tmp_path)
     shutil.copy(WEIGHTS / "words" / "tokenizer.json", tmp_path)
-    with pytest.raises(RerankerError, match=r"the table of words .*words\.npy .*is the installation whole"):
+    with pytest.raises(
+        RerankerError, match=r"the table of words .*words\.npy .*is the installation whole"
+    ):
         scored(bundled(folder), "zebra")

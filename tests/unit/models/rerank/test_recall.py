@@ -29,13 +29,21 @@ def texts_sent(endpoint: Endpoint) -> str:
 
 
 def test_the_reranker_moves_what_it_prefers_and_says_so(reranking: Trivet) -> None:
-    before, after = reranking.recall(QUERY, rerank="off"), reranking.recall(QUERY, recipe="rerank(blend=1)")
+    before, after = (
+        reranking.recall(QUERY, rerank="off"),
+        reranking.recall(QUERY, recipe="rerank(blend=1)"),
+    )
     assert contents(before)[-1] != NOTES[0]
     assert contents(before)[0] != NOTES[3]
     assert contents(after)[0] == NOTES[3]
     why = after.hits[0].why
     assert why.rerank is not None
-    assert (why.rerank.leg, why.rerank.rank, why.rerank.score, why.rerank.weight) == ("rerank", 1, LOVE + 1, 1.0)
+    assert (why.rerank.leg, why.rerank.rank, why.rerank.score, why.rerank.weight) == (
+        "rerank",
+        1,
+        LOVE + 1,
+        1.0,
+    )
     assert why.rerank.normalised > 1
     assert why.blended == max(hit.why.blended or 0 for hit in after.hits)
     assert why.fused == next(hit.why.fused for hit in before.hits if hit.content == NOTES[3])
@@ -88,7 +96,9 @@ def test_a_title_is_read_too(open_trivet: Opened, tiny: Path) -> None:
     assert trivet.recall(QUERY, recipe="rerank(blend=1)").hits[0].id == id
 
 
-def test_a_sensitive_memory_is_read_by_no_reranker_and_keeps_its_place(open_trivet: Opened, tiny: Path) -> None:
+def test_a_sensitive_memory_is_read_by_no_reranker_and_keeps_its_place(
+    open_trivet: Opened, tiny: Path
+) -> None:
     trivet = open_trivet(rerank=f"folder:{tiny}")
     hidden = trivet.remember("zebra relay emerald", sensitive=True).id
     for note in NOTES[:3]:
@@ -101,10 +111,16 @@ def test_a_sensitive_memory_is_read_by_no_reranker_and_keeps_its_place(open_triv
     assert ranks[1] >= ranks[0], "its emerald was not seen"
 
 
-def test_an_endpoint_sees_neither_sensitive_memories_nor_secrets(open_trivet: Opened, endpoint: Endpoint) -> None:
-    endpoint.answer = lambda body: Reply([{"index": at, "score": 1.0} for at in range(len(body["texts"]))])
+def test_an_endpoint_sees_neither_sensitive_memories_nor_secrets(
+    open_trivet: Opened, endpoint: Endpoint
+) -> None:
+    endpoint.answer = lambda body: Reply(
+        [{"index": at, "score": 1.0} for at in range(len(body["texts"]))]
+    )
     old = open_trivet(secrets="off")
-    old.remember(f"zebra relay, password = {password('old')}")  # stored before anything looked for secrets
+    old.remember(
+        f"zebra relay, password = {password('old')}"
+    )  # stored before anything looked for secrets
     trivet = open_trivet(rerank=f"tei:{endpoint.url}")
     trivet.remember("zebra relay with SENSITIVE-WORDS", sensitive=True)
     trivet.remember(f"zebra relay with the key {github('new')}")
@@ -117,7 +133,9 @@ def test_an_endpoint_sees_neither_sensitive_memories_nor_secrets(open_trivet: Op
         assert word not in sent
 
 
-def test_an_endpoint_that_hangs_costs_its_time_limit_and_no_more(open_trivet: Opened, endpoint: Endpoint) -> None:
+def test_an_endpoint_that_hangs_costs_its_time_limit_and_no_more(
+    open_trivet: Opened, endpoint: Endpoint
+) -> None:
     trivet = open_trivet(rerank=f"tei:{endpoint.url}", rerank_time_limit_ms=SHORT_MS)
     for note in NOTES:
         trivet.remember(note)
@@ -132,7 +150,9 @@ def test_an_endpoint_that_hangs_costs_its_time_limit_and_no_more(open_trivet: Op
     endpoint.open.set()
 
 
-def test_failures_are_counted_and_the_next_answer_is_reranked_again(open_trivet: Opened, endpoint: Endpoint) -> None:
+def test_failures_are_counted_and_the_next_answer_is_reranked_again(
+    open_trivet: Opened, endpoint: Endpoint
+) -> None:
     trivet = open_trivet(rerank=f"tei:{endpoint.url}")
     for note in NOTES:
         trivet.remember(note)
@@ -182,13 +202,19 @@ def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> 
 
 
 def test_a_setting_that_cannot_work_is_told_at_once(models: Path, path: Path) -> None:
-    for name, error in (("best", RerankerError), ("folder:/nowhere", RerankerError), ("sometimes", InvalidInput)):
+    for name, error in (
+        ("best", RerankerError),
+        ("folder:/nowhere", RerankerError),
+        ("sometimes", InvalidInput),
+    ):
         with pytest.raises(error, match="The setting rerank"):
             Trivet.open(path, embedder="none", rerank=name)
     assert not path.exists()
 
 
-def test_asking_for_a_model_that_is_not_there_is_no_error(open_trivet: Opened, models: Path) -> None:
+def test_asking_for_a_model_that_is_not_there_is_no_error(
+    open_trivet: Opened, models: Path
+) -> None:
     trivet = open_trivet()
     trivet.remember("zebra")
     answer = trivet.recall("zebra", rerank="best")
@@ -204,7 +230,14 @@ def test_a_caller_cannot_name_another_model(reranking: Trivet, value: Any) -> No
 
 @pytest.mark.parametrize(
     "step",
-    ["rerank(worst)", "rerank(top=0)", "rerank(top=2.5)", "rerank(blend=2)", "rerank(off, top=3)", "rerank(k=1)"],
+    [
+        "rerank(worst)",
+        "rerank(top=0)",
+        "rerank(top=2.5)",
+        "rerank(blend=2)",
+        "rerank(off, top=3)",
+        "rerank(k=1)",
+    ],
 )
 def test_a_step_that_makes_no_sense_is_refused(reranking: Trivet, step: str) -> None:
     with pytest.raises(InvalidInput, match="rerank"):

@@ -43,7 +43,9 @@ def test_a_doubtful_recall_is_read_while_there_is_room(reading: Trivet) -> None:
 
 def test_where_the_first_is_sure_the_others_are_not_read(reading: Trivet) -> None:
     for number in range(4):
-        reading.remember(f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes.")
+        reading.remember(
+            f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes."
+        )
     reading.drain()
     hits = reading.recall(DOUBTFUL, relevance_at_least=0).hits
     assert hits[0].content == "My dog is called Rex."
@@ -55,7 +57,9 @@ def test_where_the_first_is_sure_the_others_are_not_read(reading: Trivet) -> Non
 
 def test_where_the_first_does_not_answer_all_of_the_first_five_are_read(reading: Trivet) -> None:
     for number in range(7):
-        reading.remember(f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes.")
+        reading.remember(
+            f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes."
+        )
     reading.drain()
     hits = reading.recall("does my pet like archives?", relevance_at_least=0).hits
     assert sum(hit.why.rerank is not None for hit in hits) == 5
@@ -69,7 +73,10 @@ def test_in_a_crowd_it_is_left_out_and_said(reading: Trivet) -> None:
     assert answer.hits[0].why.rerank is None
     leg = answer.health.legs[-1]
     assert (leg.leg, leg.answered) == ("rerank", False)
-    assert leg.reason == "left out, because more recalls are at work than there are cores; the fused order stands"
+    assert (
+        leg.reason
+        == "left out, because more recalls are at work than there are cores; the fused order stands"
+    )
     assert load.shed_count == 1
     assert load.active_recalls == 0, "who is done is counted no more"
     assert reading.recall(DOUBTFUL).hits[0].why.rerank is not None

@@ -14,7 +14,9 @@ words = st.from_regex(r"[a-z0-9_-]{1,8}", fullmatch=True).filter(
     lambda word: not NUMBER.fullmatch(word) and not NOT_FINITE.fullmatch(word)
 )
 values = words | st.floats(allow_nan=False, allow_infinity=False)
-calls = st.builds(Call, names, st.lists(values, max_size=3).map(tuple), st.dictionaries(keys, values).map(Options))
+calls = st.builds(
+    Call, names, st.lists(values, max_size=3).map(tuple), st.dictionaries(keys, values).map(Options)
+)
 
 
 def test_a_call_with_everything() -> None:
@@ -30,7 +32,15 @@ def test_no_arguments_print_as_the_bare_name(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "printed"),
-    [("60.0", "60"), ("0.50", "0.5"), ("-3", "-3"), ("+3", "3"), ("-0", "0"), ("1e22", "1e+22"), ("1e-7", "1e-07")],
+    [
+        ("60.0", "60"),
+        ("0.50", "0.5"),
+        ("-3", "-3"),
+        ("+3", "3"),
+        ("-0", "0"),
+        ("1e22", "1e+22"),
+        ("1e-7", "1e-07"),
+    ],
 )
 def test_numbers_print_shortest(written: str, printed: str) -> None:
     assert str(parse_call(f"f({written})")) == f"f({printed})"

@@ -24,7 +24,10 @@ from trivet.types import Contribution
         # b: 0.5, a: 0.112372, c and d: -1.112372, stretched
         ("convex(norm=zscore)", {"b": 1.0, "a": 0.759591, "d": 0.0, "c": 0.0}),
         # b: .75 * .9 + .25 * 6/10, d: .72 * .75 * .5, a: .25 * 10/14, c: .25 * 2/6
-        ("saturation(half.lexical=4, dense=0.75, lexical=0.25)", {"b": 0.825, "d": 0.27, "a": 0.178571, "c": 0.083333}),
+        (
+            "saturation(half.lexical=4, dense=0.75, lexical=0.25)",
+            {"b": 0.825, "d": 0.27, "a": 0.178571, "c": 0.083333},
+        ),
         ("convex(norm=dbsf)", {"b": 0.558926, "a": 1 / 3, "d": 0.316074, "c": 1 / 6}),
     ],
 )
@@ -35,19 +38,24 @@ def test_by_hand(fusion: str, expected: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "means"), [("rsf", "convex(norm=minmax)"), ("dbsf", "convex(norm=dbsf)"), ("tm2c2", "convex(norm=tmm)")]
+    ("name", "means"),
+    [("rsf", "convex(norm=minmax)"), ("dbsf", "convex(norm=dbsf)"), ("tm2c2", "convex(norm=tmm)")],
 )
 def test_the_names_of_others(name: str, means: str) -> None:
     assert fuse(parse_fusion(name), [LEXICAL, DENSE]) == fuse(parse_fusion(means), [LEXICAL, DENSE])
 
 
 def test_saturation_where_no_leg_of_words_answered() -> None:
-    assert scores(fuse(parse_fusion("saturation(half.lexical=4, dense=0.75, lexical=0.25)"), [DENSE])) == {
+    assert scores(
+        fuse(parse_fusion("saturation(half.lexical=4, dense=0.75, lexical=0.25)"), [DENSE])
+    ) == {
         "b": 0.9,
         "d": 0.5,
     }
     unrelated = ranking("dense", -1.0, a=0.5, b=-0.5)
-    assert scores(fuse(parse_fusion("saturation(half.lexical=4, dense=1, lexical=0)"), [LEXICAL, unrelated])) == {
+    assert scores(
+        fuse(parse_fusion("saturation(half.lexical=4, dense=1, lexical=0)"), [LEXICAL, unrelated])
+    ) == {
         "a": 0.5,
         "b": 0.0,
     }
@@ -59,17 +67,26 @@ def test_contributions_of_rrf() -> None:
         Contribution(leg="dense", rank=1, score=0.9, normalised=1 / 61, weight=0.25),
         Contribution(leg="lexical", rank=2, score=6.0, normalised=1 / 62, weight=0.75),
     )
-    assert second.contributions[0] == Contribution(leg="dense", rank=None, score=-1.0, normalised=0.0, weight=0.25)
+    assert second.contributions[0] == Contribution(
+        leg="dense", rank=None, score=-1.0, normalised=0.0, weight=0.25
+    )
 
 
 def test_contributions_of_a_bounded_method_add_up_to_the_score() -> None:
     for fused in fuse(parse_fusion("tm2c2(dense=0.3, lexical=0.7)"), [LEXICAL, DENSE]):
-        assert sum(part.weight * part.normalised for part in fused.contributions) == pytest.approx(fused.score)
+        assert sum(part.weight * part.normalised for part in fused.contributions) == pytest.approx(
+            fused.score
+        )
 
 
 def test_weights_are_relative() -> None:
-    light, heavy = parse_fusion("convex(lexical=0.2, dense=0.6)"), parse_fusion("convex(lexical=1e300, dense=3e300)")
-    assert scores(fuse(light, [LEXICAL, DENSE])) == pytest.approx(scores(fuse(heavy, [LEXICAL, DENSE])))
+    light, heavy = (
+        parse_fusion("convex(lexical=0.2, dense=0.6)"),
+        parse_fusion("convex(lexical=1e300, dense=3e300)"),
+    )
+    assert scores(fuse(light, [LEXICAL, DENSE])) == pytest.approx(
+        scores(fuse(heavy, [LEXICAL, DENSE]))
+    )
 
 
 def test_a_sum_of_shares_never_passes_one() -> None:

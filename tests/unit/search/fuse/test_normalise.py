@@ -43,7 +43,13 @@ def test_dbsf_clips_an_outlier() -> None:
 @pytest.mark.parametrize("hits", [{"a": 7.0}, {"a": 7.0, "b": 7.0, "c": 7.0}, {"a": 0.0}])
 @pytest.mark.parametrize(
     ("norm", "present", "missing"),
-    [("minmax", 1.0, 0.0), ("tmm", 1.0, 0.0), ("zscore", 0.0, -1.0), ("dbsf", 0.5, 0.0), ("spread", 0.0, -1.0)],
+    [
+        ("minmax", 1.0, 0.0),
+        ("tmm", 1.0, 0.0),
+        ("zscore", 0.0, -1.0),
+        ("dbsf", 0.5, 0.0),
+        ("spread", 0.0, -1.0),
+    ],
 )
 def test_a_list_without_spread_has_a_defined_value(
     hits: dict[str, float], norm: str, present: float, missing: float
@@ -78,7 +84,9 @@ def test_spread_by_hand() -> None:
     ranking = Ranking(
         leg="lexical",
         floor=0.0,
-        candidates=tuple(Candidate(id=id, score=score) for id, score in zip("abc", (9, 6, 3), strict=True)),
+        candidates=tuple(
+            Candidate(id=id, score=score) for id, score in zip("abc", (9, 6, 3), strict=True)
+        ),
     )
     assert spread(ranking).scores == pytest.approx((0.5, 0.0, -0.5))
     assert spread(ranking).missing == pytest.approx(-0.5)
@@ -86,7 +94,9 @@ def test_spread_by_hand() -> None:
 
 def test_spread_lets_a_leg_that_cannot_decide_speak_quietly() -> None:
     def ranking(*scores: float) -> Ranking:
-        candidates = tuple(Candidate(id=str(rank), score=score) for rank, score in enumerate(scores))
+        candidates = tuple(
+            Candidate(id=str(rank), score=score) for rank, score in enumerate(scores)
+        )
         return Ranking(leg="lexical", floor=0.0, candidates=candidates)
 
     decided, undecided = ranking(20.0, 5.0, 4.0), ranking(10.2, 10.1, 10.0)

@@ -10,12 +10,22 @@ from hypothesis import strategies as st
 
 from support.rankings import DENSE, LEXICAL, METHODS, ids
 from trivet.errors import InvalidInput
-from trivet.search.fuse import Fusion, Options, fuse, fusion_from, parse_fusion, parse_pipeline, register
+from trivet.search.fuse import (
+    Fusion,
+    Options,
+    fuse,
+    fusion_from,
+    parse_fusion,
+    parse_pipeline,
+    register,
+)
 from trivet.search.fuse import methods as registry_module
 from trivet.search.fuse.methods import Combination, Method, Part, Row, Weighted
 
 weights = st.dictionaries(
-    st.sampled_from(["lexical", "dense", "graph", "leg-2"]), st.floats(0, 1e6, allow_nan=False), max_size=3
+    st.sampled_from(["lexical", "dense", "graph", "leg-2"]),
+    st.floats(0, 1e6, allow_nan=False),
+    max_size=3,
 )
 rrfs = st.builds(
     lambda k, dense, weights: Fusion("rrf", Options({"k": k, "k.dense": dense, **weights})),
@@ -54,7 +64,10 @@ def test_round_trip(fusion: Fusion) -> None:
         ("dbsf", "dbsf"),
         ("tm2c2(dense=0.8)", "tm2c2(dense=0.8)"),
         ("saturation", "saturation(half=0, without=0.72)"),
-        ("saturation(lexical=1, half.lexical=4)", "saturation(half=0, without=0.72, half.lexical=4, lexical=1)"),
+        (
+            "saturation(lexical=1, half.lexical=4)",
+            "saturation(half=0, without=0.72, half.lexical=4, lexical=1)",
+        ),
     ],
 )
 def test_equal_fusions_print_alike(written: str, printed: str) -> None:
@@ -69,7 +82,10 @@ def test_equal_fusions_print_alike(written: str, printed: str) -> None:
         ("convex(norm=1)", "one of minmax, tmm, zscore, dbsf, spread"),
         ("convex(k=60)", "convex knows norm, norm.<leg>, <leg>"),
         ("convex(k.dense=60)", "convex has no option 'k.dense'"),
-        ("convex(norm.dense=max)", "norm.dense must be one of minmax, tmm, zscore, dbsf, spread, raw"),
+        (
+            "convex(norm.dense=max)",
+            "norm.dense must be one of minmax, tmm, zscore, dbsf, spread, raw",
+        ),
         ("rrf(norm=minmax)", "rrf knows k, k.<leg>, <leg>"),
         ("rsf(norm=minmax)", "rsf has no option 'norm'"),
         ("saturation(half=-1)", "half must be a number of 0 or more"),

@@ -68,12 +68,19 @@ def test_ties_break_by_best_rank_then_id() -> None:
         (ranking("dense", -1.0, a=math.inf), "'a' has the score inf"),
         (ranking("dense", -1.0, a=0.5, b=-math.inf), "'b' has the score -inf"),
         (ranking("dense", -1.0, a=1e301), "not a finite number in range"),
-        (ranking("dense", -1.0, a=0.5, b=-1.5), "'b' has the score -1.5, below the declared floor -1.0"),
+        (
+            ranking("dense", -1.0, a=0.5, b=-1.5),
+            "'b' has the score -1.5, below the declared floor -1.0",
+        ),
         (ranking("dense", -1.0, a=0.5, b=0.6), "'b' has the score 0.6, above the one before it"),
         (ranking("dense", math.nan, a=0.5), "floor nan"),
         (ranking("dense", -math.inf), "floor -inf"),
         (
-            Ranking(leg="dense", floor=0.0, candidates=(Candidate(id="a", score=1.0), Candidate(id="a", score=1.0))),
+            Ranking(
+                leg="dense",
+                floor=0.0,
+                candidates=(Candidate(id="a", score=1.0), Candidate(id="a", score=1.0)),
+            ),
             "'a' was returned twice",
         ),
     ],

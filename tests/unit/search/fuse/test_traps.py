@@ -41,7 +41,9 @@ def test_negative_bm25_of_fts5_is_refused_whatever_floor_it_claims() -> None:
         fuse(parse_fusion("convex"), [ranking("lexical", -10.0, **as_fts5_gives_it)])
 
 
-@pytest.mark.parametrize("text", ["rrf", "convex", "convex(norm=zscore)", "convex(norm=spread)", "dbsf", "tm2c2"])
+@pytest.mark.parametrize(
+    "text", ["rrf", "convex", "convex(norm=zscore)", "convex(norm=spread)", "dbsf", "tm2c2"]
+)
 def test_scores_clamped_near_zero_on_a_tiny_store_still_rank(text: str) -> None:
     clamped = ranking("lexical", 0.0, a=1.2e-6, b=1.1e-6, c=1.1e-6)
     assert ids(fuse(parse_fusion(text), [clamped])) == ["a", "b", "c"]
@@ -49,7 +51,11 @@ def test_scores_clamped_near_zero_on_a_tiny_store_still_rank(text: str) -> None:
 
 def test_dbsf_of_one_hit_is_a_half_however_good_the_hit() -> None:
     weak, strong = ranking("lexical", 0.0, a=0.001), ranking("lexical", 0.0, a=99.0)
-    assert scores(fuse(parse_fusion("dbsf"), [weak])) == scores(fuse(parse_fusion("dbsf"), [strong])) == {"a": 0.5}
+    assert (
+        scores(fuse(parse_fusion("dbsf"), [weak]))
+        == scores(fuse(parse_fusion("dbsf"), [strong]))
+        == {"a": 0.5}
+    )
 
 
 @pytest.mark.parametrize("text", ["rsf", "tm2c2"])
@@ -74,7 +80,11 @@ def test_a_cosine_floor_does_not_bury_what_only_the_lexical_leg_found() -> None:
 def test_a_leg_that_is_not_named_weighs_one() -> None:
     legs = [ranking(leg, 0.0, a=1.0) for leg in ("lexical", "dense", "graph")]
     (fused,) = fuse(parse_fusion("convex(lexical=0.5, dense=0.5)"), legs)
-    assert {part.leg: part.weight for part in fused.contributions} == {"lexical": 0.25, "dense": 0.25, "graph": 0.5}
+    assert {part.leg: part.weight for part in fused.contributions} == {
+        "lexical": 0.25,
+        "dense": 0.25,
+        "graph": 0.5,
+    }
 
 
 def test_dbsf_ties_made_by_clipping_keep_the_order_of_the_leg() -> None:

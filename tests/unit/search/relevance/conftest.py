@@ -39,7 +39,9 @@ UNANSWERABLE = [
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
-    with Trivet.open(tmp_path_factory.mktemp("relevance") / "memory.db", background=False) as trivet:
+    with Trivet.open(
+        tmp_path_factory.mktemp("relevance") / "memory.db", background=False
+    ) as trivet:
         trivet.remember_many({"content": note} for note in NOTES)
         trivet.drain()
         yield trivet

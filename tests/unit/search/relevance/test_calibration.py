@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.lab.measure.delivery import expected_calibration_error, refused, reliability, threshold_keeping
+from trivet.lab.measure.delivery import (
+    expected_calibration_error,
+    refused,
+    reliability,
+    threshold_keeping,
+)
 
 
 def test_perfectly_stated_probabilities_have_no_error() -> None:

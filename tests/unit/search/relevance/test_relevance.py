@@ -18,7 +18,9 @@ from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
 
 
 @pytest.mark.parametrize(("query", "place"), [*zip(ANSWERABLE, (0, 1, 2, 3, 4, 7), strict=True)])
-def test_an_answer_comes_first_and_without_noise_behind_it(store: Trivet, query: str, place: int) -> None:
+def test_an_answer_comes_first_and_without_noise_behind_it(
+    store: Trivet, query: str, place: int
+) -> None:
     answer = store.recall(query)
     assert answer.hits[0].content == NOTES[place]
     assert answer.hits[0].strength != "weak"
@@ -49,7 +51,9 @@ def test_relevance_means_the_same_from_query_to_query(store: Trivet) -> None:
 
 
 @pytest.mark.parametrize("query", UNANSWERABLE)
-def test_the_best_candidates_come_even_where_nothing_seems_relevant(store: Trivet, query: str) -> None:
+def test_the_best_candidates_come_even_where_nothing_seems_relevant(
+    store: Trivet, query: str
+) -> None:
     plain = store.recall(query)
     assert plain.nothing_relevant
     assert [hit.strength for hit in plain.hits] == ["weak"] * len(plain.hits)
@@ -77,7 +81,9 @@ PETS = (
 )
 
 
-@pytest.mark.parametrize(("query", "place"), [("name of my pet", 0), ("when do I have to get my teeth looked at?", 2)])
+@pytest.mark.parametrize(
+    ("query", "place"), [("name of my pet", 0), ("when do I have to get my teeth looked at?", 2)]
+)
 def test_a_paraphrase_in_a_small_store_is_an_answer(tmp_path: Path, query: str, place: int) -> None:
     with Trivet.open(tmp_path / "small.db", background=False) as trivet:
         trivet.remember_many({"content": text} for text in PETS)
@@ -108,10 +114,14 @@ def test_an_empty_store_has_nothing_relevant(open_trivet: Opened) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 30])
-def test_words_alone_are_enough_to_be_sure_in_stores_of_any_size(open_trivet: Opened, size: int) -> None:
+def test_words_alone_are_enough_to_be_sure_in_stores_of_any_size(
+    open_trivet: Opened, size: int
+) -> None:
     trivet = open_trivet()
     trivet.remember("The zebra relay listens on channel nine.")
-    trivet.remember_many({"content": f"Note {number} about gardens and water."} for number in range(size - 1))
+    trivet.remember_many(
+        {"content": f"Note {number} about gardens and water."} for number in range(size - 1)
+    )
     answer = trivet.recall("zebra relay channel")
     assert not answer.nothing_relevant
     assert answer.hits[0].relevance > 0.5
@@ -130,8 +140,13 @@ def test_the_packaged_model_is_whole() -> None:
     for calibrated in (*model.embedders.values(), model.other, model.words):
         for linear in (calibrated.unread, *calibrated.read.values()):
             assert set(linear.features) <= {*feature_names(), READ}
-    assert "dense" not in model.other.unread.features, "a cosine of an unknown embedder means nothing"
-    evidence = {name: one.weight for name, one in model.embedders["trivet-embedder-2"].unread.features.items()}
+    assert "dense" not in model.other.unread.features, (
+        "a cosine of an unknown embedder means nothing"
+    )
+    evidence = {
+        name: one.weight
+        for name, one in model.embedders["trivet-embedder-2"].unread.features.items()
+    }
     assert min(evidence.values()) >= 0, "no lack of evidence of one kind may outweigh another kind"
 
 
@@ -150,7 +165,10 @@ def test_what_a_bundled_reranker_thinks_counts_and_that_of_another_does_not() ->
         model.of("trivet-embedder-2/1", with_vectors=True, reader="trivet-reranker-3/2")
         is tuned.read["trivet-reranker-3"]
     )
-    assert model.of("trivet-embedder-2/1", with_vectors=True, reader="cohere:rerank-v4") is tuned.unread
+    assert (
+        model.of("trivet-embedder-2/1", with_vectors=True, reader="cohere:rerank-v4")
+        is tuned.unread
+    )
 
 
 def test_a_second_look_is_taken_only_where_the_first_is_unsure(tmp_path: Path) -> None:
@@ -173,8 +191,13 @@ def test_every_feature_is_there_for_every_candidate_of_the_head(tmp_path: Path) 
         for number in range(HEAD + 2):
             trivet.remember(f"relay {number}")
         engine = trivet.engine
-        request = check(Recall, {"query": "relay", "limit": 100, "recipe": "depth(100)", "relevance_at_least": 0.0})
+        request = check(
+            Recall,
+            {"query": "relay", "limit": 100, "recipe": "depth(100)", "relevance_at_least": 0.0},
+        )
         _, decision = recall_with_decision(engine, request)
         known = [decision.pool.evidence[0].of(hit.fused.id, hit.memory) for hit in decision.hits]
-    assert [set(features) for features in known if features is not None] == [set(feature_names())] * HEAD
+    assert [set(features) for features in known if features is not None] == [
+        set(feature_names())
+    ] * HEAD
     assert len(known) == HEAD + 2

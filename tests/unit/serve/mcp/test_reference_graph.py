@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from trivet import InvalidInput, NotFound, Trivet
-from trivet.serve.mcp.reference_graph import SCOPE, Added, Deleted, Entity, Graph, KnowledgeGraph, Relation
+from trivet.serve.mcp.reference_graph import (
+    SCOPE,
+    Added,
+    Deleted,
+    Entity,
+    Graph,
+    KnowledgeGraph,
+    Relation,
+)
 from trivet.serve.mcp.reference_server import import_memory_file
 
 ANA = Entity("Ana & Söhne = 100%", "person", ["Likes tea.", "line one\nline two", "  blanks  "])
@@ -34,9 +42,13 @@ def test_what_goes_in_comes_out(graph: KnowledgeGraph) -> None:
 
 def test_nothing_is_stored_twice(graph: KnowledgeGraph) -> None:
     other = Entity("Acme", "other", ["new"])
-    assert graph.create_entities([other, Entity("New", "", []), Entity("New", "", [])]) == [Entity("New", "", [])]
+    assert graph.create_entities([other, Entity("New", "", []), Entity("New", "", [])]) == [
+        Entity("New", "", [])
+    ]
     assert graph.create_relations([WORKS, WORKS]) == []
-    assert graph.add_observations([Added(ANA.name, ["Likes tea.", "b", "b"]), Added(ANA.name, ["b"])]) == [
+    assert graph.add_observations(
+        [Added(ANA.name, ["Likes tea.", "b", "b"]), Added(ANA.name, ["b"])]
+    ) == [
         (ANA.name, ["b"]),
         (ANA.name, []),
     ]
@@ -50,7 +62,9 @@ def test_an_unknown_entity_stops_the_whole_call(graph: KnowledgeGraph) -> None:
 
 
 def test_what_is_deleted_is_gone_and_can_be_restored(graph: KnowledgeGraph, trivet: Trivet) -> None:
-    graph.delete_observations([Deleted(ANA.name, ["  blanks  ", "never said"]), Deleted("Nobody", ["x"])])
+    graph.delete_observations(
+        [Deleted(ANA.name, ["  blanks  ", "never said"]), Deleted("Nobody", ["x"])]
+    )
     assert graph.open([ANA.name]).entities[0].observations == ANA.observations[:2]
     graph.delete_entities(["Acme", "person"])
     assert graph.read() == Graph([Entity(ANA.name, "person", ANA.observations[:2])], [])
@@ -85,7 +99,9 @@ def test_its_memories_are_memories_like_others(graph: KnowledgeGraph, trivet: Tr
     assert graph.read().entities[0].observations == ["Likes tea.", "line three", "  blanks  "]
 
 
-def test_two_programs_that_say_the_same_at_once_leave_it_once(graph: KnowledgeGraph, trivet: Trivet) -> None:
+def test_two_programs_that_say_the_same_at_once_leave_it_once(
+    graph: KnowledgeGraph, trivet: Trivet
+) -> None:
     for memory in trivet.list(scope=SCOPE).memories:
         assert memory.source
         trivet.remember(memory.content, scope=SCOPE, source=memory.source.uri)
@@ -116,7 +132,9 @@ def test_what_could_not_come_back_exactly_is_refused(trivet: Trivet, entity: Ent
     assert graph.read() == Graph([], [])
 
 
-def test_a_graph_of_more_than_a_page_is_read_whole(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_of_more_than_a_page_is_read_whole(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("trivet.serve.mcp.reference_graph.PAGE", 3)
     many = Entity("Many", "x", [f"observation {number}" for number in range(8)])
     graph = KnowledgeGraph(trivet)
@@ -124,7 +142,9 @@ def test_a_graph_of_more_than_a_page_is_read_whole(trivet: Trivet, monkeypatch: 
     assert graph.read() == Graph([many], [])
 
 
-def test_the_file_is_taken_over_once(trivet: Trivet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_is_taken_over_once(
+    trivet: Trivet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "memory.jsonl"
     graph = KnowledgeGraph(trivet)
     monkeypatch.setenv("MEMORY_FILE_PATH", str(file))
@@ -132,7 +152,8 @@ def test_the_file_is_taken_over_once(trivet: Trivet, tmp_path: Path, monkeypatch
     file.write_text(FILE)
     import_memory_file(trivet)
     taken = Graph(
-        [Entity("Ana", "person", ["Likes tea."]), Entity("Acme", "company", [])], [Relation("Ana", "Acme", "works_at")]
+        [Entity("Ana", "person", ["Likes tea."]), Entity("Acme", "company", [])],
+        [Relation("Ana", "Acme", "works_at")],
     )
     assert graph.read() == taken
     graph.delete_entities(["Ana", "Acme"])

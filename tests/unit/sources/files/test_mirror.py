@@ -10,7 +10,9 @@ from trivet.sources.files.mirror import Mirrored, mirror
 
 
 def to_files(memory: Trivet, folder: Path) -> Mirrored:
-    return mirror(memory.export(include_sensitive=True), folder, lambda file, text: _write(file, text))
+    return mirror(
+        memory.export(include_sensitive=True), folder, lambda file, text: _write(file, text)
+    )
 
 
 def _write(file: Path, text: str) -> None:

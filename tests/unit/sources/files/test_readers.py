@@ -9,8 +9,8 @@ import pytest
 
 from support.notes import Take, Write, everything
 from trivet import Trivet
-from trivet.sources.files.formats import format_of
 from trivet.sources.files.parts import Part, pieces
+from trivet.sources.files.vault import format_of
 
 
 def read(name: str, text: str) -> list[Part]:
@@ -32,7 +32,11 @@ def test_front_matter_headings_and_tags() -> None:
     assert opening.fields["title"] == "On ships"
     assert opening.fields["created_at"] == "2024-02-03"
     assert opening.fields["expanded_keywords"] == ("boats",)
-    assert (sub.place, sub.fields["title"], sub.fields["tags"]) == ("Sub", "On ships: Sub", ("sea", "no"))
+    assert (sub.place, sub.fields["title"], sub.fields["tags"]) == (
+        "Sub",
+        "On ships: Sub",
+        ("sea", "no"),
+    )
     assert "# not a heading" in sub.content
     assert sub.about.wiki == ()
     assert (deep.place, deep.lines) == ("Deep", (20, 22))
@@ -55,17 +59,25 @@ def test_a_rule_is_not_front_matter() -> None:
 
 
 def test_wiki_links_and_paths_become_links(memory: Trivet, write: Write, take: Take) -> None:
-    write("a.md", "see [[Beta#Second part|that]], ![[gamma]], [up](./sub/b.md) and [out](https://x.example/b.md)")
+    write(
+        "a.md",
+        "see [[Beta#Second part|that]], ![[gamma]], [up](./sub/b.md) and [out](https://x.example/b.md)",
+    )
     assert take().links_added == 0  # nothing to point at yet
     write("sub/b.md", "# Beta\n\nfirst of b\n\n## Second part\n\nsecond of b\n")
     write("sub/gamma.md", "the third letter, back to [[a]]")
     assert take().links_added == 4
     found = everything(memory)
-    links = {(link.kind, link.target) for link in memory.links(found["the third letter, back to [[a]]"].id)}
+    links = {
+        (link.kind, link.target)
+        for link in memory.links(found["the third letter, back to [[a]]"].id)
+    }
     a = next(one for text, one in found.items() if text.startswith("see"))
     assert links == {("see-also", a.id), ("see-also", found["the third letter, back to [[a]]"].id)}
     targets = {link.target for link in memory.links(a.id) if link.source == a.id}
-    assert targets == {found[text].id for text in ("second of b", "first of b", "the third letter, back to [[a]]")}
+    assert targets == {
+        found[text].id for text in ("second of b", "first of b", "the third letter, back to [[a]]")
+    }
     write("a.md", "see nothing")
     assert take().links_removed == 3
 
@@ -84,7 +96,12 @@ def test_links_made_by_hand_stay(memory: Trivet, write: Write, take: Take) -> No
 def test_points_of_agent_files_are_memories_by_themselves() -> None:
     text = "# Project\n\nSome prose.\n\n## Rules\n\n- Use pnpm,\n  never npm\n- Tests first\n\n1. Numbered\n"
     found = read("p/CLAUDE.md", text)
-    assert [part.content for part in found] == ["Some prose.", "Use pnpm,\n  never npm", "Tests first", "Numbered"]
+    assert [part.content for part in found] == [
+        "Some prose.",
+        "Use pnpm,\n  never npm",
+        "Tests first",
+        "Numbered",
+    ]
     assert found[1].fields["title"] == "Project: Rules"
     assert found[1].lines == (7, 8)
 
@@ -107,7 +124,11 @@ def test_claude_code() -> None:
         event("a3", "assistant", block("PostgreSQL 16.")),
         event("u2", "user", "ok<system-reminder>do that</system-reminder>"),
         event("u3", "user", "[Request interrupted by user for tool use]"),
-        event("u4", "user", "<bash-input>make test</bash-input><bash-stdout>all is well here</bash-stdout>"),
+        event(
+            "u4",
+            "user",
+            "<bash-input>make test</bash-input><bash-stdout>all is well here</bash-stdout>",
+        ),
         event("side", "assistant", block("A subagent speaks here."), isSidechain=True),
     )
     text += '{"type": "user", "uu'
@@ -126,14 +147,26 @@ def test_claude_code() -> None:
 
 def test_a_transcript_that_grows_updates_and_adds(memory: Trivet, write: Write, take: Take) -> None:
     def said(uuid: str, kind: str, text: str) -> dict[str, object]:
-        return {"sessionId": "s", "type": kind, "uuid": uuid, "message": {"content": [{"type": "text", "text": text}]}}
+        return {
+            "sessionId": "s",
+            "type": kind,
+            "uuid": uuid,
+            "message": {"content": [{"type": "text", "text": text}]},
+        }
 
-    first = (said("1", "user", "Where is the cache kept?"), said("2", "assistant", "In Redis, I think."))
+    first = (
+        said("1", "user", "Where is the cache kept?"),
+        said("2", "assistant", "In Redis, I think."),
+    )
     write("s.jsonl", lines(*first))
     take()
     write(
         "s.jsonl",
-        lines(*first, said("3", "assistant", "No: in memcached."), said("4", "user", "Thanks, good to know.")),
+        lines(
+            *first,
+            said("3", "assistant", "No: in memcached."),
+            said("4", "user", "Thanks, good to know."),
+        ),
     )
     again = take()
     assert (again.updated, again.stored, again.unchanged) == (1, 1, 1)
@@ -141,7 +174,11 @@ def test_a_transcript_that_grows_updates_and_adds(memory: Trivet, write: Write, 
 
 def test_codex() -> None:
     at = "2026-03-01T10:00:00.000Z"
-    meta = {"timestamp": at, "type": "session_meta", "payload": {"id": "i", "cwd": "/home/ana/shop"}}
+    meta = {
+        "timestamp": at,
+        "type": "session_meta",
+        "payload": {"id": "i", "cwd": "/home/ana/shop"},
+    }
 
     def item(role: str, kind: str, text: str) -> dict[str, object]:
         payload = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
@@ -168,7 +205,11 @@ def test_codex() -> None:
 
 def test_chatgpt_follows_the_branch_that_was_left() -> None:
     def node(parent: str | None, role: str, text: str, *children: str) -> dict[str, object]:
-        message = {"author": {"role": role}, "content": {"content_type": "text", "parts": [text]}, "create_time": 1.7e9}
+        message = {
+            "author": {"role": role},
+            "content": {"content_type": "text", "parts": [text]},
+            "create_time": 1.7e9,
+        }
         return {"parent": parent, "children": list(children), "message": message}
 
     mapping = {
@@ -177,27 +218,46 @@ def test_chatgpt_follows_the_branch_that_was_left() -> None:
         "b": node("a", "assistant", "A discarded answer to this."),
         "c": node("a", "assistant", "About 13.8 billion years."),
     }
-    text = msgspec.json.encode([{"id": "q", "title": "Age", "mapping": mapping, "current_node": "c"}]).decode()
+    text = msgspec.json.encode(
+        [{"id": "q", "title": "Age", "mapping": mapping, "current_node": "c"}]
+    ).decode()
     found = read("conversations.json", text)
-    assert [part.content for part in found] == ["User: How old is the universe?", "ChatGPT: About 13.8 billion years."]
+    assert [part.content for part in found] == [
+        "User: How old is the universe?",
+        "ChatGPT: About 13.8 billion years.",
+    ]
     assert (found[0].place, found[0].fields["title"]) == ("q/a", "Age")
     assert found[0].fields["created_at"].startswith("2023-11-14T22:13:20")
 
 
 def test_claude_chats() -> None:
     messages = [
-        {"uuid": "1", "sender": "human", "text": "What is a trivet for?", "created_at": "2026-01-02T03:04:05Z"},
-        {"uuid": "2", "sender": "assistant", "text": "", "content": [{"type": "text", "text": "It carries hot pots."}]},
+        {
+            "uuid": "1",
+            "sender": "human",
+            "text": "What is a trivet for?",
+            "created_at": "2026-01-02T03:04:05Z",
+        },
+        {
+            "uuid": "2",
+            "sender": "assistant",
+            "text": "",
+            "content": [{"type": "text", "text": "It carries hot pots."}],
+        },
         {"uuid": "3", "sender": "human", "text": "ok"},
     ]
-    text = msgspec.json.encode([{"uuid": "c", "name": "Kitchen", "chat_messages": messages}]).decode()
+    text = msgspec.json.encode(
+        [{"uuid": "c", "name": "Kitchen", "chat_messages": messages}]
+    ).decode()
     assert [part.content for part in read("conversations.json", text)] == [
         "User: What is a trivet for?",
         "Claude: It carries hot pots.",
     ]
 
 
-def test_a_long_text_is_cut_and_nothing_of_it_lost(memory: Trivet, write: Write, take: Take) -> None:
+def test_a_long_text_is_cut_and_nothing_of_it_lost(
+    memory: Trivet, write: Write, take: Take
+) -> None:
     text = "\n\n".join(f"Paragraph {number}: " + "words and wörds " * 40 for number in range(120))
     write("long.txt", text)
     assert take().stored > 2

@@ -40,8 +40,16 @@ LATE = json.dumps(
         ("latin.md", "caf\udce9", "not UTF-8"),
         ("nul.txt", "a\x00b", "NUL"),
         ("chat.json", '[{"mapping": ', "not JSON"),
-        ("chat2.json", '[{"mapping": {"a": {"message": {"author": 3}}}, "current_node": "a"}]', "promise"),
-        ("chat3.json", f'[{{"mapping": {{"a": {{"message": {LATE}}}}}, "current_node": "a"}}]', "promise"),
+        (
+            "chat2.json",
+            '[{"mapping": {"a": {"message": {"author": 3}}}, "current_node": "a"}]',
+            "promise",
+        ),
+        (
+            "chat3.json",
+            f'[{{"mapping": {{"a": {{"message": {LATE}}}}}, "current_node": "a"}}]',
+            "promise",
+        ),
         ("x.jsonl", '{"sessionId": "1", "type": "user"}\nnot json\n{}\n', "line 2 is not JSON"),
         (f"{SECRET}.md", "text", "looks like a secret"),
         ("mirror.md", "---\ntrivet: 1\nid: nonsense\n---\ntext", "not a UUID"),
@@ -59,7 +67,9 @@ def test_a_bad_file_is_named_and_left_out(
     assert SECRET not in done.problems[0]
 
 
-def test_a_file_that_goes_bad_keeps_what_it_said_before(memory: Trivet, write: Write, take: Take) -> None:
+def test_a_file_that_goes_bad_keeps_what_it_said_before(
+    memory: Trivet, write: Write, take: Take
+) -> None:
     write("a.md", "# A\n\nfirst\n\n## B\n\nsecond\n")
     take()
     write("a.md", "---\n: [\n---\n# A\n\nother\n")
@@ -79,7 +89,9 @@ def test_a_file_is_never_half_ingested(path: Path, write: Write, vault: Path) ->
         assert set(everything(memory)) == {"fine"}
 
 
-def test_secrets_are_guarded_and_in_no_table(memory: Trivet, write: Write, take: Take, path: Path) -> None:
+def test_secrets_are_guarded_and_in_no_table(
+    memory: Trivet, write: Write, take: Take, path: Path
+) -> None:
     write("a.md", f"# Key {SECRET}\n\nThe token is {SECRET}, see [[{SECRET}]].\n")
     assert sum(take().redacted.values()) >= 1
     write("a.md", f"# Key {SECRET}\n\nThe token is still {SECRET}.\n")
@@ -89,7 +101,9 @@ def test_secrets_are_guarded_and_in_no_table(memory: Trivet, write: Write, take:
     connection.close()
 
 
-def test_links_are_not_followed(memory: Trivet, write: Write, take: Take, vault: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed(
+    memory: Trivet, write: Write, take: Take, vault: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("not for you")
@@ -136,12 +150,17 @@ def test_a_folder_that_cannot_be_looked_into_is_not_a_deletion(
     assert set(everything(memory)) == {"outside"}
 
 
-def test_nothing_of_a_purged_memory_stays_in_the_ledger(memory: Trivet, write: Write, take: Take, path: Path) -> None:
+def test_nothing_of_a_purged_memory_stays_in_the_ledger(
+    memory: Trivet, write: Write, take: Take, path: Path
+) -> None:
     write("a.md", "# Plans\n\nintro\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]]\n")
     take()
     memory.purge(everything(memory)["the hidden plan, see [[Xanadu]]"].id)
     for again in ("", "longer", "longer still"):
-        write("a.md", f"# Plans\n\nintro {again}\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]] {again}\n")
+        write(
+            "a.md",
+            f"# Plans\n\nintro {again}\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]] {again}\n",
+        )
         assert (take().left_forgotten, set(everything(memory))) == (1, {f"intro {again}".strip()})
         for data in (file.read_bytes() for file in path.parent.glob("memory.db*")):
             assert b"Zanzibar" not in data
@@ -158,7 +177,9 @@ def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
 
 
 def test_a_note_of_many_sections_is_read_in_a_moment() -> None:
-    note = "".join(f"## Part {number}\n\nWords with a #tag{number % 7} in them.\n\n" for number in range(4_000))
+    note = "".join(
+        f"## Part {number}\n\nWords with a #tag{number % 7} in them.\n\n" for number in range(4_000)
+    )
     start = time.perf_counter()
     parts = list(read_markdown("many.md", note))
     assert time.perf_counter() - start < 6
@@ -185,11 +206,17 @@ open words
     ("name", "text"),
     [
         ("note.md", NOTE),
-        ("heading.md", "# A\n\nopen words\n\n## B <private>\n\nZanzibar\n\n</private> open words\n"),
+        (
+            "heading.md",
+            "# A\n\nopen words\n\n## B <private>\n\nZanzibar\n\n</private> open words\n",
+        ),
         ("long.txt", LONG),
         (
             "talk.jsonl",
-            json.dumps({"sessionId": "1", "type": "user", "uuid": "2", "message": {"content": LONG}}) + "\n",
+            json.dumps(
+                {"sessionId": "1", "type": "user", "uuid": "2", "message": {"content": LONG}}
+            )
+            + "\n",
         ),
     ],
 )
@@ -217,7 +244,9 @@ def test_a_mark_that_is_never_closed_does_not_break_the_ledger(write: Write, tak
     assert take().problems == ()
 
 
-def test_tags_links_and_headings_in_a_private_part_are_private(memory: Trivet, write: Write, take: Take) -> None:
+def test_tags_links_and_headings_in_a_private_part_are_private(
+    memory: Trivet, write: Write, take: Take
+) -> None:
     write("zanzibar.md", "words")
     private = "<private>#zanzibar [[Zanzibar]] [x](zanzibar.md)</private>"
     write("a.md", f"# A\n\n## B <private>zanzibar</private>\n\n#open {private}")
@@ -230,7 +259,9 @@ def test_tags_links_and_headings_in_a_private_part_are_private(memory: Trivet, w
     assert "zanzibar" not in str(part).lower()
 
 
-def test_folders_are_walked_however_deep_they_are(memory: Trivet, write: Write, take: Take, vault: Path) -> None:
+def test_folders_are_walked_however_deep_they_are(
+    memory: Trivet, write: Write, take: Take, vault: Path
+) -> None:
     write("good.md", "good words")
     folders = [f"{vault}/" + "d/" * depth for depth in range(1, DEEP)]
     for folder in folders:
@@ -244,5 +275,7 @@ def test_folders_are_walked_however_deep_they_are(memory: Trivet, write: Write, 
         for folder in reversed(folders):
             os.rmdir(folder)  # noqa: PTH106
     assert (done.stored, len(done.problems)) == (1, 1)
-    assert "deep.md: source" in done.problems[0], "only its name is too long for the source of a memory"
+    assert "deep.md: source" in done.problems[0], (
+        "only its name is too long for the source of a memory"
+    )
     assert set(everything(memory)) == {"good words"}

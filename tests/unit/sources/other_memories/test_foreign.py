@@ -25,7 +25,12 @@ SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
 
 def reference_server(folder: Path) -> Path:
     lines = [
-        {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["Speaks Spanish", "Likes tea"]},
+        {
+            "type": "entity",
+            "name": "Ana",
+            "entityType": "person",
+            "observations": ["Speaks Spanish", "Likes tea"],
+        },
         {"type": "entity", "name": "Acme", "entityType": "organization", "observations": []},
         {"type": "relation", "from": "Ana", "to": "Acme", "relationType": "works_at"},
         {"type": "relation", "from": "Ana", "to": "Nobody", "relationType": "knows"},
@@ -60,7 +65,12 @@ def mem0(folder: Path) -> Path:
             "updated_at": None,
             "user_id": "ana",
         },
-        {"id": "short-id", "memory": "Lives in Berlin", "metadata": None, "created_at": "2026-01-02T03:04:05Z"},
+        {
+            "id": "short-id",
+            "memory": "Lives in Berlin",
+            "metadata": None,
+            "created_at": "2026-01-02T03:04:05Z",
+        },
     ]
     return _text(folder / "mem0.json", json.dumps({"results": results}))
 
@@ -84,7 +94,9 @@ Why we do it so.
 - implements [[User Schema]]
 """
     _text(folder / "project" / "design" / "Auth Design.md", note)
-    _text(folder / "project" / "User Schema.md", "---\ntitle: User Schema\n---\nUsers have names.\n")
+    _text(
+        folder / "project" / "User Schema.md", "---\ntitle: User Schema\n---\nUsers have names.\n"
+    )
     return folder / "project"
 
 
@@ -116,7 +128,14 @@ def claude_mem(folder: Path) -> Path:
 
 def agentmemory(folder: Path) -> Path:
     times = {"createdAt": "2026-01-02T03:04:05.000Z", "updatedAt": "2026-01-03T03:04:05.000Z"}
-    base = {"concepts": ["db"], "files": [], "sessionIds": [], "version": 1, "isLatest": True, **times}
+    base = {
+        "concepts": ["db"],
+        "files": [],
+        "sessionIds": [],
+        "version": 1,
+        "isLatest": True,
+        **times,
+    }
     data = {
         "version": "0.9.29",
         "exportedAt": "2026-02-01T00:00:00.000Z",
@@ -183,7 +202,9 @@ def held(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("system", get_args(SystemName))
-def test_taken_over_twice_and_seen_before(trivet: CommandLine, tmp_path: Path, held: Any, system: SystemName) -> None:
+def test_taken_over_twice_and_seen_before(
+    trivet: CommandLine, tmp_path: Path, held: Any, system: SystemName
+) -> None:
     source = FILES[system](tmp_path)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     dry = trivet("import", "--from", system, str(source), "--dry-run")
@@ -204,7 +225,12 @@ def test_taken_over_twice_and_seen_before(trivet: CommandLine, tmp_path: Path, h
 def test_the_reference_server(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
     imported = trivet.json("import", "--from", "mcp-memory", str(reference_server(tmp_path)))
     ana = held()["Ana (person)\nSpeaks Spanish\nLikes tea\nAna works at Acme.\nAna knows Nobody."]
-    assert (ana.title, ana.category, ana.tags, imported["links"]) == ("Ana", "people", ("person",), 1)
+    assert (ana.title, ana.category, ana.tags, imported["links"]) == (
+        "Ana",
+        "people",
+        ("person",),
+        1,
+    )
 
 
 def test_claude_memory_mcp(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
@@ -264,14 +290,20 @@ def test_basic_memory(trivet: CommandLine, tmp_path: Path, held: Any, path: Path
     assert found["- [x] a task, not an observation"].category == "references"
     with Trivet.open(path, embedder="none", background=False) as memory:
         schema = found["Users have names."].id
-        assert {link.source for link in memory.links(schema)} == {found["- implements [[User Schema]]"].id}
+        assert {link.source for link in memory.links(schema)} == {
+            found["- implements [[User Schema]]"].id
+        }
 
 
 def test_claude_mem(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
     trivet.json("import", "--from", "claude-mem", str(claude_mem(tmp_path)))
     found = held()
     cache = found["It was stale\n\nThe cache never expired.\n\n- TTL was 0\n- Now 60 s"]
-    assert (cache.title, cache.category, cache.tags) == ("Cache mended", "problems", ("bugfix", "cache", "shop"))
+    assert (cache.title, cache.category, cache.tags) == (
+        "Cache mended",
+        "problems",
+        ("bugfix", "cache", "shop"),
+    )
     assert found["Answer in German"].category == "preferences"
     assert "Old rule" not in found
 
@@ -279,14 +311,20 @@ def test_claude_mem(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
 def test_agentmemory(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
     imported = trivet.json("import", "--from", "agentmemory", str(agentmemory(tmp_path)))
     found = held()
-    assert (found["Port 5432"].state, found["Port 6543"].state, imported["links"]) == ("superseded", "active", 1)
+    assert (found["Port 5432"].state, found["Port 6543"].state, imported["links"]) == (
+        "superseded",
+        "active",
+        1,
+    )
     assert (found["Port 5432"].importance, found["Port 6543"].category) == (0.7, "decisions")
     assert found["On Tuesday\n1. tag\n2. push"].title == "Release"
     assert found["It fell over.\n\n- out of memory"].category == "problems"
 
 
 @pytest.mark.parametrize("system", get_args(SystemName))
-@pytest.mark.parametrize("content", [b"", b"nonsense \xff", b"{}", b"SQLite format 3\x00 and no more"])
+@pytest.mark.parametrize(
+    "content", [b"", b"nonsense \xff", b"{}", b"SQLite format 3\x00 and no more"]
+)
 def test_a_wrong_file_is_refused_and_nothing_written(
     trivet: CommandLine, tmp_path: Path, held: Any, system: SystemName, content: bytes
 ) -> None:
@@ -306,21 +344,35 @@ def test_options_that_go_with_from_alone(trivet: CommandLine, tmp_path: Path) ->
     assert trivet("import", str(file), "--dry-run").status == 2
 
 
-def test_of_a_basic_memory_note_nothing_private_is_shown_and_nothing_of_the_same_name_is_lost(tmp_path: Path) -> None:
+def test_of_a_basic_memory_note_nothing_private_is_shown_and_nothing_of_the_same_name_is_lost(
+    tmp_path: Path,
+) -> None:
     text = "# N\n\n## A\n\nfirst\n\n## A\n\nsecond\n\n<private>\n- [fact] zanzibar #zanzibar\n</private>\n"
     (tmp_path / "n.md").write_text(text)
     found = list(SYSTEMS["basic-memory"].read(tmp_path))
     assert len({one.key for one in found}) == len(found) == 2
-    assert not [one for one in found if "zanzibar" in f"{remove_private_parts(one.content)}{one.tags}"]
+    assert not [
+        one for one in found if "zanzibar" in f"{remove_private_parts(one.content)}{one.tags}"
+    ]
 
 
 @pytest.mark.parametrize(
     ("system", "name", "text"),
     [
-        ("mcp-memory", "m.jsonl", '{"type":"entity","name":"Ana"}\n{"type":"relation","from":["x"],"to":"Ana"}\n'),
-        ("agentmemory", "a.json", json.dumps({"memories": [{"id": "1", "content": "x", "supersedes": "[" * 60_000}]})),
+        (
+            "mcp-memory",
+            "m.jsonl",
+            '{"type":"entity","name":"Ana"}\n{"type":"relation","from":["x"],"to":"Ana"}\n',
+        ),
+        (
+            "agentmemory",
+            "a.json",
+            json.dumps({"memories": [{"id": "1", "content": "x", "supersedes": "[" * 60_000}]}),
+        ),
     ],
 )
-def test_odd_values_are_done_without(tmp_path: Path, system: SystemName, name: str, text: str) -> None:
+def test_odd_values_are_done_without(
+    tmp_path: Path, system: SystemName, name: str, text: str
+) -> None:
     (tmp_path / name).write_text(text)
     assert len(list(SYSTEMS[system].read(tmp_path / name))) == 1

@@ -13,7 +13,7 @@ from trivet.cli.session import Session
 
 if TYPE_CHECKING:
     from trivet.lab.code.measure import CodeVerdict, Measurement
-    from trivet.lab.code.sets import Scope
+    from trivet.lab.code.search_runs import Scope
 
 
 class CodeScope(StrEnum):
@@ -42,19 +42,32 @@ class OtherSearchEngine(StrEnum):
 )
 def code(
     session: Session,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The sets, or one of them.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT", help="The folder to write.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The sets, or one of them.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="OUT", help="The folder to write.", show_default=False)
+    ],
     scope: Annotated[
-        CodeScope, typer.Option("--scope", help="The sub-folder that meta.json names as `root`, or the whole tree.")
+        CodeScope,
+        typer.Option(
+            "--scope", help="The sub-folder that meta.json names as `root`, or the whole tree."
+        ),
     ] = CodeScope.whole,
     recipe: Annotated[
         list[str] | None,
         typer.Option(
-            "--recipe", metavar="SPEC", help="A recipe of code search, or `default`. Repeatable.", show_default=False
+            "--recipe",
+            metavar="SPEC",
+            help="A recipe of code search, or `default`. Repeatable.",
+            show_default=False,
         ),
     ] = None,
     repositories: Annotated[
-        str, typer.Option("--repositories", metavar="A,B,...", help="Only these sets.", show_default=False)
+        str,
+        typer.Option(
+            "--repositories", metavar="A,B,...", help="Only these sets.", show_default=False
+        ),
     ] = "",
     beside: Annotated[
         OtherSearchEngine | None,
@@ -63,14 +76,24 @@ def code(
     semble: Annotated[
         Path | None,
         typer.Option(
-            "--semble", metavar="PYTHON", help="The Python of an environment with semble.", show_default=False
+            "--semble",
+            metavar="PYTHON",
+            help="The Python of an environment with semble.",
+            show_default=False,
         ),
     ] = None,
     gate: Annotated[
         Path | None,
-        typer.Option("--gate", metavar="BASELINE", help="A measures.json not to fall below.", show_default=False),
+        typer.Option(
+            "--gate",
+            metavar="BASELINE",
+            help="A measures.json not to fall below.",
+            show_default=False,
+        ),
     ] = None,
-    forbid: Annotated[bool, typer.Option("--forbid", help="Fail where a forbidden file is found.")] = False,
+    forbid: Annotated[
+        bool, typer.Option("--forbid", help="Fail where a forbidden file is found.")
+    ] = False,
 ) -> int:
     from trivet.cli.commands.lab.tables import code_lines
 
@@ -78,7 +101,14 @@ def code(
     program = _program(beside, semble)
     names = [name.strip() for name in repositories.split(",") if name.strip()]
     measurement, verdict = _measured(
-        folder, "root" if scope is CodeScope.root else "whole", chosen, names, out, program, gate, forbid
+        folder,
+        "root" if scope is CodeScope.root else "whole",
+        chosen,
+        names,
+        out,
+        program,
+        gate,
+        forbid,
     )
     report = measurement.report
     session.show({"report": report, "verdict": verdict}, lambda: code_lines(report, verdict))
@@ -90,7 +120,9 @@ def _program(beside: OtherSearchEngine | None, semble: Path | None) -> Path | No
     from trivet.lab.code.search_runs import INSTALL
 
     if beside and not semble:
-        raise InvalidInput(f"--beside semble needs --semble PYTHON, the Python of an environment made by: {INSTALL}")
+        raise InvalidInput(
+            f"--beside semble needs --semble PYTHON, the Python of an environment made by: {INSTALL}"
+        )
     return semble
 
 
@@ -106,10 +138,10 @@ def _measured(
 ) -> tuple[Measurement, CodeVerdict | None]:
     """Everything that can be refused is refused before the long work."""
     from trivet.cli.commands.lab.runs import make_folder
-    from trivet.cli.stderr import DelayedProgress
+    from trivet.cli.terminal import DelayedProgress
     from trivet.lab.code.measure import check_same_data, judge, measure_code, read_baseline
     from trivet.lab.code.pages import write_code
-    from trivet.lab.code.sets import fingerprint, read_sets
+    from trivet.lab.code.search_runs import fingerprint, read_sets
     from trivet.lab.optional_packages import MEASURING, need
 
     need(*MEASURING)
@@ -121,4 +153,6 @@ def _measured(
     with DelayedProgress("repositories", lambda _: len(sets)) as progress:
         measurement = measure_code(sets, scope, recipes, semble, progress)
     write_code(measurement, out)
-    return measurement, judge(measurement, baseline, forbid or baseline is not None) if baseline or forbid else None
+    return measurement, judge(
+        measurement, baseline, forbid or baseline is not None
+    ) if baseline or forbid else None

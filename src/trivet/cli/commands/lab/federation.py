@@ -13,7 +13,7 @@ from trivet.cli.commands.lab.measure import DATASET, EMBEDDER
 from trivet.cli.session import Session
 
 if TYPE_CHECKING:
-    from trivet.cli.output import Line
+    from trivet.cli.terminal import Line
     from trivet.lab.measure.federation import Federation, Federations, HeldOut
     from trivet.lab.measure.hit_analysis import Share
 
@@ -37,22 +37,35 @@ def federation(
     session: Session,
     dataset: Annotated[str, DATASET],
     member: Annotated[
-        list[str], typer.Option("--member", metavar="NAME", help="A system. Repeatable.", show_default=False)
+        list[str],
+        typer.Option("--member", metavar="NAME", help="A system. Repeatable.", show_default=False),
     ],
-    config: Annotated[str, typer.Option("--config", metavar="SPEC", help="Trivet's own recipe.")] = "default",
+    config: Annotated[
+        str, typer.Option("--config", metavar="SPEC", help="Trivet's own recipe.")
+    ] = "default",
     fetch_k: Annotated[
         str, typer.Option("--fetch-k", metavar="A,B,...", help="Numbers of hits to fetch.")
     ] = "10,30,100",
     weight: Annotated[
-        str, typer.Option("--weight", metavar="A,B,...", help="Weights of the system; our words have 1.")
+        str,
+        typer.Option(
+            "--weight", metavar="A,B,...", help="Weights of the system; our words have 1."
+        ),
     ] = "1,2,4,8",
-    k: Annotated[int, typer.Option("--k", min=1, max=20, help="How deep the overlap is looked for.")] = 10,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")] = None,
+    k: Annotated[
+        int, typer.Option("--k", min=1, max=20, help="How deep the overlap is looked for.")
+    ] = 10,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")
+    ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
     from trivet.cli.commands.lab.runs import measure_members
 
-    depths, weights = numbers(fetch_k, "--fetch-k", int, 1000), numbers(weight, "--weight", float, 1000)
+    depths, weights = (
+        numbers(fetch_k, "--fetch-k", int, 1000),
+        numbers(weight, "--weight", float, 1000),
+    )
     result = measure_members(dataset, member, config, depths, weights, k, out, embedder)
     session.show(result, lambda: federation_lines(result))
 
@@ -65,12 +78,14 @@ def numbers(text: str, option: str, kind: type[N], most: int) -> list[N]:
     except ValueError:
         values = []
     if not values or not all(0 < value <= most for value in values):
-        raise InvalidInput(f"{option} {text!r}: give numbers above 0 and up to {most}, with commas between them.")
+        raise InvalidInput(
+            f"{option} {text!r}: give numbers above 0 and up to {most}, with commas between them."
+        )
     return values
 
 
 def federation_lines(result: Federation | Federations) -> Iterator[Line]:
-    from trivet.cli.output import line
+    from trivet.cli.terminal import line
     from trivet.lab.measure.federation import Federation
 
     if isinstance(result, Federation):
@@ -81,17 +96,22 @@ def federation_lines(result: Federation | Federations) -> Iterator[Line]:
         yield from _member(one)
         yield line("")
     yield line(("All together", "bold magenta"))
-    chosen = (f"{name}: fetch_k {one.fetch_k}, weight {one.weight:g}" for name, one in result.together.chosen.items())
+    chosen = (
+        f"{name}: fetch_k {one.fetch_k}, weight {one.weight:g}"
+        for name, one in result.together.chosen.items()
+    )
     yield line("; ".join(chosen))
     yield from _against("All of them", result.together.held_out)
 
 
 def _member(result: Federation) -> Iterator[Line]:
     from trivet.cli.commands.lab.tables import table
-    from trivet.cli.output import line
+    from trivet.cli.terminal import line
 
     found = result.overlap
-    yield line((f"Something relevant among the first {found.k}, of {result.queries} queries", "bold"))
+    yield line(
+        (f"Something relevant among the first {found.k}, of {result.queries} queries", "bold")
+    )
     cells = {
         "both": found.both,
         "only trivet": found.only_trivet,
@@ -102,26 +122,39 @@ def _member(result: Federation) -> Iterator[Line]:
         f"recall@{found.k} of both together": found.recall_union,
         "both together, above the better": found.gain,
     }
-    yield from table(("", "mean", "95 % interval"), [(name, *_cells(share)) for name, share in cells.items()])
+    yield from table(
+        ("", "mean", "95 % interval"), [(name, *_cells(share)) for name, share in cells.items()]
+    )
     yield line((result.rules.sentence, "bold"))
     yield line("")
     yield line(("nDCG@10 by hits fetched and weight", "bold"))
     rows = [
-        (f"fetch_k {point.fetch_k}, weight {point.weight:g}", f"{point.chosen_on:.4f}", f"{point.held_out:.4f}")
+        (
+            f"fetch_k {point.fetch_k}, weight {point.weight:g}",
+            f"{point.chosen_on:.4f}",
+            f"{point.held_out:.4f}",
+        )
         for point in result.points
     ]
     yield from table(("", "half it is chosen on", "held-out half"), rows, strong=0)
     yield line("")
     yield from _against("The first of these", result.held_out)
     if result.unknown:
-        yield line((f"{result.unknown} hits of {result.member} have ids that the dataset does not know.", "yellow"))
+        yield line(
+            (
+                f"{result.unknown} hits of {result.member} have ids that the dataset does not know.",
+                "yellow",
+            )
+        )
 
 
 def _against(what: str, held_out: Sequence[HeldOut]) -> Iterator[Line]:
     from trivet.cli.commands.lab.tables import interval, table
-    from trivet.cli.output import line
+    from trivet.cli.terminal import line
 
-    yield line((f"{what} against each alone, on the {held_out[0].queries} held-out queries", "bold"))
+    yield line(
+        (f"{what} against each alone, on the {held_out[0].queries} held-out queries", "bold")
+    )
     rows = [
         (
             f"{one.measure}, {one.against}",

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.output import line
 from trivet.cli.session import Session
+from trivet.cli.terminal import line
 
 DATASET = typer.Argument(
     metavar="DATASET",
@@ -22,8 +22,12 @@ DATASET = typer.Argument(
     show_default=False,
 )
 EMBEDDER = typer.Option("--embedder", metavar="SPEC", help="The embedder, as in the settings.")
-BASE = typer.Argument(metavar="BASE", help="The folder of the arm to measure against.", show_default=False)
-CANDIDATE = typer.Argument(metavar="CANDIDATE", help="The folder of the arm to judge.", show_default=False)
+BASE = typer.Argument(
+    metavar="BASE", help="The folder of the arm to measure against.", show_default=False
+)
+CANDIDATE = typer.Argument(
+    metavar="CANDIDATE", help="The folder of the arm to judge.", show_default=False
+)
 
 
 @command(
@@ -42,13 +46,20 @@ def import_collection(
     name: Annotated[str, typer.Argument(help="The collection.", show_default=False)],
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="LongMemEval's file, plain or gzipped.", show_default=False),
+        typer.Argument(
+            metavar="[FILE]", help="LongMemEval's file, plain or gzipped.", show_default=False
+        ),
     ] = None,
-    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the originals are.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Where the originals are.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The folder to write; the lab's cache if none.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder to write; the lab's cache if none."),
     ] = None,
-    every: Annotated[int, typer.Option("--every", min=1, help="Of LongMemEval: only each so many-th question.")] = 1,
+    every: Annotated[
+        int, typer.Option("--every", min=1, help="Of LongMemEval: only each so many-th question.")
+    ] = 1,
 ) -> None:
     from trivet.cli.commands.lab.runs import import_from_file, import_from_folder
     from trivet.lab.datasets.catalog import FROM_FILE
@@ -75,10 +86,18 @@ def import_collection(
 def run(
     session: Session,
     dataset: Annotated[str, DATASET],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the arms.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="The folder for the arms.", show_default=False),
+    ],
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", metavar="SPEC", help="A recall recipe, or `default`. Repeatable.", show_default=False),
+        typer.Option(
+            "--config",
+            metavar="SPEC",
+            help="A recall recipe, or `default`. Repeatable.",
+            show_default=False,
+        ),
     ] = None,
     measure: Annotated[
         list[str] | None,
@@ -111,9 +130,16 @@ def compare(
     base: Annotated[Path, BASE],
     candidate: Annotated[Path, CANDIDATE],
     measure: Annotated[
-        str, typer.Option("--measure", metavar="NAME", help="The measure for the strata and the queries that moved.")
+        str,
+        typer.Option(
+            "--measure",
+            metavar="NAME",
+            help="The measure for the strata and the queries that moved.",
+        ),
     ] = "nDCG@10",
-    moved: Annotated[int, typer.Option("--moved", min=0, max=10, help="How many queries that moved to show.")] = 5,
+    moved: Annotated[
+        int, typer.Option("--moved", min=0, max=10, help="How many queries that moved to show.")
+    ] = 5,
 ) -> None:
     from trivet.cli.commands.lab.tables import compared
     from trivet.lab.report.saved_runs import compare_arms
@@ -149,9 +175,14 @@ def gate(
     need(*MEASURING)
     before, after = read_pair(base, candidate)
     lengths = (before.lengths, after.lengths)
-    verdict = judge(before.measured, after.measured, gain_needed=not no_gain_needed, lengths=lengths)
+    verdict = judge(
+        before.measured, after.measured, gain_needed=not no_gain_needed, lengths=lengths
+    )
     value = {"passed": verdict.passed, "code": verdict.code, "reasons": verdict.reasons}
-    session.show({**value, "broken": verdict.broken, "mended": verdict.mended}, lambda: verdict_lines(verdict))
+    session.show(
+        {**value, "broken": verdict.broken, "mended": verdict.mended},
+        lambda: verdict_lines(verdict),
+    )
     return verdict.code
 
 
@@ -169,10 +200,15 @@ def delivery(
     session: Session,
     dataset: Annotated[str, DATASET] = "lives",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write every outcome and a manifest there, as JSON.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write every outcome and a manifest there, as JSON."
+        ),
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
-    rerank: Annotated[str, typer.Option("--rerank", metavar="SPEC", help="The reranker, as in the settings.")] = "auto",
+    rerank: Annotated[
+        str, typer.Option("--rerank", metavar="SPEC", help="The reranker, as in the settings.")
+    ] = "auto",
     measure: Annotated[
         list[str] | None,
         typer.Option(
@@ -202,7 +238,8 @@ def report(
     session: Session,
     folder: Annotated[Path, typer.Argument(help="The folder of the arms.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where to write; FOLDER itself if none.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; FOLDER itself if none."),
     ] = None,
 ) -> None:
     from trivet.cli.commands.lab.runs import make_folder
@@ -211,7 +248,9 @@ def report(
 
     need(*MEASURING, *PLOTTING)
     files = write_report(folder, make_folder(out or folder))
-    session.show({"files": [str(file) for file in files]}, lambda: [line(f"Wrote {file}") for file in files])
+    session.show(
+        {"files": [str(file) for file in files]}, lambda: [line(f"Wrote {file}") for file in files]
+    )
 
 
 @command(
@@ -227,14 +266,25 @@ def sweep(
     session: Session,
     dataset: Annotated[str, DATASET],
     recipe: Annotated[
-        str, typer.Option("--recipe", metavar="TEMPLATE", help="A recipe with {slots}.", show_default=False)
+        str,
+        typer.Option(
+            "--recipe", metavar="TEMPLATE", help="A recipe with {slots}.", show_default=False
+        ),
     ],
     vary: Annotated[
         list[str],
-        typer.Option("--vary", metavar="SLOT=A,B,...", help="The values of a slot. Repeatable.", show_default=False),
+        typer.Option(
+            "--vary",
+            metavar="SLOT=A,B,...",
+            help="The values of a slot. Repeatable.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result, which `report` draws.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="A JSON file for the result, which `report` draws."
+        ),
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
@@ -257,8 +307,12 @@ def sweep(
 def ablate(
     session: Session,
     dataset: Annotated[str, DATASET],
-    config: Annotated[str, typer.Option("--config", metavar="SPEC", help="A recall recipe.")] = "default",
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")] = None,
+    config: Annotated[
+        str, typer.Option("--config", metavar="SPEC", help="A recall recipe.")
+    ] = "default",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")
+    ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
     from trivet.cli.commands.lab.runs import ablate_config
@@ -281,10 +335,16 @@ def ablate(
 def countings(
     session: Session,
     folder: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="The arms, or folders of arms.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER...", help="The arms, or folders of arms.", show_default=False
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write them with their manifests there, as JSON.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write them with their manifests there, as JSON."
+        ),
     ] = None,
 ) -> None:
     from trivet.cli.commands.lab.runs import count_arms

@@ -12,14 +12,19 @@ from typing import Any
 
 import msgspec
 
-from trivet.cli.file_io import write_rows_atomically
-from trivet.cli.stderr import DelayedProgress
+from trivet.cli.terminal import DelayedProgress, write_rows_atomically
 from trivet.errors import InvalidInput, StoreError
 from trivet.lab.datasets import longmemeval
-from trivet.lab.datasets.catalog import FROM_FILE, find_collection, find_dataset, import_original, imported_folder
+from trivet.lab.datasets.catalog import (
+    FROM_FILE,
+    find_collection,
+    find_dataset,
+    import_original,
+    imported_folder,
+)
 from trivet.lab.datasets.dataset import Dataset, dataset_writer
+from trivet.lab.datasets.judgements import find_arms
 from trivet.lab.datasets.plain_layout import save
-from trivet.lab.datasets.pool import find_arms
 from trivet.lab.measure.bench import DEPTH, Bench, open_bench
 from trivet.lab.measure.delivery import DeliveryReport, Outcome, deliver, summarize_delivery
 from trivet.lab.measure.delivery import measure_named as delivery_measure
@@ -75,10 +80,15 @@ def run_configs(
     _check_same_dataset(dataset, make_folder(out))
     write_grades(dataset, out)
     with _opened(dataset, embedder) as bench:
-        return [_run(bench, number, len(configs), config, out, shown) for number, config in enumerate(configs, 1)]
+        return [
+            _run(bench, number, len(configs), config, out, shown)
+            for number, config in enumerate(configs, 1)
+        ]
 
 
-def sweep_grid(name: str, template: str, values: Mapping[str, Sequence[str]], out: Path | None, embedder: str) -> Sweep:
+def sweep_grid(
+    name: str, template: str, values: Mapping[str, Sequence[str]], out: Path | None, embedder: str
+) -> Sweep:
     need(*MEASURING)
     points = grid(template, values)
     if out is not None:
@@ -123,14 +133,18 @@ def measure_members(
     for member in members:
         if member not in declared:
             known = ", ".join(declared) or "none"
-            raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
+            raise InvalidInput(
+                f"--member {member}: the settings declare no such system, but {known}."
+            )
     chosen = {member: declared[member] for member in members}
     parse_recipe(config, tuple(chosen))
     if out is not None:
         make_folder(out.parent)
     with (
         _opened(find_dataset(name), embedder) as bench,
-        DelayedProgress(f"asking {', '.join(chosen)}", lambda _: len(chosen) * len(bench.dataset.queries)) as progress,
+        DelayedProgress(
+            f"asking {', '.join(chosen)}", lambda _: len(chosen) * len(bench.dataset.queries)
+        ) as progress,
     ):
         result = measure_federation(bench, chosen, config, fetch_k, weights, k, progress)
     if out is not None:
@@ -154,7 +168,10 @@ def measure_delivery(
                 outcomes += deliver(bench, progress=progress)
     result = summarize_delivery(outcomes, more)
     if out is not None:
-        written = {"manifest": {"dataset": name, "rerank": rerank, **environment()}, **msgspec.to_builtins(result)}
+        written = {
+            "manifest": {"dataset": name, "rerank": rerank, **environment()},
+            **msgspec.to_builtins(result),
+        }
         _write_value(out, written)
     return msgspec.structs.replace(result, outcomes=())
 
@@ -178,9 +195,13 @@ def parse_variations(options: Sequence[str]) -> dict[str, list[str]]:
         slot, equals, listed = option.partition("=")
         slot, items = slot.strip(), [item.strip() for item in listed.split(",")]
         if not equals or not slot or not all(items):
-            raise InvalidInput(f"--vary {option!r}: say which slot and its values, such as --vary k=10,20,60.")
+            raise InvalidInput(
+                f"--vary {option!r}: say which slot and its values, such as --vary k=10,20,60."
+            )
         if slot in values:
-            raise InvalidInput(f"--vary {option!r}: {slot} was given before. List all its values at once.")
+            raise InvalidInput(
+                f"--vary {option!r}: {slot} was given before. List all its values at once."
+            )
         values[slot] = items
     return values
 
@@ -190,7 +211,9 @@ def make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be made: {error.strerror}. Name another folder.") from None
+        raise StoreError(
+            f"{folder} cannot be made: {error.strerror}. Name another folder."
+        ) from None
     return folder
 
 
@@ -198,26 +221,36 @@ def _check_same_dataset(dataset: Dataset, out: Path) -> None:
     """Arms of two datasets in one folder could never be compared or reported."""
     for path in out.glob(f"*/{PER_QUERY}"):
         if read_arm(path.parent).manifest.dataset_sha256 != dataset.fingerprint:
-            raise InvalidInput(f"{path.parent} was measured on other data. Name another folder for --out.")
+            raise InvalidInput(
+                f"{path.parent} was measured on other data. Name another folder for --out."
+            )
 
 
 def _opened(dataset: Dataset, embedder: str) -> Bench:
     """Loading writes each document and embeds each."""
-    with DelayedProgress(f"loading {dataset.name}", lambda _: 2 * len(dataset.documents)) as progress:
+    with DelayedProgress(
+        f"loading {dataset.name}", lambda _: 2 * len(dataset.documents)
+    ) as progress:
         return open_bench(dataset, embedder=embedder, progress=progress)
 
 
 def measure_named(text: str) -> str:
     """The name of a measure of rankings as it is printed; no arm can be deeper than what it keeps."""
     if _delivered.fullmatch(text.strip()):
-        raise InvalidInput(f"--measure {text}: what is delivered is measured on surfaces; see `trivet lab delivery`.")
+        raise InvalidInput(
+            f"--measure {text}: what is delivered is measured on surfaces; see `trivet lab delivery`."
+        )
     measure = parse_measure(text)
     if measure.depth is not None and measure.depth > DEPTH:
-        raise InvalidInput(f"--measure {text}: an arm keeps {DEPTH} documents of each query. Give a lesser depth.")
+        raise InvalidInput(
+            f"--measure {text}: an arm keeps {DEPTH} documents of each query. Give a lesser depth."
+        )
     return str(measure)
 
 
-def _run(bench: Bench, number: int, of: int, config: str, out: Path, shown: tuple[str, ...]) -> ArmSummary:
+def _run(
+    bench: Bench, number: int, of: int, config: str, out: Path, shown: tuple[str, ...]
+) -> ArmSummary:
     queries = bench.dataset.queries
     with DelayedProgress(f"{number}/{of} {config}", lambda _: len(queries)) as progress:
         arm = run_arm(bench, config, dict.fromkeys((*STANDARD_MEASURES, *shown)), progress=progress)
@@ -232,7 +265,8 @@ def _arm_summary(arm: Arm, folder: Path, shown: tuple[str, ...]) -> ArmSummary:
         folder=str(folder),
         config=arm.config,
         recipe=arm.recipe,
-        queries={"all": len(measured.per_query["MRR"])} | {name: len(ids) for name, ids in measured.strata.items()},
+        queries={"all": len(measured.per_query["MRR"])}
+        | {name: len(ids) for name, ids in measured.strata.items()},
         overall=measured.overall,
         by_stratum=measured.by_stratum,
         times_ms=arm.times_ms,
@@ -252,9 +286,15 @@ class ImportedCollection(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int = 0  # questions without evidence
 
     def said(self) -> str:
-        counts = {"documents": self.documents, "queries": self.queries, "judgements": self.judgements}
+        counts = {
+            "documents": self.documents,
+            "queries": self.queries,
+            "judgements": self.judgements,
+        }
         listed = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        left_out = f" {self.left_out:,} questions without evidence are left out." if self.left_out else ""
+        left_out = (
+            f" {self.left_out:,} questions without evidence are left out." if self.left_out else ""
+        )
         return f"{self.name}: {listed} in {self.folder}.{left_out}"
 
 
@@ -263,7 +303,9 @@ def import_from_folder(
 ) -> ImportedCollection:
     if file is not None or every != 1:
         given = "FILE" if file is not None else "--every"
-        raise InvalidInput(f"{given} is for {' and '.join(FROM_FILE)}. {name} is read from below --data.")
+        raise InvalidInput(
+            f"{given} is for {' and '.join(FROM_FILE)}. {name} is read from below --data."
+        )
     dataset = import_original(name, data)
     folder = make_folder(out or imported_folder(name))
     save(dataset, folder)
@@ -286,7 +328,9 @@ def import_from_file(
             f"FILE is longmemeval_s_cleaned.json, or another of {longmemeval.SOURCE}."
         )
     if not file.is_file():
-        raise InvalidInput(f"{file}: there is no such file. LongMemEval is at {longmemeval.SOURCE}.")
+        raise InvalidInput(
+            f"{file}: there is no such file. LongMemEval is at {longmemeval.SOURCE}."
+        )
     size = file.stat().st_size
     folder = make_folder(out or imported_folder(name))
     with (
@@ -295,4 +339,6 @@ def import_from_file(
     ):
         imported = longmemeval.read(file, writer, FROM_FILE[name], every, progress)
     written = msgspec.structs.asdict(writer.written())
-    return ImportedCollection(name=name, folder=str(folder), left_out=imported.without_evidence, **written)
+    return ImportedCollection(
+        name=name, folder=str(folder), left_out=imported.without_evidence, **written
+    )

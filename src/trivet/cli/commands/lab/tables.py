@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from trivet.cli.commands.lab.runs import ArmSummary
-from trivet.cli.output import Line, line
+from trivet.cli.terminal import Line, line
 from trivet.cli.views.memories import preview
 from trivet.lab.code import pages
 from trivet.lab.code.figures import MEASURES
@@ -30,10 +30,22 @@ from trivet.lab.report.saved_runs import ArmComparison, GradedHit, MovedQuery
 TOP_SHOWN = 5
 LONGEST_ID = 22
 EXTRA_MEASURES = ("recall@5", "MRR")
-COMPARED = ("base", "candidate", "difference", "95 % interval", "p (Holm)", "detectable", "wins", "losses", "ties")
+COMPARED = (
+    "base",
+    "candidate",
+    "difference",
+    "95 % interval",
+    "p (Holm)",
+    "detectable",
+    "wins",
+    "losses",
+    "ties",
+)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], strong: int | None = None) -> Iterator[Line]:
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], strong: int | None = None
+) -> Iterator[Line]:
     """Columns as wide as they must be, the first to the left and the rest to the right; one row may be strong."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     yield line((_row(header, widths), "bold dim"))
@@ -54,7 +66,11 @@ def run_lines(arms: Sequence[ArmSummary]) -> Iterator[Line]:
         yield line((f"{number} ", "bold"), f"{arm.config}  ", (arm.folder, "cyan"))
         if arm.left_out:
             yield line(
-                (f"there is no embedder, so it is measured without {', '.join(arm.left_out)}", "yellow"), indent=2
+                (
+                    f"there is no embedder, so it is measured without {', '.join(arm.left_out)}",
+                    "yellow",
+                ),
+                indent=2,
             )
     for measure in (HEADLINE, *arms[0].shown):
         yield line("")
@@ -67,9 +83,12 @@ def _by_stratum(arms: Sequence[ArmSummary], measure: str) -> Iterator[Line]:
     groups = [("all", [arm.overall for arm in arms])]
     groups += [(name, [arm.by_stratum[name] for arm in arms]) for name in arms[0].by_stratum]
     rows = [
-        (name, str(arms[0].queries[name]), *(f"{means[measure]:.4f}" for means in columns)) for name, columns in groups
+        (name, str(arms[0].queries[name]), *(f"{means[measure]:.4f}" for means in columns))
+        for name, columns in groups
     ]
-    yield from table((measure, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0)
+    yield from table(
+        (measure, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0
+    )
 
 
 def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
@@ -77,11 +96,15 @@ def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
     known = [(name, report) for name, report in arms if report is not None]
     if not known:
         return
-    yield line((f"Median words: of the answers, of the first {FIRST_HITS} hits, and their ratio", "bold"))
+    yield line(
+        (f"Median words: of the answers, of the first {FIRST_HITS} hits, and their ratio", "bold")
+    )
     strata = dict.fromkeys(name for _, report in known for name in report.by_stratum)
     header = ("", "answers", *(text for name, _ in known for text in (f"hits {name}", "ratio")))
     rows = [_lengths_row("all", [report.overall for _, report in known])]
-    rows += [_lengths_row(name, [report.by_stratum.get(name) for _, report in known]) for name in strata]
+    rows += [
+        _lengths_row(name, [report.by_stratum.get(name) for _, report in known]) for name in strata
+    ]
     yield from table(header, rows, strong=0)
 
 
@@ -90,20 +113,33 @@ def _lengths_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
     return (
         name,
         answers,
-        *(text for one in found for text in ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else "--")),
+        *(
+            text
+            for one in found
+            for text in ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else "--")
+        ),
     )
 
 
 def compared(value: ArmComparison) -> Iterator[Line]:
     count = next(iter(value.overall.values())).queries
     yield line(("base       ", "bold dim"), f"{value.base.config}  ", (value.base.folder, "cyan"))
-    yield line(("candidate  ", "bold dim"), f"{value.candidate.config}  ", (value.candidate.folder, "cyan"))
+    yield line(
+        ("candidate  ", "bold dim"), f"{value.candidate.config}  ", (value.candidate.folder, "cyan")
+    )
     for name, side in (("base", value.base), ("candidate", value.candidate)):
         if side.left_out:
-            yield line((f"the {name} had no embedder, so it was measured without {', '.join(side.left_out)}", "yellow"))
+            yield line(
+                (
+                    f"the {name} had no embedder, so it was measured without {', '.join(side.left_out)}",
+                    "yellow",
+                )
+            )
     yield line("")
     yield line((f"All {count} queries of {value.dataset}", "bold"))
-    yield from table(("measure", *COMPARED), [(name, *_cells(one)) for name, one in value.overall.items()])
+    yield from table(
+        ("measure", *COMPARED), [(name, *_cells(one)) for name, one in value.overall.items()]
+    )
     if value.by_stratum:
         rows = [
             (f"{stratum} ({by[value.measure].queries})", *_cells(by[value.measure]))
@@ -144,7 +180,9 @@ def _moved(moved: MovedQuery) -> Iterator[Line]:
     yield line("")
     where = f" ({moved.stratum})" if moved.stratum else ""
     change = "green" if moved.candidate > moved.base else "red"
-    yield line((moved.query, "cyan"), f"{where}  ", (f"{moved.base:.3f} -> {moved.candidate:.3f}", change))
+    yield line(
+        (moved.query, "cyan"), f"{where}  ", (f"{moved.base:.3f} -> {moved.candidate:.3f}", change)
+    )
     yield line((preview(moved.text), "italic"), indent=4)
     pairs = zip_longest(moved.base_top[:TOP_SHOWN], moved.candidate_top[:TOP_SHOWN])
     rows = [(_hit(left), _hit(right)) for left, right in pairs]
@@ -158,7 +196,8 @@ def _hit(graded: GradedHit | None) -> str:
         return ""
     mark = "[ ]" if graded.grade is None else f"[{graded.grade}]"
     legs = ", ".join(
-        f"{name} {'-' if leg.rank is None else leg.rank}" for name, leg in sorted(graded.hit.legs.items(), reverse=True)
+        f"{name} {'-' if leg.rank is None else leg.rank}"
+        for name, leg in sorted(graded.hit.legs.items(), reverse=True)
     )
     relevant = "*" if graded.grade is not None and graded.grade >= RELEVANT else " "
     return f"{mark}{relevant}{_shorten_id(graded.hit.document):<{LONGEST_ID}} {legs}"
@@ -178,7 +217,9 @@ def verdict_lines(verdict: Verdict) -> Iterator[Line]:
     for reason in verdict.reasons:
         yield line(f"- {reason}")
     if verdict.mended:
-        yield line(f"{len(verdict.mended)} cases that failed now pass: {', '.join(verdict.mended[:10])}")
+        yield line(
+            f"{len(verdict.mended)} cases that failed now pass: {', '.join(verdict.mended[:10])}"
+        )
 
 
 def sweep_lines(sweep: Sweep) -> Iterator[Line]:
@@ -189,15 +230,35 @@ def sweep_lines(sweep: Sweep) -> Iterator[Line]:
         difference = (
             ("base", "", "")
             if other is None
-            else (f"{other.difference:+.4f}", interval(other.low, other.high), f"{other.corrected_p:.4f}")
+            else (
+                f"{other.difference:+.4f}",
+                interval(other.low, other.high),
+                f"{other.corrected_p:.4f}",
+            )
         )
         values = [point.values[slot] for slot in slots]
-        rows.append((*values, f"{point.overall[HEADLINE]:.4f}", *difference, *_extra_measures(point.overall)))
-    yield from table((*slots, HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES), rows, strong=0)
+        rows.append(
+            (
+                *values,
+                f"{point.overall[HEADLINE]:.4f}",
+                *difference,
+                *_extra_measures(point.overall),
+            )
+        )
+    yield from table(
+        (*slots, HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES),
+        rows,
+        strong=0,
+    )
     yield line("")
     yield line(("best  ", "bold dim"), sweep.points[0].recipe)
     if len(sweep.points) > 1:
-        yield line((f"It is the best of {len(sweep.points)} on this data; confirm it on other data.", "dim"))
+        yield line(
+            (
+                f"It is the best of {len(sweep.points)} on this data; confirm it on other data.",
+                "dim",
+            )
+        )
 
 
 def ablation_lines(value: Ablated) -> Iterator[Line]:
@@ -207,17 +268,34 @@ def ablation_lines(value: Ablated) -> Iterator[Line]:
         difference = (
             ("", "", "")
             if other is None
-            else (f"{other.difference:+.4f}", interval(other.low, other.high), f"{other.corrected_p:.4f}")
+            else (
+                f"{other.difference:+.4f}",
+                interval(other.low, other.high),
+                f"{other.corrected_p:.4f}",
+            )
         )
-        rows.append((one.name, f"{one.overall[HEADLINE]:.4f}", *difference, *_extra_measures(one.overall)))
-    yield from table(("recipe", HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES), rows, strong=0)
+        rows.append(
+            (one.name, f"{one.overall[HEADLINE]:.4f}", *difference, *_extra_measures(one.overall))
+        )
+    yield from table(
+        ("recipe", HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES),
+        rows,
+        strong=0,
+    )
     yield line("")
     yield line(("whole  ", "bold dim"), value.recipe)
     if value.left_out:
-        yield line((f"There is no embedder, so it is measured without {', '.join(value.left_out)}.", "yellow"))
+        yield line(
+            (
+                f"There is no embedder, so it is measured without {', '.join(value.left_out)}.",
+                "yellow",
+            )
+        )
     for found in value.overlaps:
         yield line("")
-        yield line((f"{found.leg} alone beside the recipe without it. ", "bold"), found.rules.sentence)
+        yield line(
+            (f"{found.leg} alone beside the recipe without it. ", "bold"), found.rules.sentence
+        )
 
 
 def _extra_measures(overall: Mapping[str, float]) -> tuple[str, ...]:
@@ -246,7 +324,12 @@ def delivery_lines(delivered: DeliveryReport, more: Sequence[str] = ()) -> Itera
         if not rows:
             continue
         yield line((NAMED[surface], "bold"))
-        yield line((f"{'stratum':<28}{'queries':>8}" + "".join(f"{name:>{WIDTH}}" for name in columns), "dim"))
+        yield line(
+            (
+                f"{'stratum':<28}{'queries':>8}" + "".join(f"{name:>{WIDTH}}" for name in columns),
+                "dim",
+            )
+        )
         for row in rows:
             cells = "".join(_cell(row.values.get(name)) for name in columns)
             yield line(f"{row.stratum:<28}{_queries(row):>8}{cells}")
@@ -257,7 +340,9 @@ def delivery_lines(delivered: DeliveryReport, more: Sequence[str] = ()) -> Itera
             f"{found.ratio:.2f} times as many."
         )
     error, small = delivered.calibration_error, delivered.calibration_error_small
-    yield line(f"Stated probabilities are off by {error:.3f} on average, in stores under 50 memories by {small:.3f}.")
+    yield line(
+        f"Stated probabilities are off by {error:.3f} on average, in stores under 50 memories by {small:.3f}."
+    )
 
 
 def _queries(row: Row) -> int:
@@ -267,7 +352,11 @@ def _queries(row: Row) -> int:
 def _cell(share: Share | None) -> str:
     if share is None:
         return " " * WIDTH
-    return f"{share.mean:.0f}".rjust(WIDTH) if share.mean > 1 else f"{share.mean:.3f} ±{_half(share):.2f}".rjust(WIDTH)
+    return (
+        f"{share.mean:.0f}".rjust(WIDTH)
+        if share.mean > 1
+        else f"{share.mean:.3f} ±{_half(share):.2f}".rjust(WIDTH)
+    )
 
 
 def _half(share: Share) -> float:
@@ -295,7 +384,9 @@ def countings_lines(arms: Sequence[Countings]) -> Iterator[Line]:
 def code_lines(report: CodeReport, verdict: CodeVerdict | None) -> Iterator[Line]:
     names = pages.labels(report)
     for name, arm in zip(names, report.arms, strict=True):
-        yield line((f"{name} ", "bold"), pages.semble_note(report) if name == arm.name else arm.name)
+        yield line(
+            (f"{name} ", "bold"), pages.semble_note(report) if name == arm.name else arm.name
+        )
     for measure in MEASURES:
         yield line("")
         shown = pages.table(report, measure)
@@ -309,9 +400,16 @@ def code_lines(report: CodeReport, verdict: CodeVerdict | None) -> Iterator[Line
     yield from table(pages.COST, pages.cost_rows(report))
     yield line(pages.forbidden_note(report.arms[0]))
     if report.absent:
-        yield line((f"{len(report.absent)} judged files are in no tree, such as {report.absent[0]}.", "yellow"))
+        yield line(
+            (
+                f"{len(report.absent)} judged files are in no tree, such as {report.absent[0]}.",
+                "yellow",
+            )
+        )
     if verdict is not None:
         yield line("")
-        yield line(("passed", "bold green") if verdict.passed else (f"failed ({verdict.code})", "bold red"))
+        yield line(
+            ("passed", "bold green") if verdict.passed else (f"failed ({verdict.code})", "bold red")
+        )
         for reason in verdict.reasons:
             yield line(reason, indent=2)

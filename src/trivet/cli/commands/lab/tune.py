@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.output import Line, line, write_lines
 from trivet.cli.session import Session
-from trivet.cli.stderr import STOPPED, DelayedProgress
+from trivet.cli.terminal import STOPPED, DelayedProgress, Line, line, write_lines
 from trivet.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,16 +30,29 @@ if TYPE_CHECKING:
 )
 def tune(
     session: Session,
-    apply: Annotated[bool, typer.Option("--apply", help="Adopt the recipe found, if the gate passes.")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="Put back the recipe before the last --apply.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Adopt the recipe found, if the gate passes.")
+    ] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Put back the recipe before the last --apply.")
+    ] = False,
     llm: Annotated[
         str | None,
-        typer.Option("--llm", metavar="openai:MODEL@URL", help="Ask this chat endpoint for paraphrased questions too."),
+        typer.Option(
+            "--llm",
+            metavar="openai:MODEL@URL",
+            help="Ask this chat endpoint for paraphrased questions too.",
+        ),
     ] = None,
     memories: Annotated[
-        int, typer.Option("--memories", min=50, max=5_000, help="Make probes of at most so many memories.")
+        int,
+        typer.Option(
+            "--memories", min=50, max=5_000, help="Make probes of at most so many memories."
+        ),
     ] = 200,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes other probes.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Another seed makes other probes.")
+    ] = 0,
 ) -> int:
     if apply and rollback:
         raise InvalidInput("Give --apply or --rollback, not both.")
@@ -67,7 +79,10 @@ def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: i
     folder = adopt.save_results(store, plan, found)
     adopted = apply and found.passed and found.recipe != plan.present
     change = adopt.apply(store, found.recipe) if adopted else None
-    session.show(_value(plan, found, folder, change), lambda: _outcome_lines(plan, found, folder, apply, change))
+    session.show(
+        _value(plan, found, folder, change),
+        lambda: _outcome_lines(plan, found, folder, apply, change),
+    )
     return STOPPED if apply and not adopted else 0
 
 
@@ -108,11 +123,15 @@ def _value(plan: Plan, found: Validation, folder: Path, change: Change | None) -
 def _plan_lines(plan: Plan, endpoint: str | None) -> Iterator[Line]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in plan.kinds.items())
     yield line(("Plan", "bold magenta"))
-    yield line(f"{len(plan.probes)} probes of {plan.memories} out of {plan.usable} memories: {kinds}.")
+    yield line(
+        f"{len(plan.probes)} probes of {plan.memories} out of {plan.usable} memories: {kinds}."
+    )
     for reason, count in plan.skipped.items():
         yield line((f"Left out: {count} ({reason}).", "yellow"))
     if endpoint:
-        yield line(f"The texts of the sampled memories were sent to {endpoint}; sensitive ones were not.")
+        yield line(
+            f"The texts of the sampled memories were sent to {endpoint}; sensitive ones were not."
+        )
     yield line(
         f"At most {plan.candidates} recipes in {plan.folds} folds, about {max(1, round(plan.seconds))} seconds. "
         f"The present one is {plan.present}"
@@ -120,7 +139,9 @@ def _plan_lines(plan: Plan, endpoint: str | None) -> Iterator[Line]:
     yield line("")
 
 
-def _outcome_lines(plan: Plan, found: Validation, folder: Path, apply: bool, change: Change | None) -> Iterator[Line]:
+def _outcome_lines(
+    plan: Plan, found: Validation, folder: Path, apply: bool, change: Change | None
+) -> Iterator[Line]:
     yield line(("Held-out gain", "bold magenta"), " (chosen without the probes it is measured on)")
     for gain in found.overall:
         yield _gain_line(f"{gain.measure}", gain)
@@ -134,13 +155,13 @@ def _outcome_lines(plan: Plan, found: Validation, folder: Path, apply: bool, cha
 
 def _gain_line(name: str, gain: Gain) -> Line:
     sure = "green" if gain.low > 0 else "red" if gain.high < 0 else ""
-    figures = (
-        f"{gain.present:.3f} -> {gain.candidate:.3f}  {gain.difference:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
-    )
+    figures = f"{gain.present:.3f} -> {gain.candidate:.3f}  {gain.difference:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
     return line((f"{name:<28}", "bold dim"), (figures, sure))
 
 
-def _verdict_lines(plan: Plan, found: Validation, apply: bool, change: Change | None) -> Iterator[Line]:
+def _verdict_lines(
+    plan: Plan, found: Validation, apply: bool, change: Change | None
+) -> Iterator[Line]:
     if found.recipe == plan.present:
         yield line(("The present recipe is the best of those tried: nothing to adopt.", "bold"))
         return
@@ -150,7 +171,9 @@ def _verdict_lines(plan: Plan, found: Validation, apply: bool, change: Change | 
     if found.gate.broken:
         yield line((f"{len(found.gate.mended)} cases that failed now pass.", "dim"))
     if change is not None:
-        yield line((f"Adopted in {change.file}. `trivet tune --rollback` takes it back.", "bold green"))
+        yield line(
+            (f"Adopted in {change.file}. `trivet tune --rollback` takes it back.", "bold green")
+        )
     elif found.passed:
         yield line(("The gate passes. `trivet tune --apply` would adopt it.", "bold green"))
     elif apply:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trivet.code.parse.syntax import Grammar, Match, Node, Rule, child_at, first, match, named, named_by, text
+from trivet.code.parse.syntax import (
+    Grammar,
+    Match,
+    Node,
+    Rule,
+    child_at,
+    first,
+    match,
+    named,
+    named_by,
+    text,
+)
 from trivet.code.types import Kind
 
 
@@ -39,12 +50,18 @@ SQL = Grammar(
 def _hcl_block(node: Node, source: bytes) -> Sequence[Match]:
     """`resource "aws_s3_bucket" "main"` is `main` of `aws_s3_bucket`; `variable "region"` is `region` of `variable`."""
     words = [
-        text(child, source).strip('"') for child in node.named_children if child.type in ("identifier", "string_lit")
+        text(child, source).strip('"')
+        for child in node.named_children
+        if child.type in ("identifier", "string_lit")
     ]
     if not words:
         return ()
     owner = ".".join(words[1:-1]) or (words[0] if len(words) > 1 else "")
-    return (Match(name=words[-1], kind="variable", node=node, owner=owner, body=first(node, "block_start")),)
+    return (
+        Match(
+            name=words[-1], kind="variable", node=node, owner=owner, body=first(node, "block_start")
+        ),
+    )
 
 
 HCL = Grammar(rules={"block": _hcl_block}, through=frozenset({"body"}))
@@ -73,7 +90,9 @@ GRAPHQL = Grammar(
         "operation_definition": named_by("function", "name"),
         "fragment_definition": named_by("function", "fragment_name"),
         "field_definition": lambda node, source: (
-            named_by("function", "name")(node, source) if first(node, "arguments_definition") is not None else ()
+            named_by("function", "name")(node, source)
+            if first(node, "arguments_definition") is not None
+            else ()
         ),
     },
     through=frozenset(
@@ -87,11 +106,19 @@ def _make_rule(node: Node, source: bytes) -> Sequence[Match]:
     targets = first(node, "targets")
     names = [] if targets is None else [text(child, source) for child in targets.named_children]
     body = first(node, "recipe")
-    return tuple(Match(name=name, kind="function", node=node, body=body) for name in names if not name.startswith("."))
+    return tuple(
+        Match(name=name, kind="function", node=node, body=body)
+        for name in names
+        if not name.startswith(".")
+    )
 
 
 MAKE = Grammar(
-    rules={"rule": _make_rule, "variable_assignment": named("variable"), "define_directive": named("macro")},
+    rules={
+        "rule": _make_rule,
+        "variable_assignment": named("variable"),
+        "define_directive": named("macro"),
+    },
     through=frozenset({"conditional", "else_directive", "elsif_directive"}),
 )
 
@@ -121,9 +148,17 @@ def _cmake_definition(kind: Kind, command: str) -> Rule:
 
 def _cmake_command(node: Node, source: bytes) -> Sequence[Match]:
     command = child_at(node, 0)
-    kind = None if command is None else _CMAKE_KINDS.get(source[command.start_byte : command.end_byte].lower())
+    kind = (
+        None
+        if command is None
+        else _CMAKE_KINDS.get(source[command.start_byte : command.end_byte].lower())
+    )
     name = None if kind is None else _cmake_first_argument(node, source)
-    return () if kind is None or name is None else (Match(name=text(name, source), kind=kind, node=node),)
+    return (
+        ()
+        if kind is None or name is None
+        else (Match(name=text(name, source), kind=kind, node=node),)
+    )
 
 
 CMAKE = Grammar(
@@ -143,7 +178,11 @@ def _just_recipe(node: Node, source: bytes) -> Sequence[Match]:
     return (
         ()
         if name is None
-        else (Match(name=text(name, source), kind="function", node=node, body=first(node, "recipe_body")),)
+        else (
+            Match(
+                name=text(name, source), kind="function", node=node, body=first(node, "recipe_body")
+            ),
+        )
     )
 
 

@@ -33,14 +33,20 @@ def _haskell_name(node: Node) -> Node | None:
 
 def _haskell_value(node: Node, source: bytes) -> Sequence[Match]:
     name = _haskell_name(node)
-    return () if name is None else (Match(name=text(name, source).strip("`"), kind="function", node=node),)
+    return (
+        ()
+        if name is None
+        else (Match(name=text(name, source).strip("`"), kind="function", node=node),)
+    )
 
 
 def _haskell_class(node: Node, source: bytes) -> Sequence[Match]:
     name = node.child_by_field_name("name")
     body = node.child_by_field_name("declarations")
     return (
-        () if name is None else (Match(name=text(name, source), kind="interface", node=node, inside=node, body=body),)
+        ()
+        if name is None
+        else (Match(name=text(name, source), kind="interface", node=node, inside=node, body=body),)
     )
 
 
@@ -76,8 +82,12 @@ def _let(node: Node, source: bytes) -> Sequence[Match]:
     if pattern is None or pattern.type not in ("value_name", "parenthesized_operator"):
         return ()
     body = node.child_by_field_name("body")
-    function = first(node, "parameter") is not None or (body is not None and body.type in _OCAML_FUNCTIONS)
-    return (Match(name=text(pattern, source), kind="function" if function else "variable", node=node),)
+    function = first(node, "parameter") is not None or (
+        body is not None and body.type in _OCAML_FUNCTIONS
+    )
+    return (
+        Match(name=text(pattern, source), kind="function" if function else "variable", node=node),
+    )
 
 
 _OCAML_FUNCTIONS = frozenset({"fun_expression", "function_expression"})
@@ -134,7 +144,14 @@ def _elixir_call(node: Node, source: bytes) -> Sequence[Match]:
     if kind in ("module", "interface"):
         owner, name = split_name(text(head, source))
         return (Match(name=name, kind=kind, node=node, owner=owner, inside=node, body=body),)
-    return (Match(name=_elixir_name(head, source), kind=kind, node=node, body=body or first(arguments, "keywords")),)
+    return (
+        Match(
+            name=_elixir_name(head, source),
+            kind=kind,
+            node=node,
+            body=body or first(arguments, "keywords"),
+        ),
+    )
 
 
 def _elixir_name(head: Node, source: bytes) -> str:
@@ -151,7 +168,11 @@ def _elixir_name(head: Node, source: bytes) -> str:
 
 
 def _elixir_moduledoc(node: Node, source: bytes) -> str:
-    body = first(node, "do_block") if source.startswith((b"defmodule", b"defprotocol"), node.start_byte) else None
+    body = (
+        first(node, "do_block")
+        if source.startswith((b"defmodule", b"defprotocol"), node.start_byte)
+        else None
+    )
     note = None if body is None else child_at(body, 0)
     if note is None or not source.startswith(b"@moduledoc", note.start_byte):
         return ""
@@ -195,7 +216,14 @@ def _erlang_function(node: Node, source: bytes) -> Sequence[Match]:
     name = None if clause is None else clause.child_by_field_name("name")
     if name is None or clause is None:
         return ()
-    return (Match(name=text(name, source), kind="function", node=node, body=clause.child_by_field_name("body")),)
+    return (
+        Match(
+            name=text(name, source),
+            kind="function",
+            node=node,
+            body=clause.child_by_field_name("body"),
+        ),
+    )
 
 
 def _erlang_inner(kind: Kind, field: str) -> Rule:
@@ -267,7 +295,11 @@ def _lisp_list(node: Node, source: bytes) -> Sequence[Match]:
     word = name.child_by_field_name("name") or name
     opened = node if verb in _LISP_OPEN else None
     body = children[2] if len(children) > 2 and not opened else None
-    if body is not None and body.type in ("vec_lit", "str_lit", "kwd_lit"):  # its arguments are of the signature
+    if body is not None and body.type in (
+        "vec_lit",
+        "str_lit",
+        "kwd_lit",
+    ):  # its arguments are of the signature
         body = _behind_arguments(node)
     return (Match(name=text(word, source), kind=kind, node=node, inside=opened, body=body),)
 
@@ -280,7 +312,11 @@ def _behind_arguments(node: Node) -> Node | None:
 
 def _clojure_doc(node: Node, source: bytes) -> str:
     child = node.named_children[2:3]
-    return collapse_whitespace(text(child[0], source).strip('"')) if child and child[0].type == "str_lit" else ""
+    return (
+        collapse_whitespace(text(child[0], source).strip('"'))
+        if child and child[0].type == "str_lit"
+        else ""
+    )
 
 
 def _clojure_list(node: Node, source: bytes) -> Sequence[Match]:
@@ -307,7 +343,15 @@ def _nix_binding(node: Node, source: bytes) -> Sequence[Match]:
         return ()
     kind: Kind = "function" if value.type == "function_expression" else "variable"
     opened = value if value.type in ("attrset_expression", "rec_attrset_expression") else None
-    return (Match(name=text(name, source), kind=kind, node=node, inside=opened, attribute=opened is not None),)
+    return (
+        Match(
+            name=text(name, source),
+            kind=kind,
+            node=node,
+            inside=opened,
+            attribute=opened is not None,
+        ),
+    )
 
 
 NIX = Grammar(
@@ -329,7 +373,11 @@ def _jsonnet_bind(node: Node, source: bytes) -> Sequence[Match]:
 def _jsonnet_field(node: Node, source: bytes) -> Sequence[Match]:
     name = first(node, "fieldname")
     kind: Kind = "function" if first(node, "params") is not None else "variable"
-    return () if name is None else (Match(name=text(name, source), kind=kind, node=node, attribute=True),)
+    return (
+        ()
+        if name is None
+        else (Match(name=text(name, source), kind=kind, node=node, attribute=True),)
+    )
 
 
 JSONNET = Grammar(

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trivet.code.parse.syntax import Grammar, Match, Node, child_at, first, inside, match, named, text
+from trivet.code.parse.syntax import (
+    Grammar,
+    Match,
+    Node,
+    child_at,
+    first,
+    inside,
+    match,
+    named,
+    text,
+)
 
 _FUNCTIONS = frozenset({"function_expression", "arrow_function", "generator_function", "function"})
 _CLASSES = frozenset({"class", "class_expression"})
 # `exports.parse = ...` defines `parse`; `Foo.prototype.bar = ...` defines `bar` of `Foo`.
-_SILENT_OWNERS = frozenset({"exports", "module", "this", "window", "global", "globalThis", "self", "root", "prototype"})
+_SILENT_OWNERS = frozenset(
+    {"exports", "module", "this", "window", "global", "globalThis", "self", "root", "prototype"}
+)
 # Expressions that only hand on what is defined elsewhere.
-_REFERENCES = frozenset({"identifier", "member_expression", "call_expression", "await_expression", "this"})
+_REFERENCES = frozenset(
+    {"identifier", "member_expression", "call_expression", "await_expression", "this"}
+)
 _WRAPPERS = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "as_expression",
                        "satisfies_expression", "non_null_expression"})  # fmt: skip
 
@@ -109,7 +123,11 @@ def _assigned(target: str, node: Node, value: Node, source: bytes) -> Iterator[M
     if target.endswith("prototype") and value.type == "object":
         yield inside(value, ".".join(parts))
     elif parts and (value.type not in _REFERENCES or _immediately_called(value)):
-        if value.type in _FUNCTIONS | _CLASSES or target.startswith(("exports.", "module.exports.")) or len(parts) == 1:
+        if (
+            value.type in _FUNCTIONS | _CLASSES
+            or target.startswith(("exports.", "module.exports."))
+            or len(parts) == 1
+        ):
             yield _value(parts[-1], node, value, source, ".".join(parts[:-1]))
         elif value.type == "object":
             yield inside(value, ".".join(parts))
@@ -154,7 +172,9 @@ def _defined_by_call(node: Node, arguments: Sequence[Node], source: bytes) -> It
         or b"define" not in source[node.start_byte : node.start_byte + 40]
     ):
         return
-    owner = ".".join(part for part in text(arguments[0], source).split(".") if part not in _SILENT_OWNERS)
+    owner = ".".join(
+        part for part in text(arguments[0], source).split(".") if part not in _SILENT_OWNERS
+    )
     name = text(arguments[1], source).strip("'\"")
     body = arguments[2].child_by_field_name("body")
     yield Match(name=name, kind="function", node=node, owner=owner, body=body)
@@ -172,7 +192,11 @@ def _immediately_called(node: Node | None) -> Node | None:
     function = _unwrapped(node.child_by_field_name("function"))
     if function is not None and function.type == "member_expression":  # (function () {}).call(this)
         function = _unwrapped(function.child_by_field_name("object"))
-    return function.child_by_field_name("body") if function is not None and function.type in _FUNCTIONS else None
+    return (
+        function.child_by_field_name("body")
+        if function is not None and function.type in _FUNCTIONS
+        else None
+    )
 
 
 def _export(node: Node, source: bytes) -> Sequence[Match]:
@@ -192,8 +216,15 @@ def _passed_on(node: Node, source: bytes) -> Sequence[Match]:
     listed = first(node, "export_clause")
     if listed is None or node.child_by_field_name("source") is None:
         return ()
-    names = (one.child_by_field_name("alias") or one.child_by_field_name("name") for one in listed.named_children)
-    return tuple(Match(name=text(name, source), kind="export", node=node) for name in names if name is not None)
+    names = (
+        one.child_by_field_name("alias") or one.child_by_field_name("name")
+        for one in listed.named_children
+    )
+    return tuple(
+        Match(name=text(name, source), kind="export", node=node)
+        for name in names
+        if name is not None
+    )
 
 
 _NAMESPACE = named("module", opens=True)
@@ -228,7 +259,9 @@ JAVASCRIPT = Grammar(
         "class_body interface_body object_type statement_block if_statement else_clause try_statement "
         "catch_clause".split()
     ),
-    wraps=frozenset({"export_statement", "ambient_declaration", "lexical_declaration", "variable_declaration"}),
+    wraps=frozenset(
+        {"export_statement", "ambient_declaration", "lexical_declaration", "variable_declaration"}
+    ),
     attributes=frozenset({"decorator"}),
     nested=True,
 )

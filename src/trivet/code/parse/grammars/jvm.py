@@ -41,7 +41,9 @@ JAVA = Grammar(
         "field_declaration": _java_field,
         "constant_declaration": _java_field,
     },
-    through=frozenset("class_body interface_body enum_body enum_body_declarations annotation_type_body".split()),
+    through=frozenset(
+        "class_body interface_body enum_body enum_body_declarations annotation_type_body".split()
+    ),
     comments=_COMMENTS,
 )
 
@@ -57,9 +59,21 @@ def _kotlin_function(node: Node, source: bytes) -> Sequence[Match]:
     if name is None:
         return ()
     before = (child for child in node.named_children if child.end_byte <= name.start_byte)
-    receivers = [child for child in before if child.type in ("user_type", "nullable_type", "parenthesized_type")]
+    receivers = [
+        child
+        for child in before
+        if child.type in ("user_type", "nullable_type", "parenthesized_type")
+    ]
     owner = without_arguments(text(receivers[-1], source)).rstrip("?") if receivers else ""
-    return (Match(name=text(name, source), kind="function", node=node, owner=owner, body=first(node, "function_body")),)
+    return (
+        Match(
+            name=text(name, source),
+            kind="function",
+            node=node,
+            owner=owner,
+            body=first(node, "function_body"),
+        ),
+    )
 
 
 def _kotlin_class(node: Node, source: bytes) -> Sequence[Match]:

@@ -32,7 +32,8 @@ def _csharp_fields(node: Node, source: bytes) -> Sequence[Match]:
         if one.type == "variable_declarator"
     )
     constant = (
-        b"const" in source[node.start_byte : node.start_byte + 80].split() or node.type == "event_field_declaration"
+        b"const" in source[node.start_byte : node.start_byte + 80].split()
+        or node.type == "event_field_declaration"
     )
     return tuple(
         Match(name=text(name, source), kind="variable", node=node, attribute=constant)
@@ -54,8 +55,12 @@ CSHARP = Grammar(
         "method_declaration": named("function"),
         "constructor_declaration": named("function"),
         "local_function_statement": named("function"),
-        "property_declaration": lambda node, source: attribute(node.child_by_field_name("name"), node, source),
-        "event_declaration": lambda node, source: attribute(node.child_by_field_name("name"), node, source),
+        "property_declaration": lambda node, source: attribute(
+            node.child_by_field_name("name"), node, source
+        ),
+        "event_declaration": lambda node, source: attribute(
+            node.child_by_field_name("name"), node, source
+        ),
         "event_field_declaration": _csharp_fields,
         "field_declaration": _csharp_fields,
     },
@@ -81,7 +86,9 @@ def _swift_class(node: Node, source: bytes) -> Sequence[Match]:
 
 def _swift_property(node: Node, source: bytes) -> Sequence[Match]:
     pattern = node.child_by_field_name("name")
-    return attribute(None if pattern is None else pattern.child_by_field_name("bound_identifier"), node, source)
+    return attribute(
+        None if pattern is None else pattern.child_by_field_name("bound_identifier"), node, source
+    )
 
 
 def _called(name: str) -> Rule:
@@ -108,7 +115,9 @@ SWIFT = Grammar(
         "associatedtype_declaration": named("type"),
         "macro_declaration": named("macro"),
     },
-    through=frozenset("class_body enum_class_body protocol_body function_body statements directive".split()),
+    through=frozenset(
+        "class_body enum_class_body protocol_body function_body statements directive".split()
+    ),
     comments=_COMMENTS,
     nested=True,
 )
@@ -164,7 +173,9 @@ DART = Grammar(
         "static_final_declaration": named_by("variable", "identifier"),
         "initialized_variable_definition": named("variable"),
     },
-    through=frozenset({"class_body", "extension_body", "enum_body", "static_final_declaration_list"}),
+    through=frozenset(
+        {"class_body", "extension_body", "enum_body", "static_final_declaration_list"}
+    ),
     wraps=frozenset({"declaration"}),
     tails=frozenset({"function_body"}),
     comments=_COMMENTS | {"documentation_comment"},
@@ -180,7 +191,11 @@ def _php_statement(node: Node, source: bytes) -> Sequence[Match]:
     if inner.type == "function_call_expression" and source.startswith(b"define(", inner.start_byte):
         arguments = inner.child_by_field_name("arguments")
         name = None if arguments is None else child_at(arguments, 0)
-        return () if name is None else (Match(name=text(name, source).strip("'\""), kind="variable", node=node),)
+        return (
+            ()
+            if name is None
+            else (Match(name=text(name, source).strip("'\""), kind="variable", node=node),)
+        )
     left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
     if left is None or right is None or right.type not in ("anonymous_function", "arrow_function"):
         return ()
@@ -207,7 +222,9 @@ PHP = Grammar(
         "const_element": named_by("variable", "name"),
         "expression_statement": _php_statement,
     },
-    through=frozenset("declaration_list enum_declaration_list compound_statement if_statement".split()),
+    through=frozenset(
+        "declaration_list enum_declaration_list compound_statement if_statement".split()
+    ),
     wraps=frozenset({"const_declaration"}),
     comments=_COMMENTS,
 )
@@ -240,12 +257,24 @@ def _ruby_call(node: Node, source: bytes) -> Sequence[Match]:
     if verb.startswith(b"attr_") and arguments is not None:
         symbols = (child for child in arguments.named_children if child.type == "simple_symbol")
         return tuple(
-            Match(name=text(one, source).lstrip(":"), kind="variable", node=node, attribute=True) for one in symbols
+            Match(name=text(one, source).lstrip(":"), kind="variable", node=node, attribute=True)
+            for one in symbols
         )
     if verb in (b"define_method", b"alias_method", b"scope") and arguments is not None:
         symbol = child_at(arguments, 0)
-        return () if symbol is None else (Match(name=text(symbol, source).strip(":'\""), kind="function", node=node),)
-    if verb in (b"private", b"protected", b"public", b"module_function", b"private_class_method", b"memoize"):
+        return (
+            ()
+            if symbol is None
+            else (Match(name=text(symbol, source).strip(":'\""), kind="function", node=node),)
+        )
+    if verb in (
+        b"private",
+        b"protected",
+        b"public",
+        b"module_function",
+        b"private_class_method",
+        b"memoize",
+    ):
         return () if arguments is None else (inside(arguments),)
     block = node.child_by_field_name("block")  # class_methods do ... end, describe "..." do ... end
     return () if block is None else (inside(block),)
@@ -278,7 +307,9 @@ SOLIDITY = Grammar(
         "event_definition": named("type"),
         "error_declaration": named("type"),
         "user_defined_type_definition": named("type"),
-        "state_variable_declaration": lambda node, source: attribute(node.child_by_field_name("name"), node, source),
+        "state_variable_declaration": lambda node, source: attribute(
+            node.child_by_field_name("name"), node, source
+        ),
         "constant_variable_declaration": named("variable"),
     },
     through=frozenset({"contract_body"}),

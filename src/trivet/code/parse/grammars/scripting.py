@@ -39,13 +39,19 @@ def _imported(node: Node, source: bytes) -> Sequence[Match]:
     """`from .inner import name as name`, by which a package says that it passes a name on."""
     aliases = [one for one in node.children_by_field_name("name") if one.type == "aliased_import"]
     pairs = [(one.child_by_field_name("name"), one.child_by_field_name("alias")) for one in aliases]
-    same = (name for name, alias in pairs if name and alias and text(name, source) == text(alias, source))
+    same = (
+        name
+        for name, alias in pairs
+        if name and alias and text(name, source) == text(alias, source)
+    )
     return tuple(Match(name=text(name, source), kind="export", node=node) for name in same)
 
 
 def _listed(value: Node | None, node: Node, source: bytes) -> Iterator[Match]:
     """The names of `__all__ = ["name", ...]`."""
-    for one in value.named_children if value is not None and value.type in ("list", "tuple") else ():
+    for one in (
+        value.named_children if value is not None and value.type in ("list", "tuple") else ()
+    ):
         name = text(one, source).strip("'\"") if one.type == "string" else ""
         if name.isidentifier():
             yield Match(name=name, kind="export", node=node)
@@ -130,7 +136,9 @@ def _lua_value(target: str, node: Node, value: Node | None) -> Iterator[Match]:
         body = value.child_by_field_name("body")
         yield Match(name=name, kind="function", node=node, owner=owner, body=body)
     elif value is not None and kind == "table_constructor":
-        yield Match(name=name, kind="variable", node=node, owner=owner, inside=value, attribute=not owner)
+        yield Match(
+            name=name, kind="variable", node=node, owner=owner, inside=value, attribute=not owner
+        )
     elif not owner:
         yield Match(name=name, kind="variable", node=node)
 
@@ -142,7 +150,9 @@ def _lua_field(node: Node, source: bytes) -> Sequence[Match]:
         return ()
     if name is not None and value.type == "function_definition":
         body = value.child_by_field_name("body")
-        return (Match(name=text(name, source).strip("[]'\""), kind="function", node=node, body=body),)
+        return (
+            Match(name=text(name, source).strip("[]'\""), kind="function", node=node, body=body),
+        )
     if value.type == "table_constructor":
         return (inside(value),)
     return ()
@@ -177,7 +187,11 @@ def _perl_variable(node: Node, source: bytes) -> Sequence[Match]:
     if declared is None or declared.type != "variable_declaration":
         return ()
     name = declared.child_by_field_name("variable_name")
-    return () if name is None else (Match(name=text(name, source).lstrip("$@%"), kind="variable", node=node),)
+    return (
+        ()
+        if name is None
+        else (Match(name=text(name, source).lstrip("$@%"), kind="variable", node=node),)
+    )
 
 
 def _perl_package(node: Node, source: bytes) -> Sequence[Match]:
@@ -219,8 +233,12 @@ def _r_assignment(node: Node, source: bytes) -> Sequence[Match]:
         return ()
     plain = text(name, source).strip("`'\"")
     if value.type == "function_definition":
-        return (Match(name=plain, kind="function", node=node, body=value.child_by_field_name("body")),)
-    if value.type == "call" and text(value, source).startswith(("R6Class", "R6::R6Class", "setRefClass", "ggproto")):
+        return (
+            Match(name=plain, kind="function", node=node, body=value.child_by_field_name("body")),
+        )
+    if value.type == "call" and text(value, source).startswith(
+        ("R6Class", "R6::R6Class", "setRefClass", "ggproto")
+    ):
         return (Match(name=plain, kind="class", node=node, inside=value),)
     return (Match(name=plain, kind="variable", node=node),)
 
@@ -231,12 +249,22 @@ def _r_argument(node: Node, source: bytes) -> Sequence[Match]:
     if value is None:
         return ()
     if name is not None and value.type == "function_definition":
-        return (Match(name=text(name, source), kind="function", node=node, body=value.child_by_field_name("body")),)
+        return (
+            Match(
+                name=text(name, source),
+                kind="function",
+                node=node,
+                body=value.child_by_field_name("body"),
+            ),
+        )
     return (inside(value),) if value.type == "call" else ()
 
 
 def _r_call(node: Node, source: bytes) -> Sequence[Match]:
-    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    function, arguments = (
+        node.child_by_field_name("function"),
+        node.child_by_field_name("arguments"),
+    )
     kind = None if function is None else _R_DEFINERS.get(text(function, source))
     argument = None if arguments is None or kind is None else first(arguments, "argument")
     value = None if argument is None else argument.child_by_field_name("value")
@@ -275,8 +303,15 @@ def _julia_assignment(node: Node, source: bytes) -> Sequence[Match]:
         return ()
     if target.type in ("call_expression", "where_expression", "typed_expression"):
         name = _julia_called(target)
-        called = target.type != "typed_expression" or first(target, "call_expression", "where_expression") is not None
-        return () if name is None else (match("function" if called else "variable", node, name, source),)
+        called = (
+            target.type != "typed_expression"
+            or first(target, "call_expression", "where_expression") is not None
+        )
+        return (
+            ()
+            if name is None
+            else (match("function" if called else "variable", node, name, source),)
+        )
     return (match("variable", node, target, source),) if target.type == "identifier" else ()
 
 
@@ -291,7 +326,9 @@ JULIA = Grammar(
         "assignment": _julia_assignment,
     },
     through=frozenset("block if_statement else_clause begin_statement compound_statement".split()),
-    wraps=frozenset({"const_statement", "macrocall_expression", "macro_argument_list", "export_statement"}),
+    wraps=frozenset(
+        {"const_statement", "macrocall_expression", "macro_argument_list", "export_statement"}
+    ),
     comments=frozenset({"line_comment", "block_comment", "string_literal"}),
 )
 
@@ -311,7 +348,14 @@ def _vim_function(node: Node, source: bytes) -> Sequence[Match]:
     name = None if head is None else head.child_by_field_name("name")
     if name is None:
         return ()
-    return (Match(name=text(name, source).rpartition("#")[2], kind="function", node=node, body=first(node, "body")),)
+    return (
+        Match(
+            name=text(name, source).rpartition("#")[2],
+            kind="function",
+            node=node,
+            body=first(node, "body"),
+        ),
+    )
 
 
 VIM = Grammar(

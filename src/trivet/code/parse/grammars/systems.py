@@ -51,9 +51,13 @@ def _c_function(node: Node, source: bytes) -> Sequence[Match]:
     if name is None or declarator is None:
         return ()
     record = node.child_by_field_name("type")
-    if not function and record is not None and record.type in _RECORDS:  # class EXPORT_MACRO Name { ... }
+    if (
+        not function and record is not None and record.type in _RECORDS
+    ):  # class EXPORT_MACRO Name { ... }
         return (match("class", node, name, source, opens=True),)
-    if records := tuple(_record_of(node, source)):  # a class without a semicolon, as far as the grammar can see
+    if records := tuple(
+        _record_of(node, source)
+    ):  # a class without a semicolon, as far as the grammar can see
         return (*records, _c_named("function", declarator, name, source))
     return (_c_named("function", node, name, source),)
 
@@ -106,9 +110,17 @@ def _record(node: Node, source: bytes) -> Sequence[Match]:
 def _typedef(node: Node, source: bytes) -> Sequence[Match]:
     if node.has_error:
         return ()  # mostly a macro that looks like a type: `typedef NS_ENUM(NSInteger, Color) { ... };`
-    names = (_declared_name(declarator)[0] for declarator in node.children_by_field_name("declarator"))
-    types = [_c_named("type", node, name, source) for name in names if name is not None and name.type in _NAMES]
-    records = [one for one in _record_of(node, source) if all(one.name != other.name for other in types)]
+    names = (
+        _declared_name(declarator)[0] for declarator in node.children_by_field_name("declarator")
+    )
+    types = [
+        _c_named("type", node, name, source)
+        for name in names
+        if name is not None and name.type in _NAMES
+    ]
+    records = [
+        one for one in _record_of(node, source) if all(one.name != other.name for other in types)
+    ]
     return (*types, *records)
 
 
@@ -128,7 +140,11 @@ def _constant_macro(node: Node, source: bytes) -> Sequence[Match]:
 def _function_macro(node: Node, source: bytes) -> Sequence[Match]:
     name = node.child_by_field_name("name")
     value = node.child_by_field_name("value")
-    return () if name is None else (Match(name=text(name, source), kind="macro", node=node, body=value),)
+    return (
+        ()
+        if name is None
+        else (Match(name=text(name, source), kind="macro", node=node, body=value),)
+    )
 
 
 _MACRO = named("macro")
@@ -181,7 +197,9 @@ CPP = Grammar(
 
 def _objc_method(node: Node, source: bytes) -> Sequence[Match]:
     """`- (id)initWithA:(int)a b:(int)b` is `initWithA:b:`."""
-    words = [child for child in node.named_children if child.type in ("identifier", "method_parameter")]
+    words = [
+        child for child in node.named_children if child.type in ("identifier", "method_parameter")
+    ]
     names = [text(child, source) for child in words if child.type == "identifier"]
     colon = ":" if any(child.type == "method_parameter" for child in words) else ""
     if not names:
@@ -247,8 +265,15 @@ def _used_names(passed: Node, source: bytes) -> Iterator[str]:
 
 
 _MACRO_BYTES = 4000
-_RUST_ITEM = re.compile(rb"^[ \t]{0,40}(?:pub(?:\(\w+\))? )?(struct|enum|trait|type) (\w+)", re.MULTILINE)
-_RUST_ITEM_KINDS: dict[bytes, Kind] = {b"struct": "class", b"enum": "enum", b"trait": "interface", b"type": "type"}
+_RUST_ITEM = re.compile(
+    rb"^[ \t]{0,40}(?:pub(?:\(\w+\))? )?(struct|enum|trait|type) (\w+)", re.MULTILINE
+)
+_RUST_ITEM_KINDS: dict[bytes, Kind] = {
+    b"struct": "class",
+    b"enum": "enum",
+    b"trait": "interface",
+    b"type": "type",
+}
 _MODULE = named("module", opens=True)
 
 RUST = Grammar(
@@ -294,11 +319,20 @@ def _go_type(node: Node, source: bytes) -> Sequence[Match]:
     if name is None:
         return ()
     kind = "type" if body is None else _GO_KINDS.get(body.type, "type")
-    return (Match(name=text(name, source), kind=kind, node=node, inside=body if kind == "interface" else None),)
+    return (
+        Match(
+            name=text(name, source),
+            kind=kind,
+            node=node,
+            inside=body if kind == "interface" else None,
+        ),
+    )
 
 
 def _go_values(node: Node, source: bytes) -> Sequence[Match]:
-    return tuple(match("variable", node, name, source) for name in node.children_by_field_name("name"))
+    return tuple(
+        match("variable", node, name, source) for name in node.children_by_field_name("name")
+    )
 
 
 GO = Grammar(
@@ -342,7 +376,11 @@ def _zig_function(node: Node, source: bytes) -> Sequence[Match]:
         return ()
     generic = result is not None and text(result, source) == "type"
     body = node.child_by_field_name("body")
-    return (Match(name=text(name, source), kind="function", node=node, inside=body if generic else None),)
+    return (
+        Match(
+            name=text(name, source), kind="function", node=node, inside=body if generic else None
+        ),
+    )
 
 
 ZIG = Grammar(

@@ -18,7 +18,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from trivet.contract import Parameters, check
-from trivet.serve.http.endpoints.endpoint import NDJSON, Endpoint, Reply, ServerContext, authenticate, check_ndjson
+from trivet.serve.http.endpoints.endpoint import (
+    NDJSON,
+    Endpoint,
+    Reply,
+    ServerContext,
+    authenticate,
+    check_ndjson,
+)
 from trivet.serve.http.endpoints.verbs import arguments_of
 from trivet.serve.http.errors import BodyTimedOut, Busy, TooLarge
 from trivet.types import Caller, Imported
@@ -26,7 +33,8 @@ from trivet.types import Caller, Imported
 
 class ExportRequest(Parameters, frozen=True, kw_only=True):
     include_sensitive: Annotated[
-        bool, Meta(description="Export sensitive memories too, in the clear; needs the right to reveal.")
+        bool,
+        Meta(description="Export sensitive memories too, in the clear; needs the right to reveal."),
     ] = False
 
 
@@ -139,7 +147,10 @@ class Streams:
 
     def start(self, caller: Caller, function: Callable[[], T]) -> asyncio.Future[T]:
         user = (caller.tenant, caller.user)
-        if len(self._running) >= STREAMS_AT_ONCE or list(self._running.values()).count(user) >= STREAMS_PER_USER:
+        if (
+            len(self._running) >= STREAMS_AT_ONCE
+            or list(self._running.values()).count(user) >= STREAMS_PER_USER
+        ):
             raise Busy(
                 f"{STREAMS_AT_ONCE} exports and imports run at once, and {STREAMS_PER_USER} of one user. "
                 "Try again later."
@@ -202,7 +213,9 @@ class ExportStream:
 class ImportStream:
     """The body of a request as lines, read by a thread while it arrives."""
 
-    def __init__(self, request: Request, most_bytes: int, seconds: float, check: Callable[[], None]) -> None:
+    def __init__(
+        self, request: Request, most_bytes: int, seconds: float, check: Callable[[], None]
+    ) -> None:
         """`check` raises when the caller may not send any more."""
         self._check = check
         self._body = aiter(request.stream())
@@ -217,7 +230,9 @@ class ImportStream:
         while chunk := self._next_chunk():
             total += len(chunk)
             if total > self._most_bytes:
-                raise TooLarge(_aborted_message(f"The import has more than {self._most_bytes:,} bytes."))
+                raise TooLarge(
+                    _aborted_message(f"The import has more than {self._most_bytes:,} bytes.")
+                )
             first, *others = chunk.split(b"\n")
             parts.append(first)
             size += len(first)
@@ -239,7 +254,9 @@ class ImportStream:
             async with asyncio.timeout(self._seconds):
                 return await anext(self._body, b"")
         except TimeoutError:
-            raise BodyTimedOut(_aborted_message(f"Nothing more of the import came for {self._seconds:g} s.")) from None
+            raise BodyTimedOut(
+                _aborted_message(f"Nothing more of the import came for {self._seconds:g} s.")
+            ) from None
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[bytes]:

@@ -70,7 +70,9 @@ class McpEndpoint:
 
     async def _handle(self, request: Request) -> Response:
         """Reads the body first, within the limits of any request: the library would wait for it without end."""
-        body = await read_body(request, self._settings.server_request_bytes, self._settings.server_request_seconds)
+        body = await read_body(
+            request, self._settings.server_request_bytes, self._settings.server_request_seconds
+        )
         library = await self._loaded_app()
         _request.set(request)
         return _ForwardedResponse(library, body)
@@ -99,7 +101,10 @@ def _load(context: ServerContext) -> StreamableHTTPSessionManager:
     reveal = os.environ.get(REVEAL_VARIABLE) == "1"
     server = build_server(CallerMemory(context), reveal, context.settings.categories)
     return StreamableHTTPSessionManager(
-        server, stateless=True, json_response=True, max_request_body_size=context.settings.server_request_bytes
+        server,
+        stateless=True,
+        json_response=True,
+        max_request_body_size=context.settings.server_request_bytes,
     )
 
 

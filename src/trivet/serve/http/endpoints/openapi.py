@@ -36,7 +36,11 @@ ANYWHERE = {
     504: "The work takes too long; it is finished all the same.",
 }
 WITH_A_NAME = {404: "There is no such thing, or none that the caller may see."}
-WITH_A_BODY = {408: "The body came too slowly.", 413: "The body is too large.", 415: "The body is of the wrong kind."}
+WITH_A_BODY = {
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    415: "The body is of the wrong kind.",
+}
 OF_A_WRITE = {409: "It contradicts what is stored, or the same request is still running."}
 GUARDED = {412: "The memory has changed since it was read."}
 NAMING = frozenset(("source", "target", "start", "id"))
@@ -44,7 +48,9 @@ NAMING = frozenset(("source", "target", "start", "id"))
 
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     results = [endpoint.result for endpoint in endpoints if endpoint.result not in (None, str)]
-    schemas, components = msgspec.json.schema_components([*results, Problem, contract.Remember], ref_template=_REF)
+    schemas, components = msgspec.json.schema_components(
+        [*results, Problem, contract.Remember], ref_template=_REF
+    )
     by_result = dict(zip(map(repr, results), schemas, strict=False))
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
@@ -66,7 +72,11 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
             "schemas": components,
             "responses": _problems(),
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "A key that `trivet key` has made."}
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A key that `trivet key` has made.",
+                }
             },
         },
     }
@@ -110,10 +120,16 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     if endpoint.name == "get":
         yield _header("If-None-Match", "The ETag of what you have; 304 if it is still so.")
     if endpoint.guarded:
-        yield _header("If-Match", "The ETag that the memory must still have.", r'^(\*|(W/)?"\d{1,9}(-[0-9a-f]*)?")$')
+        yield _header(
+            "If-Match",
+            "The ETag that the memory must still have.",
+            r'^(\*|(W/)?"\d{1,9}(-[0-9a-f]*)?")$',
+        )
     if endpoint.once:
         yield _header(
-            "Idempotency-Key", "Any text of yours, new for each act: a retry with it cannot act twice.", KEY_PATTERN
+            "Idempotency-Key",
+            "Any text of yours, new for each act: a retry with it cannot act twice.",
+            KEY_PATTERN,
         )
 
 
@@ -122,17 +138,30 @@ KEY_PATTERN = r"^[!-~]{1,200}$"
 
 def _header(name: str, description: str, pattern: str | None = None) -> dict[str, Any]:
     schema = {"type": "string", "pattern": pattern} if pattern else {"type": "string"}
-    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": schema,
+    }
 
 
 def _body(endpoint: Endpoint) -> dict[str, Any] | None:
     if endpoint.request is str:
         example = '{"content": "The staging database listens on port 6543."}\n'
-        return {"required": True, "content": {endpoint.body_type: {"schema": {"type": "string"}, "example": example}}}
+        return {
+            "required": True,
+            "content": {endpoint.body_type: {"schema": {"type": "string"}, "example": example}},
+        }
     if endpoint.in_query:
         return None
     whole = contract.json_schema(endpoint.request)
-    properties = {name: field for name, field in whole.get("properties", {}).items() if name not in endpoint.in_path}
+    properties = {
+        name: field
+        for name, field in whole.get("properties", {}).items()
+        if name not in endpoint.in_path
+    }
     if not properties and endpoint.method == "PUT":
         return None
     required = [name for name in whole.get("required", ()) if name in properties]
@@ -193,7 +222,9 @@ def _problems() -> dict[str, Any]:
     }
 
 
-_WAIT = {"headers": {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds to wait."}}}
+_WAIT = {
+    "headers": {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds to wait."}}
+}
 _HEADERS_OF: Mapping[int, Mapping[str, Any]] = {
     401: {"headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}},
     409: _WAIT,
@@ -206,7 +237,9 @@ def _without_null(field: Mapping[str, Any]) -> Mapping[str, Any]:
     """In a query there is no null: what is not meant is left out."""
     options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
     inner = options[0] if options else field
-    return {name: value for name, value in inner.items() if not (name == "default" and value is None)}
+    return {
+        name: value for name, value in inner.items() if not (name == "default" and value is None)
+    }
 
 
 _HEALTH: dict[str, Any] = {
@@ -218,7 +251,14 @@ _HEALTH: dict[str, Any] = {
             "responses": {
                 "200": {
                     "description": "Yes.",
-                    "content": {JSON: {"schema": {"type": "object", "properties": {"status": {"type": "string"}}}}},
+                    "content": {
+                        JSON: {
+                            "schema": {
+                                "type": "object",
+                                "properties": {"status": {"type": "string"}},
+                            }
+                        }
+                    },
                 },
                 "421": {"$ref": "#/components/responses/421"},
                 "503": {"$ref": "#/components/responses/503"},
@@ -244,8 +284,16 @@ IN_QUERY: Mapping[str, Any] = {
     "newer": 2,
 }
 BODIES: Mapping[str, Any] = {
-    "remember": {"content": "The staging database listens on port 6543.", "tags": ["postgres", "staging"]},
-    "remember_many": {"memories": [{"content": "Deploys happen on Thursdays."}, {"content": "Ines leads the team."}]},
+    "remember": {
+        "content": "The staging database listens on port 6543.",
+        "tags": ["postgres", "staging"],
+    },
+    "remember_many": {
+        "memories": [
+            {"content": "Deploys happen on Thursdays."},
+            {"content": "Ines leads the team."},
+        ]
+    },
     "edit": {"content": "The staging database listens on port 6544."},
     "restore": {"revision": 1},
     "recall": {"query": "which port is staging on?", "limit": 3},
@@ -289,12 +337,19 @@ def reference_routes(endpoints: Sequence[Endpoint]) -> list[EndpointRoute]:
     async def table(request: Request) -> Response:
         return Response(html, media_type="text/html", headers={"Content-Security-Policy": POLICY})
 
-    return [EndpointRoute("/openapi.json", {"GET": specification}), EndpointRoute("/docs", {"GET": table})]
+    return [
+        EndpointRoute("/openapi.json", {"GET": specification}),
+        EndpointRoute("/docs", {"GET": table}),
+    ]
 
 
 def _table(endpoints: Sequence[Endpoint]) -> Iterator[str]:
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Trivet</title>'
-    yield '<meta name="viewport" content="width=device-width"><style>' + STYLE + "</style></head><body>"
+    yield (
+        '<meta name="viewport" content="width=device-width"><style>'
+        + STYLE
+        + "</style></head><body>"
+    )
     yield f'<h1>Trivet {escape(__version__)}</h1><p>A memory for AI agents. <a href="/">See it in the browser</a>, or '
     yield "use its API. Every request but the ones for this page, "
     yield '<a href="/openapi.json"><code>/openapi.json</code></a>, <a href="/healthz"><code>/healthz</code></a> and '

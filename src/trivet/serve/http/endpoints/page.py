@@ -26,7 +26,13 @@ from trivet.common.clock import moment, now
 from trivet.contract import Parameters, check
 from trivet.errors import Unauthorised
 from trivet.memory.admin.accounts import RIGHTS
-from trivet.serve.http.endpoints.endpoint import JSON, EndpointRoute, Handler, ServerContext, from_body
+from trivet.serve.http.endpoints.endpoint import (
+    JSON,
+    EndpointRoute,
+    Handler,
+    ServerContext,
+    from_body,
+)
 from trivet.serve.http.errors import Limited
 from trivet.serve.http.limits import RateLimiter
 from trivet.types import LOCAL
@@ -56,7 +62,11 @@ class PageFile(msgspec.Struct, frozen=True):
 def page_files() -> dict[str, PageFile]:
     """Each file of the page by its address."""
     root = files("trivet") / "page"
-    found = {PAGE_PREFIX + name: _read(file) for name, file in _files(root, "") if name.rpartition(".")[2] in TYPES}
+    found = {
+        PAGE_PREFIX + name: _read(file)
+        for name, file in _files(root, "")
+        if name.rpartition(".")[2] in TYPES
+    }
     found["/"] = found.pop(PAGE_PREFIX + "index.html")
     return found
 
@@ -75,7 +85,9 @@ def _files(folder: Traversable, above: str) -> list[tuple[str, Traversable]]:
 
 def _read(file: Traversable) -> PageFile:
     body = file.read_bytes()
-    return PageFile(body, TYPES[file.name.rpartition(".")[2]], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    return PageFile(
+        body, TYPES[file.name.rpartition(".")[2]], f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    )
 
 
 def _address(path: str, file: PageFile) -> EndpointRoute:
@@ -98,9 +110,7 @@ LABEL = "page"
 MAX_WRONG_PER_MINUTE = 10
 MAX_WRONG_BURST = 10
 MAX_BODY_BYTES = 4096
-LINK_INVALID = (
-    "This link is not known, was used already or is older than five minutes. Make a new one with `trivet open`."
-)
+LINK_INVALID = "This link is not known, was used already or is older than five minutes. Make a new one with `trivet open`."
 
 
 class SignInRequest(Parameters, frozen=True, kw_only=True):
@@ -152,7 +162,9 @@ def sign_in_handler(context: ServerContext, links: SignInLinks) -> Handler:
         if wait := wrong.wait(address):
             raise Limited(f"Too many wrong links came from this address. Wait {wait} s.", wait)
         settings = context.settings
-        given = check(SignInRequest, await from_body(request, MAX_BODY_BYTES, settings.server_request_seconds))
+        given = check(
+            SignInRequest, await from_body(request, MAX_BODY_BYTES, settings.server_request_seconds)
+        )
         if not links.take(given.token):
             wrong.take(address)
             raise Unauthorised(LINK_INVALID)

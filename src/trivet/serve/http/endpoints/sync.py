@@ -31,7 +31,15 @@ from trivet.serve.http.endpoints.endpoint import (
     read_body,
 )
 from trivet.serve.http.errors import Malformed
-from trivet.sync.messages import NEWEST_PROTOCOL, OLDEST_PROTOCOL, Hello, Page, PullRequest, PushRequest, VectorsRequest
+from trivet.sync.messages import (
+    NEWEST_PROTOCOL,
+    OLDEST_PROTOCOL,
+    Hello,
+    Page,
+    PullRequest,
+    PushRequest,
+    VectorsRequest,
+)
 from trivet.trivet import Trivet
 from trivet.types import Caller, Right
 
@@ -129,7 +137,9 @@ def _vectors(context: ServerContext) -> Handler:
     async def handle(request: Request) -> Response:
         asked = await _read_request(request, context, "read", VectorsRequest)
         if len(asked.ids) > MAX_ITEMS:
-            raise InvalidInput(f"ids: the vectors of at most {MAX_ITEMS} memories are told at a time.")
+            raise InvalidInput(
+                f"ids: the vectors of at most {MAX_ITEMS} memories are told at a time."
+            )
 
         def act() -> bytes:
             from trivet.sync.vectors import stored_vectors
@@ -151,7 +161,9 @@ def _digests(context: ServerContext) -> Handler:
             from trivet.sync.server import digests
 
             with context.using(request) as memory:
-                return msgspec.json.encode(digests(memory.engine, request.query_params.getlist("scope")))
+                return msgspec.json.encode(
+                    digests(memory.engine, request.query_params.getlist("scope"))
+                )
 
         return Response(await context.pool.run(act), media_type=JSON)
 
@@ -172,7 +184,9 @@ async def _read_request(request: Request, context: ServerContext, needs: Right, 
     try:
         return msgspec.json.decode(body, type=prepared_type(kind))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise Malformed("The body is not what sync sends. Is there a proxy in between that changes it?") from None
+        raise Malformed(
+            "The body is not what sync sends. Is there a proxy in between that changes it?"
+        ) from None
 
 
 class _Protocol(msgspec.Struct, frozen=True):
@@ -202,7 +216,11 @@ class FeedPosition(msgspec.Struct, frozen=True):
     affected_users: Mapping[str, int]
 
     def of(self, user: str) -> str:
-        return str(max(self.since, self.affected_users.get(user, 0), self.affected_users.get(EVERY_USER, 0)))
+        return str(
+            max(
+                self.since, self.affected_users.get(user, 0), self.affected_users.get(EVERY_USER, 0)
+            )
+        )
 
 
 class _Tenant:
@@ -214,7 +232,11 @@ class _Tenant:
 
     def wake(self, before: FeedPosition | None) -> None:
         for event, caller in self.waiting.items():
-            if before is None or self.seen is None or before.of(caller.user) != self.seen.of(caller.user):
+            if (
+                before is None
+                or self.seen is None
+                or before.of(caller.user) != self.seen.of(caller.user)
+            ):
                 event.set()
 
 
@@ -230,7 +252,11 @@ class ChangeNotifier:
 
     async def after(self, caller: Caller, known: str, seconds: float) -> str:
         """What a laptop of this user must know next, as soon as that is another than `known`."""
-        tenant, loop, event = self._tenant(caller.tenant), asyncio.get_running_loop(), asyncio.Event()
+        tenant, loop, event = (
+            self._tenant(caller.tenant),
+            asyncio.get_running_loop(),
+            asyncio.Event(),
+        )
         until = loop.time() + seconds
         tenant.waiting[event] = caller
         try:
@@ -239,7 +265,10 @@ class ChangeNotifier:
                 try:
                     await asyncio.wait_for(event.wait(), min(left, CHANGE_POLL_SECONDS))
                 except TimeoutError:
-                    if left > CHANGE_POLL_SECONDS and loop.time() - tenant.looked >= CHANGE_POLL_SECONDS / 2:
+                    if (
+                        left > CHANGE_POLL_SECONDS
+                        and loop.time() - tenant.looked >= CHANGE_POLL_SECONDS / 2
+                    ):
                         await self._refresh(tenant, caller)
                 event.clear()
                 latest = tenant.seen.of(caller.user) if tenant.seen else latest
@@ -263,7 +292,9 @@ class ChangeNotifier:
         """A tenant may have been written to, by this process or by another one of the server."""
         for tenant in self._tenants.values() if name == ANY_TENANT else (self._tenants.get(name),):
             if tenant is not None and tenant.waiting:
-                task = asyncio.ensure_future(self._refresh(tenant, next(iter(tenant.waiting.values()))))
+                task = asyncio.ensure_future(
+                    self._refresh(tenant, next(iter(tenant.waiting.values())))
+                )
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
@@ -301,7 +332,9 @@ class ChangeNotifier:
                 affected_users = feed.affected_users(connection, before.seq)
             if affected_users is None:
                 return FeedPosition(change, state.seq, state.seq, {})
-            return FeedPosition(change, state.seq, before.since, {**before.affected_users, **affected_users})
+            return FeedPosition(
+                change, state.seq, before.since, {**before.affected_users, **affected_users}
+            )
 
 
 # Told instead of a name where names were lost: any tenant may have been written to.
@@ -352,7 +385,9 @@ class WorkerPeers:
 
     def _read(self, own: int, heard: Callable[[str], None]) -> None:
         try:
-            *names, self._partial_line = (self._partial_line + os.read(own, PIPE_READ_BYTES)).split(b"\n")
+            *names, self._partial_line = (self._partial_line + os.read(own, PIPE_READ_BYTES)).split(
+                b"\n"
+            )
         except BlockingIOError:  # another look came first
             return
         for name in dict.fromkeys(names):

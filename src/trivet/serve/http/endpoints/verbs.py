@@ -14,22 +14,20 @@ from starlette.responses import Response
 
 from trivet.contract import VERBS, Edit, Parameters, Remember, Route, Verb, check
 from trivet.contract import Request as VerbRequest
-from trivet.contract.fields import Id, Positive
+from trivet.contract.parameters import Id, Positive
 from trivet.errors import Conflict, InvalidInput
 from trivet.serve.http.endpoints.endpoint import (
     Endpoint,
     Handler,
     Reply,
     ServerContext,
-    authenticate,
-    from_body,
-    from_query,
-)
-from trivet.serve.http.endpoints.etags_and_idempotency import (
     act_once,
+    authenticate,
     check_unchanged,
     etag,
     expected_revisions,
+    from_body,
+    from_query,
     idempotent_request,
     is_known,
 )
@@ -39,7 +37,9 @@ from trivet.types import Remembered
 
 
 def verb_endpoints(context: ServerContext) -> tuple[Endpoint, ...]:
-    return tuple(_endpoint(context, verb, route) for verb in VERBS.values() for route in verb.routes)
+    return tuple(
+        _endpoint(context, verb, route) for verb in VERBS.values() for route in verb.routes
+    )
 
 
 def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
@@ -66,8 +66,12 @@ def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
 def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
     async def handle(http: Request) -> Response:
         authenticate(http, verb.needs)
-        http.state.only_read = verb.read_only  # also by POST, as a recall: nobody need be told of it
-        request = check(verb.request, await arguments_of(http, verb.request, route.in_query, context))
+        http.state.only_read = (
+            verb.read_only
+        )  # also by POST, as a recall: nobody need be told of it
+        request = check(
+            verb.request, await arguments_of(http, verb.request, route.in_query, context)
+        )
         expected = expected_revisions(http) if verb.guarded else None
         repeatable = idempotent_request(http, http.state.body) if verb.is_deduplicated else None
         if repeatable and isinstance(request, Remember) and request.id is None:
@@ -76,7 +80,11 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
         def act() -> Reply:
             with context.using(http) as memory:
                 return act_once(
-                    context, memory, repeatable, lambda: _act(memory, verb, route, request, expected), verb.atomic
+                    context,
+                    memory,
+                    repeatable,
+                    lambda: _act(memory, verb, route, request, expected),
+                    verb.atomic,
                 )
 
         reply = await context.pool.run(act, "read" if verb.read_only else "write")
@@ -87,10 +95,20 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
     return handle
 
 
-def _act(memory: Trivet, verb: Verb, route: Route, request: VerbRequest[Any], expected: frozenset[int] | None) -> Reply:
-    revision = check_unchanged(memory, getattr(request, "id", ""), expected) if verb.guarded else None
+def _act(
+    memory: Trivet,
+    verb: Verb,
+    route: Route,
+    request: VerbRequest[Any],
+    expected: frozenset[int] | None,
+) -> Reply:
+    revision = (
+        check_unchanged(memory, getattr(request, "id", ""), expected) if verb.guarded else None
+    )
     if revision is not None and isinstance(request, Edit) and request.if_revision is None:
-        request = msgspec.structs.replace(request, if_revision=revision)  # so that an edit in between is noticed too
+        request = msgspec.structs.replace(
+            request, if_revision=revision
+        )  # so that an edit in between is noticed too
     try:
         result = memory.perform(request)
     except Conflict as error:
@@ -105,14 +123,18 @@ def _act(memory: Trivet, verb: Verb, route: Route, request: VerbRequest[Any], ex
     return Reply(status=route.status, body=body, etag=etag(result, body) if tagged else None)
 
 
-async def arguments_of(http: Request, kind: type[Parameters], in_query: bool, context: ServerContext) -> dict[str, Any]:
+async def arguments_of(
+    http: Request, kind: type[Parameters], in_query: bool, context: ServerContext
+) -> dict[str, Any]:
     """From the path, and from the query or the body; each field stands in one place alone. They are not checked yet."""
     settings = context.settings
     if in_query:
         http.state.body = b""
         given = from_query(kind, http.scope["query_string"])
     else:
-        given = await from_body(http, settings.server_request_bytes, settings.server_request_seconds)
+        given = await from_body(
+            http, settings.server_request_bytes, settings.server_request_seconds
+        )
     twice = sorted(given.keys() & http.path_params.keys())
     if twice:
         raise Malformed(f"{twice[0]}: it stands in the path already. Leave it out elsewhere.")
@@ -125,7 +147,11 @@ MAX_BATCH = 1000
 class RememberMany(Parameters, frozen=True, kw_only=True):
     memories: Annotated[
         tuple[Remember, ...],
-        Meta(min_length=1, max_length=MAX_BATCH, description="Each as for remember; all are stored, or none."),
+        Meta(
+            min_length=1,
+            max_length=MAX_BATCH,
+            description="Each as for remember; all are stored, or none.",
+        ),
     ]
 
 
@@ -133,7 +159,9 @@ class DiffRequest(Parameters, frozen=True, kw_only=True):
     id: Id
     older: Annotated[Positive, Meta(description="The revision to start from.")]
     newer: Annotated[Positive, Meta(description="The revision to go to.")]
-    reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
+    reveal: Annotated[
+        bool, Meta(description="Show sensitive contents instead of masking them.")
+    ] = False
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +184,8 @@ def _remember_many(context: ServerContext) -> Endpoint:
         repeatable = idempotent_request(request, request.state.body)
         if repeatable:
             given = [
-                msgspec.structs.replace(one, id=one.id or repeatable.id(number)) for number, one in enumerate(given)
+                msgspec.structs.replace(one, id=one.id or repeatable.id(number))
+                for number, one in enumerate(given)
             ]
 
         def store(memory: Trivet) -> Reply:
@@ -187,13 +216,17 @@ async def _memories(request: Request, context: ServerContext) -> list[Remember]:
     arguments = await arguments_of(request, Parameters, False, context)
     memories = arguments.pop("memories", None)
     if arguments or not isinstance(memories, list) or not 0 < len(memories) <= MAX_BATCH:
-        raise InvalidInput(f'The body is {{"memories": [...]}} with 1 to {MAX_BATCH} memories, and nothing else.')
+        raise InvalidInput(
+            f'The body is {{"memories": [...]}} with 1 to {MAX_BATCH} memories, and nothing else.'
+        )
     return [_checked(number, memory) for number, memory in enumerate(memories)]
 
 
 def _checked(number: int, memory: Any) -> Remember:
     if not isinstance(memory, dict):
-        raise InvalidInput(f"memories[{number}]: an object with the fields of remember is expected.")
+        raise InvalidInput(
+            f"memories[{number}]: an object with the fields of remember is expected."
+        )
     try:
         return check(Remember, memory)
     except InvalidInput as error:

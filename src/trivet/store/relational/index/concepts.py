@@ -15,7 +15,16 @@ from trivet.graph.walk import MIN_SURE_RATIO
 from trivet.memory_fields import as_json
 from trivet.store.relational.database import Connection, Database, Parameters, StorePart
 from trivet.store.relational.index.visibility import filter_parameters
-from trivet.types import Concept, ConceptPage, ConceptSort, Filter, GraphEdge, GraphNode, Memory, Neighbourhood
+from trivet.types import (
+    Concept,
+    ConceptPage,
+    ConceptSort,
+    Filter,
+    GraphEdge,
+    GraphNode,
+    Memory,
+    Neighbourhood,
+)
 
 # A concept found in code or by a careless pen may have been written in dozens of ways.
 MAX_ALIASES = 10
@@ -33,7 +42,13 @@ class Concepts(StorePart):
         self._known = VisibleConcepts(database)
 
     def page(
-        self, filter: Filter, contains: str | None, kind: str | None, sort: ConceptSort, limit: int, offset: int
+        self,
+        filter: Filter,
+        contains: str | None,
+        kind: str | None,
+        sort: ConceptSort,
+        limit: int,
+        offset: int,
     ) -> ConceptPage:
         """`contains` is looked for in names, which are squeezed to letters and digits (graph/canonical.py)."""
         parameters = filter_parameters(filter, now())
@@ -48,7 +63,9 @@ class Concepts(StorePart):
         found = self._known.with_labels(known, without_time(filter)).values()
         return min(found, key=lambda one: (one.name != name, -one.memories, one.name), default=None)
 
-    def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood:
+    def around(
+        self, start: Memory | Concept, filter: Filter, depth: int, most: int
+    ) -> Neighbourhood:
         with self._database.snapshot() as connection:
             return NeighbourhoodSearch(connection, self._known, filter).survey(start, depth, most)
 
@@ -78,11 +95,20 @@ class VisibleConcepts(StorePart):
             connection = self._database.read()
             if among is None and (contains or kind):
                 among = [row[0] for row in connection.execute(self._sql["candidates"], fitting)]
-            values = {**parameters, **fitting, "sure_per_maybe": MIN_SURE_RATIO, "concepts": as_json(among or ())}
-            sql = connection.sql.ordered(self.file, "known" if among is None else "known_among", _ORDERS[sort])
+            values = {
+                **parameters,
+                **fitting,
+                "sure_per_maybe": MIN_SURE_RATIO,
+                "concepts": as_json(among or ()),
+            }
+            sql = connection.sql.ordered(
+                self.file, "known" if among is None else "known_among", _ORDERS[sort]
+            )
             return [ConceptCount(*row) for row in connection.execute(sql, values)]
 
-    def with_labels(self, known: Sequence[ConceptCount], parameters: Parameters) -> dict[int, Concept]:
+    def with_labels(
+        self, known: Sequence[ConceptCount], parameters: Parameters
+    ) -> dict[int, Concept]:
         """As they are usually written by the memories that may be seen."""
         wanted = {**parameters, "concepts": as_json(one.key for one in known)}
         labels: dict[int, Counter[str]] = {one.key: Counter() for one in known}
@@ -93,7 +119,11 @@ class VisibleConcepts(StorePart):
                 labels[key][label] += count
                 kinds[key][kind] += count
         # One whose last memory went between the two queries has no label, and is gone.
-        return {one.key: _concept(one, labels[one.key], kinds[one.key]) for one in known if labels[one.key]}
+        return {
+            one.key: _concept(one, labels[one.key], kinds[one.key])
+            for one in known
+            if labels[one.key]
+        }
 
 
 def without_time(filter: Filter) -> dict[str, Any]:
@@ -130,12 +160,17 @@ class Statement(msgspec.Struct, frozen=True):
     ended_by: str | None
 
     def edge(self, source: str, target: str) -> GraphEdge:
-        times = {name: moment_or_none(getattr(self, name)) for name in ("valid_from", "valid_to", "recorded_at")}
+        times = {
+            name: moment_or_none(getattr(self, name))
+            for name in ("valid_from", "valid_to", "recorded_at")
+        }
         fields = {**msgspec.structs.asdict(self), **times, "source": source, "target": target}
         return GraphEdge(kind="statement", **fields)
 
 
-def held_statements(connection: Connection, concepts: Sequence[int], filter: Filter, moment: str) -> list[Statement]:
+def held_statements(
+    connection: Connection, concepts: Sequence[int], filter: Filter, moment: str
+) -> list[Statement]:
     """Those that start or end at one of the concepts.
 
     As the view `held` tells it, but by what the caller may see: what a memory of another scope says ends nothing here.
@@ -156,7 +191,9 @@ def held_statements(connection: Connection, concepts: Sequence[int], filter: Fil
     return found
 
 
-def _ends(connection: Connection, statements: Sequence[int], filter: Filter) -> dict[int, tuple[str, str | None]]:
+def _ends(
+    connection: Connection, statements: Sequence[int], filter: Filter
+) -> dict[int, tuple[str, str | None]]:
     """The first end of each statement, and the memory that brought it about, if it was one."""
     if not statements:
         return {}
@@ -204,7 +241,9 @@ class NeighbourhoodSearch:
             truncated=not whole,
         )
 
-    def _rings(self, first: Node, depth: int, most: int, sharing: bool) -> tuple[dict[Node, int], bool]:
+    def _rings(
+        self, first: Node, depth: int, most: int, sharing: bool
+    ) -> tuple[dict[Node, int], bool]:
         """The distance of every node, and whether these are all.
 
         When they are not, each ring but the last takes half of the room that is left, so that the ones beyond a hub
@@ -223,12 +262,16 @@ class NeighbourhoodSearch:
 
     def _node_of(self, start: Memory | Concept) -> Node:
         if isinstance(start, Memory):
-            row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": start.id}).fetchone()
+            row = self._connection.execute(
+                self._connection.sql("memories")["by_id"], {"id": start.id}
+            ).fetchone()
             if row is not None:
                 return "memory", row["key"]
         else:
             values = {"names": as_json([start.name])}
-            row = self._connection.execute(self._connection.sql("graph")["concepts_by_name"], values).fetchone()
+            row = self._connection.execute(
+                self._connection.sql("graph")["concepts_by_name"], values
+            ).fetchone()
             self._learn([row["concept"]] if row is not None else [])
             if row is not None and row["concept"] in self._known:
                 return "concept", row["concept"]
@@ -258,7 +301,9 @@ class NeighbourhoodSearch:
     def _learn(self, concepts: Iterable[int]) -> None:
         new = sorted(set(concepts) - self._known.keys())
         if new:
-            self._known.update((one.key, one) for one in self._concepts.select(without_time(self._filter), new))
+            self._known.update(
+                (one.key, one) for one in self._concepts.select(without_time(self._filter), new)
+            )
 
     def _rarity(self, concept: int) -> tuple[bool, int, str]:
         """Rarest first; those that lead nowhere else come last."""
@@ -266,13 +311,18 @@ class NeighbourhoodSearch:
         return known.held == 1, known.held, known.name
 
     def _statements(self, concepts: Sequence[int]) -> list[Statement]:
-        return held_statements(self._connection, concepts, self._filter, self._moment) if concepts else []
+        return (
+            held_statements(self._connection, concepts, self._filter, self._moment)
+            if concepts
+            else []
+        )
 
     def _shown(self, distances: dict[Node, int]) -> dict[Node, GraphNode]:
         ids = dict(
             tuple(row)
             for row in self._connection.execute(
-                self._connection.sql("memories")["ids_of_keys"], {"keys": as_json(_keys(distances, "memory"))}
+                self._connection.sql("memories")["ids_of_keys"],
+                {"keys": as_json(_keys(distances, "memory"))},
             )
         )
         known = [self._known[key] for key in _keys(distances, "concept")]
@@ -281,7 +331,9 @@ class NeighbourhoodSearch:
         for node, distance in distances.items():
             kind, key = node
             if kind == "memory":
-                shown[node] = GraphNode(kind="memory", id=ids[key], label=ids[key], distance=distance)
+                shown[node] = GraphNode(
+                    kind="memory", id=ids[key], label=ids[key], distance=distance
+                )
             else:
                 shown[node] = _concept_node(concepts[key], distance)
         return shown
@@ -290,8 +342,12 @@ class NeighbourhoodSearch:
         memories, concepts = _keys(nodes, "memory"), _keys(nodes, "concept")
         names = {key: nodes["concept", key].id for key in concepts}
         values = {"memories": as_json(memories), "concepts": as_json(concepts)}
-        for memory, concept, role in self._connection.execute(self._sql["mentions_between"], values):
-            yield GraphEdge(kind="mention", source=memory, target=names[concept], relation=ROLES[role])
+        for memory, concept, role in self._connection.execute(
+            self._sql["mentions_between"], values
+        ):
+            yield GraphEdge(
+                kind="mention", source=memory, target=names[concept], relation=ROLES[role]
+            )
         for source, kind, target in self._connection.execute(self._sql["links_between"], values):
             yield GraphEdge(kind="link", source=source, target=target, relation=kind)
         for statement in self._statements(concepts):
@@ -300,7 +356,10 @@ class NeighbourhoodSearch:
 
     def _column(self, sql: str, limit: int | None = None, **keys: Sequence[int]) -> list[int]:
         values: dict[str, Any] = {name: as_json(given) for name, given in keys.items()}
-        return [row[0] for row in self._connection.execute(sql, {**self._visible, **values, "limit": limit})]
+        return [
+            row[0]
+            for row in self._connection.execute(sql, {**self._visible, **values, "limit": limit})
+        ]
 
 
 def _keys(nodes: Iterable[Node], wanted: str) -> list[int]:

@@ -50,7 +50,9 @@ def order_fairly(waiting: Iterable[WaitingJob]) -> list[WaitingJob]:
     return [one for _, _, one in sorted(places, key=lambda place: place[:2])]
 
 
-def select_jobs(ordered: Sequence[WaitingJob], limit: int, most_characters: int | None) -> list[WaitingJob]:
+def select_jobs(
+    ordered: Sequence[WaitingJob], limit: int, most_characters: int | None
+) -> list[WaitingJob]:
     """The first of them, at most `limit` and so much text, and last the one that has waited longest.
 
     With little text at a time, what comes next has its turn soon. With the oldest, nothing is overtaken for ever.
@@ -129,17 +131,30 @@ class EmbeddingQueue(StorePart):
         if due is None or due > 0:  # nothing to do must not cost a write transaction
             return ()
         with self._database.take() as connection:
-            connection.execute(self._sql["take_over"], {"model": model.model, "longest": LONGEST_WAIT_SECONDS})
+            connection.execute(
+                self._sql["take_over"], {"model": model.model, "longest": LONGEST_WAIT_SECONDS}
+            )
             ordered = order_fairly(self._due(connection, model, limit))
             chosen = select_jobs(ordered, limit, most_characters)
             # The others stand behind: where another process has taken the first, these are next.
             keys = dict.fromkeys(one.key for one in (*chosen, *ordered))
             names = {"model": model.model, "keys": as_json(keys), "limit": len(chosen)}
             rows = connection.execute(self._sql["due"], names).fetchall()
-            taken = {"model": model.model, "keys": as_json(row["memory"] for row in rows), "seconds": seconds}
+            taken = {
+                "model": model.model,
+                "keys": as_json(row["memory"] for row in rows),
+                "seconds": seconds,
+            }
             connection.execute(self._sql["postpone"], taken)
         return tuple(
-            EmbeddingJob(row["memory"], model.model, row["revision"], row["attempts"], row["title"], row["content"])
+            EmbeddingJob(
+                row["memory"],
+                model.model,
+                row["revision"],
+                row["attempts"],
+                row["title"],
+                row["content"],
+            )
             for row in rows
         )
 
@@ -148,7 +163,9 @@ class EmbeddingQueue(StorePart):
         most = max(limit, MAX_JOBS_CONSIDERED)
         found: set[WaitingJob] = set()
         for end in ("oldest_due", "newest_due"):
-            rows = connection.execute(self._sql[end], {"model": model.model, "limit": most}).fetchall()
+            rows = connection.execute(
+                self._sql[end], {"model": model.model, "limit": most}
+            ).fetchall()
             found.update(WaitingJob(row[0], row[1], row[2]) for row in rows)
             if len(rows) < most:  # that was all of it
                 break
@@ -160,7 +177,10 @@ class EmbeddingQueue(StorePart):
         Every recall asks. Whatever needs a first vector was changed, so where none waited, none does until the next
         change.
         """
-        moment = (model.model, self._changes.last())  # before the look, which may be of a later moment
+        moment = (
+            model.model,
+            self._changes.last(),
+        )  # before the look, which may be of a later moment
         if moment == self._no_job_at:
             return {}
         rows = self._rows("newest", model=model.model, limit=limit)
@@ -168,7 +188,12 @@ class EmbeddingQueue(StorePart):
             self._no_job_at = moment
         return {
             str(row["id"]): EmbeddingJob(
-                row["memory"], model.model, row["revision"], row["attempts"], row["title"], row["content"]
+                row["memory"],
+                model.model,
+                row["revision"],
+                row["attempts"],
+                row["title"],
+                row["content"],
             )
             for row in rows
         }
@@ -178,10 +203,16 @@ class EmbeddingQueue(StorePart):
         terms = {job.key: encode_passage_terms(job.content, passages) for job, passages, _ in done}
         with self._database.write() as connection:
             for model in {job.model for job, _, _ in done}:
-                self._finish(connection, model, [one for one in done if one[0].model == model], terms)
+                self._finish(
+                    connection, model, [one for one in done if one[0].model == model], terms
+                )
 
     def _finish(
-        self, connection: WriteTransaction, model: int, done: Sequence[EmbeddedJob], terms: Mapping[int, Sequence[str]]
+        self,
+        connection: WriteTransaction,
+        model: int,
+        done: Sequence[EmbeddedJob],
+        terms: Mapping[int, Sequence[str]],
     ) -> None:
         wanted = as_json({"memory": job.key, "revision": job.revision} for job, _, _ in done)
         rows = connection.execute(self._sql["finish"], {"model": model, "rows": wanted}).fetchall()
@@ -189,27 +220,42 @@ class EmbeddingQueue(StorePart):
         names = {"model": model, "keys": as_json(taken)}
         connection.execute(connection.sql("vectors")["delete_passages_of_model"], names)
         kept = [one for one in done if one[0].key in taken]
-        connection.put_all("vectors", "insert_passage", [row for one in kept for row in self._rows_of(one, terms)])
+        connection.put_all(
+            "vectors", "insert_passage", [row for one in kept for row in self._rows_of(one, terms)]
+        )
         connection.note_change(*(job.key for job, _, _ in kept))
 
-    def _rows_of(self, done: EmbeddedJob, terms: Mapping[int, Sequence[str]]) -> Iterator[dict[str, object]]:
+    def _rows_of(
+        self, done: EmbeddedJob, terms: Mapping[int, Sequence[str]]
+    ) -> Iterator[dict[str, object]]:
         job, passages, vectors = done
-        for passage, vector, held in zip(passages, vectors.astype(np.float16), terms[job.key], strict=True):
+        for passage, vector, held in zip(
+            passages, vectors.astype(np.float16), terms[job.key], strict=True
+        ):
             span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
             place = {"memory": job.key, "model": job.model, "terms": held}
             yield {**place, **span, "vector": self._encode(vector)}
 
-    def fail(self, jobs: Sequence[EmbeddingJob], error: str, retry_after: Mapping[int, float]) -> None:
+    def fail(
+        self, jobs: Sequence[EmbeddingJob], error: str, retry_after: Mapping[int, float]
+    ) -> None:
         with self._database.take() as connection:
             for job in jobs:
-                values = {"memory": job.key, "model": job.model, "revision": job.revision, "error": error}
+                values = {
+                    "memory": job.key,
+                    "model": job.model,
+                    "revision": job.revision,
+                    "error": error,
+                }
                 connection.execute(self._sql["fail"], {**values, "seconds": retry_after[job.key]})
 
     def release(self, jobs: Sequence[EmbeddingJob]) -> None:
         """Gives leased jobs back at once, so that another process need not wait for the lease to end."""
         with self._database.take() as connection:
             for job in jobs:
-                connection.execute(self._sql["release"], {"model": job.model, "keys": as_json([job.key])})
+                connection.execute(
+                    self._sql["release"], {"model": job.model, "keys": as_json([job.key])}
+                )
 
     def backlog(self, model: Model) -> Backlog:
         row = self._row("pending", model=model.model)
@@ -222,11 +268,16 @@ class EmbeddingQueue(StorePart):
     def told(self, model: Model) -> tuple[Backlog, int]:
         """What waits, and how many memories wait to be read by the rules, as every answer tells it: where it is a lot,
         as it was a moment ago. Where nothing waited, nothing does until the next change."""
-        moment = (model.model, self._changes.last())  # before the look, which may be of a later moment
+        moment = (
+            model.model,
+            self._changes.last(),
+        )  # before the look, which may be of a later moment
         if moment == self._empty_backlog_at:
             return EMPTY_BACKLOG, 0
         found = self._backlog_counts.of(
-            model.model, lambda: self._backlog_with_readings(model), lambda both: both[0].waiting + both[1]
+            model.model,
+            lambda: self._backlog_with_readings(model),
+            lambda both: both[0].waiting + both[1],
         )
         if found == (EMPTY_BACKLOG, 0):
             self._empty_backlog_at = moment
@@ -242,4 +293,10 @@ class EmbeddingQueue(StorePart):
 
     def seconds_until_due(self, model: Model) -> float | None:
         first, last = self._row("next_due", model=model.model)
-        return None if first is None else 0.0 if last > LONGEST_WAIT_SECONDS else max(0.0, float(first))
+        return (
+            None
+            if first is None
+            else 0.0
+            if last > LONGEST_WAIT_SECONDS
+            else max(0.0, float(first))
+        )

@@ -70,18 +70,28 @@ class ExtractionQueue(StorePart):
     def __init__(self, database: Database, changes: Changes) -> None:
         super().__init__(database)
         self._changes = changes
-        self._asked_at: int | None = None  # the last change when memories were last queued for a language model
+        self._asked_at: int | None = (
+            None  # the last change when memories were last queued for a language model
+        )
         self._budget = DailyBudget(database, "language model")
 
     def lease(self, reader: Reader, limit: int, seconds: float) -> tuple[ExtractionJob, ...]:
         first, last = self._row("next_due", reader=reader)
-        if first is None or (first > 0 and last <= LONGEST_WAIT_SECONDS):  # no work must not cost a write transaction
+        if first is None or (
+            first > 0 and last <= LONGEST_WAIT_SECONDS
+        ):  # no work must not cost a write transaction
             return ()
         with self._database.take() as connection:
-            connection.execute(self._sql["take_over"], {"reader": reader, "longest": LONGEST_WAIT_SECONDS})
-            rows = connection.execute(self._sql["due"], {"reader": reader, "limit": limit}).fetchall()
+            connection.execute(
+                self._sql["take_over"], {"reader": reader, "longest": LONGEST_WAIT_SECONDS}
+            )
+            rows = connection.execute(
+                self._sql["due"], {"reader": reader, "limit": limit}
+            ).fetchall()
             keys = as_json(row["memory"] for row in rows)
-            connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "seconds": seconds})
+            connection.execute(
+                self._sql["postpone"], {"reader": reader, "keys": keys, "seconds": seconds}
+            )
         return tuple(
             ExtractionJob(
                 row["memory"], row["revision"], row["attempts"], row["title"], row["content"], texts(row["tags"]),
@@ -93,7 +103,9 @@ class ExtractionQueue(StorePart):
     def finish_mentions(self, done: Sequence[tuple[ExtractionJob, Sequence[Mention]]]) -> None:
         """Stores what the rules found, unless the memory has changed or gone since: then a newer reading waits."""
         with self._database.write() as connection:
-            concepts = self._concepts(connection, [mention.name for _, found in done for mention in found])
+            concepts = self._concepts(
+                connection, [mention.name for _, found in done for mention in found]
+            )
             touched = set(concepts.values())
             taken = self._taken(connection, "rules", [reading for reading, _ in done], touched)
             wanted = [(reading.key, mentions) for reading, mentions in done if reading in taken]
@@ -121,10 +133,17 @@ class ExtractionQueue(StorePart):
                     connection.note_change(reading.key)
             drop_orphans(connection, touched)
 
-    def fail(self, reader: Reader, readings: Sequence[ExtractionJob], error: str, retry_after: float) -> None:
+    def fail(
+        self, reader: Reader, readings: Sequence[ExtractionJob], error: str, retry_after: float
+    ) -> None:
         with self._database.take() as connection:
             for reading in readings:
-                values = {"memory": reading.key, "reader": reader, "revision": reading.revision, "error": error}
+                values = {
+                    "memory": reading.key,
+                    "reader": reader,
+                    "revision": reading.revision,
+                    "error": error,
+                }
                 connection.execute(self._sql["fail"], {**values, "seconds": retry_after})
 
     def release(self, reader: Reader, readings: Sequence[ExtractionJob]) -> None:
@@ -147,7 +166,9 @@ class ExtractionQueue(StorePart):
             return 0
         added = 0
         with self._database.errors():
-            unread = self._database.read().execute(self._database.sql("triples")["unread"]).fetchone()[0]
+            unread = (
+                self._database.read().execute(self._database.sql("triples")["unread"]).fetchone()[0]
+            )
         if unread:
             with self._database.write() as connection:
                 added = connection.execute(self._sql["enqueue_unread"]).rowcount
@@ -163,7 +184,9 @@ class ExtractionQueue(StorePart):
         sql = self._database.sql("triples")
         with self._database.errors():
             connection = self._database.read()
-            forms = connection.execute(sql["means"], {"forms": as_json({form(label) for label in labels})}).fetchall()
+            forms = connection.execute(
+                sql["means"], {"forms": as_json({form(label) for label in labels})}
+            ).fetchall()
             names = {"names": as_json({canonical(label) for label in labels})}
             read = {row[0] for row in connection.execute(sql["read_names"], names)}
         by_form = {row[0]: row[1] for row in forms if row[1] is not None}
@@ -176,7 +199,9 @@ class ExtractionQueue(StorePart):
         sql = self._database.sql("triples")["names_with"]
         with self._database.errors():
             for term in terms:
-                rows = self._database.read().execute(sql, {"term": term, "memories": MAX_MEMORIES_CONSIDERED})
+                rows = self._database.read().execute(
+                    sql, {"term": term, "memories": MAX_MEMORIES_CONSIDERED}
+                )
                 found.update((row[0], row[1]) for row in rows)
         return tuple(sorted(found))
 
@@ -187,18 +212,32 @@ class ExtractionQueue(StorePart):
         return self._budget.spent()
 
     def _taken(
-        self, connection: WriteTransaction, reader: Reader, readings: Sequence[ExtractionJob], touched: set[int]
+        self,
+        connection: WriteTransaction,
+        reader: Reader,
+        readings: Sequence[ExtractionJob],
+        touched: set[int],
     ) -> set[ExtractionJob]:
         """Those still wanted. What this reader found of them before goes, and a mark says that they were read."""
-        rows = as_json({"memory": reading.key, "revision": reading.revision} for reading in readings)
-        finished = connection.execute(self._sql["finish"], {"reader": reader, "rows": rows}).fetchall()
+        rows = as_json(
+            {"memory": reading.key, "revision": reading.revision} for reading in readings
+        )
+        finished = connection.execute(
+            self._sql["finish"], {"reader": reader, "rows": rows}
+        ).fetchall()
         wanted = {(row[0], row[1]) for row in finished}
         names = {"keys": as_json(key for key, _ in wanted), "reader": reader}
-        touched.update(row[0] for row in connection.execute(self._sql["concepts_of_memories"], names).fetchall())
+        touched.update(
+            row[0]
+            for row in connection.execute(self._sql["concepts_of_memories"], names).fetchall()
+        )
         connection.execute(self._sql["delete_mentions_of_reader"], names)
         if reader == "triples":
             connection.execute(self._sql["delete_statements_of"], names)
-        marks = [{"memory": key, "reader": reader, "revision": revision} for key, revision in sorted(wanted)]
+        marks = [
+            {"memory": key, "reader": reader, "revision": revision}
+            for key, revision in sorted(wanted)
+        ]
         connection.put_all("graph", "mark_read", marks)
         return {reading for reading in readings if (reading.key, reading.revision) in wanted}
 
@@ -214,7 +253,10 @@ class ExtractionQueue(StorePart):
 
     def _known(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:
         parameters = {"names": as_json(dict.fromkeys(names))}
-        return dict(tuple(row) for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall())
+        return dict(
+            tuple(row)
+            for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall()
+        )
 
 
 def mention_row(memory: int, concept: int, reader: Reader, mention: Mention) -> dict[str, object]:
@@ -257,10 +299,17 @@ def write_triples(
         connection.execute(sql["insert_statement"], values)
     # A memory keeps one name of a concept a reader: an alias, which nothing else may know, comes last and stays.
     for (concept, _), mention in sorted(mentions.items(), key=lambda item: item[0]):
-        connection.execute(sql["set_mention"], mention_row(reading.key, concept, "triples", mention))
+        connection.execute(
+            sql["set_mention"], mention_row(reading.key, concept, "triples", mention)
+        )
 
 
-def _end(label: str, means: str | None, concepts: Mapping[str, int], mentions: dict[tuple[int, bool], Mention]) -> int:
+def _end(
+    label: str,
+    means: str | None,
+    concepts: Mapping[str, int],
+    mentions: dict[tuple[int, bool], Mention],
+) -> int:
     """The concept of a triple's end, noted as mentioned. The concept it means may have gone meanwhile: then its own."""
     alias = means is not None and means in concepts
     name = means if means is not None and alias else canonical(label)
@@ -278,7 +327,9 @@ def _since(triple: Triple, reading: ExtractionJob) -> str:
 def clear_graph(connection: WriteTransaction, key: int) -> None:
     """Takes everything out of the graph that is there because of one memory."""
     sql = connection.sql("graph")
-    concepts = [row[0] for row in connection.execute(sql["concepts_of_memory"], {"key": key}).fetchall()]
+    concepts = [
+        row[0] for row in connection.execute(sql["concepts_of_memory"], {"key": key}).fetchall()
+    ]
     for name in ("cancel", "delete_statements", "delete_mentions"):
         connection.execute(sql[name], {"key": key})
     drop_orphans(connection, concepts)

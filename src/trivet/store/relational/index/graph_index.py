@@ -50,7 +50,11 @@ class GraphCache(StorePart):
                 self._sequence, self._network = self._load(MAX_CHANGES_APPLIED)
                 at_once = MAX_CHANGES_APPLIED
             changed = self._changes.since(self._sequence)
-            if changed is None or len(changed) > at_once or self._network.changed > REBUILD_AFTER_CHANGED_NODES:
+            if (
+                changed is None
+                or len(changed) > at_once
+                or self._network.changed > REBUILD_AFTER_CHANGED_NODES
+            ):
                 self._renew()
             elif changed:
                 self._apply_changes({key for _, key in changed})
@@ -79,7 +83,9 @@ class GraphCache(StorePart):
     def _replace(self) -> None:
         try:
             sequence, network = self._load()
-        except StoreError:  # closed or in trouble: the next recall tries again, and till then it is `behind`
+        except (
+            StoreError
+        ):  # closed or in trouble: the next recall tries again, and till then it is `behind`
             return
         with self._lock:
             self._sequence, self._network = sequence, network
@@ -88,7 +94,9 @@ class GraphCache(StorePart):
         mapped = self._database.mapped_index()
         if mapped is not None and self._behind(mapped.sequence) <= most_behind:
             return mapped.sequence, mapped.network()
-        sequence = self._changes.last()  # before the rows: what is committed meanwhile is then taken in again
+        sequence = (
+            self._changes.last()
+        )  # before the rows: what is committed meanwhile is then taken in again
         return sequence, read_network(self._database)
 
     def _behind(self, sequence: int) -> float:
@@ -105,7 +113,8 @@ class GraphCache(StorePart):
         linked = _both_ways((row[0], row[1]) for row in links)
         nothing = np.zeros(0, np.int32)
         self._network.replace(
-            {key: _pair(found) for key, found in mentions.items()}, {key: linked.get(key, nothing) for key in keys}
+            {key: _pair(found) for key, found in mentions.items()},
+            {key: linked.get(key, nothing) for key in keys},
         )
 
 
@@ -114,13 +123,18 @@ def read_network(database: Database) -> Network:
     packed = database.integers(sql["all_mentions"])
     with database.errors():
         links = database.read().execute(sql["all_links"]).fetchall()
-    memories, concepts = (packed >> 30).astype(np.int32), ((packed >> 2) & 0xFFFFFFF).astype(np.int32)
+    memories, concepts = (
+        (packed >> 30).astype(np.int32),
+        ((packed >> 2) & 0xFFFFFFF).astype(np.int32),
+    )
     roles = (packed & 3).astype(np.uint8)
     return Network.of(memories, concepts, roles, _both_ways((row[0], row[1]) for row in links))
 
 
 def _pair(found: list[tuple[int, int]]) -> Pair:
-    return np.array([concept for concept, _ in found], np.int32), np.array([role for _, role in found], np.uint8)
+    return np.array([concept for concept, _ in found], np.int32), np.array(
+        [role for _, role in found], np.uint8
+    )
 
 
 def _both_ways(links: Iterable[tuple[int, int]]) -> dict[int, Keys]:
@@ -138,14 +152,18 @@ MIN_MASS = 1e-6
 class GraphIndex(ExtractionQueue):
     """Walks the graph that `ExtractionQueue` writes."""
 
-    def __init__(self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids) -> None:
+    def __init__(
+        self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids
+    ) -> None:
         super().__init__(database, changes)
         self._visibility = visibility
         self._ids = ids
         self._network = GraphCache(database, changes)
         self._hubs = HubsByFilter()
 
-    def named(self, forms: Sequence[str], filter: Filter, how: WalkParameters) -> tuple[NamedConcept, ...]:
+    def named(
+        self, forms: Sequence[str], filter: Filter, how: WalkParameters
+    ) -> tuple[NamedConcept, ...]:
         """The concepts known by these forms, as far as visible memories mention them."""
         rows = self._rows("concepts_of_forms", forms=as_json(forms))
         found = [(row[0], row[1]) for row in rows if row[1] is not None]
@@ -158,22 +176,37 @@ class GraphIndex(ExtractionQueue):
         spread = weigh_concepts(network, visible, concepts[~hubs], how)
         return tuple(
             NamedConcept(concept, name, int(count), float(weight))
-            for (name, concept), count, weight in zip(found, spread.mentions, spread.weights, strict=True)
+            for (name, concept), count, weight in zip(
+                found, spread.mentions, spread.weights, strict=True
+            )
             if weight > 0
         )
 
-    def walk(self, seeds: WalkSeeds, filter: Filter, how: WalkParameters, depth: int) -> list[Candidate]:
+    def walk(
+        self, seeds: WalkSeeds, filter: Filter, how: WalkParameters, depth: int
+    ) -> list[Candidate]:
         """The memories that most arrives at; the score is the square root of what arrived, so that few do not swamp."""
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
         hubs = self._hubs.of(network, filter)
-        mass = walk(network, visible, self._hits(seeds.memories), _masses(seeds.concepts), how, hubs)
+        mass = walk(
+            network, visible, self._hits(seeds.memories), _masses(seeds.concepts), how, hubs
+        )
         found = np.flatnonzero(mass.values > MIN_MASS)
         if len(found) > depth:
             cut = np.partition(mass.values[found], len(found) - depth)[len(found) - depth]
-            found = found[mass.values[found] >= cut]  # everything tied at the cut stays until ids decide
-        keys, scores = mass.keys[found].tolist(), np.minimum(np.sqrt(mass.values[found]), 1.0).tolist()
+            found = found[
+                mass.values[found] >= cut
+            ]  # everything tied at the cut stays until ids decide
+        keys, scores = (
+            mass.keys[found].tolist(),
+            np.minimum(np.sqrt(mass.values[found]), 1.0).tolist(),
+        )
         ids = self._ids.of(keys)
-        ranked = [Candidate(id=ids[key], score=score) for key, score in zip(keys, scores, strict=True) if key in ids]
+        ranked = [
+            Candidate(id=ids[key], score=score)
+            for key, score in zip(keys, scores, strict=True)
+            if key in ids
+        ]
         ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
         return ranked[:depth]
 
@@ -186,7 +219,13 @@ class GraphIndex(ExtractionQueue):
         hits = [keys[id] for id in best_first if id in keys]
         ends = {id: keys[id] for id in ids if id in keys}
         paths = Paths(
-            network, visible, hits, sorted(seeds.concepts), list(ends.values()), how, self._hubs.of(network, filter)
+            network,
+            visible,
+            hits,
+            sorted(seeds.concepts),
+            list(ends.values()),
+            how,
+            self._hubs.of(network, filter),
         )
         found = {id: steps for id, key in ends.items() if (steps := paths.to(key))}
         return self._spelled_out(found, list(ends.values()))

@@ -104,7 +104,9 @@ class MappedIndex:
         found: NDArray[np.int32] = self._arrays["words.places"][start:stop]
         return found
 
-    def shown(self, filter: Filter) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float64]] | None:
+    def shown(
+        self, filter: Filter
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float64]] | None:
         """By key, which memories a filter lets through, lengths and importances; None where the database decides."""
         if not covers_filter(filter):
             return None
@@ -145,19 +147,25 @@ class MappedIndex:
 def covers_filter(filter: Filter) -> bool:
     """Whether the file can say what a filter lets through. Who may see a memory the database decides alone."""
     after, before = filter.created_after, filter.created_before
-    return filter == Filter(scope=filter.scope, states=filter.states, created_after=after, created_before=before)
+    return filter == Filter(
+        scope=filter.scope, states=filter.states, created_after=after, created_before=before
+    )
 
 
 def to_microseconds(stamps: Sequence[str]) -> NDArray[np.int64]:
     """Moments as they are stored, which all end with Z, as numbers."""
-    return np.array([stamp.removesuffix("Z") for stamp in stamps], "datetime64[us]").astype(np.int64)
+    return np.array([stamp.removesuffix("Z") for stamp in stamps], "datetime64[us]").astype(
+        np.int64
+    )
 
 
 def flat_graph(network: Network) -> dict[str, Any]:
     """The arrays of a network that has taken in no changes yet."""
     sides = {"memories": network.of_memory.edges, "concepts": network.of_concept.edges}
     edges = {
-        f"graph.{nodes}.{name}": getattr(side, name) for nodes, side in sides.items() for name in side.__struct_fields__
+        f"graph.{nodes}.{name}": getattr(side, name)
+        for nodes, side in sides.items()
+        for name in side.__struct_fields__
     }
     sources = sorted(network.links)
     targets = [network.links[source] for source in sources]
@@ -251,7 +259,10 @@ class IndexFiles(ABC):
         not know is never a new one.
         """
         private_folder(self.folder)
-        if any(is_recent(file) for file in self._files() if file.suffix == PARTIAL) or not self.remove_disowned():
+        if (
+            any(is_recent(file) for file in self._files() if file.suffix == PARTIAL)
+            or not self.remove_disowned()
+        ):
             return False
         before = self._moment()
         mark = secrets.token_hex(MARK_BYTES)
@@ -260,7 +271,9 @@ class IndexFiles(ABC):
             with _new_file(partial) as stream:
                 writer = ArrayWriter(stream, FILE_FORMAT)
                 facts = write(writer, mark)
-                writer.finish({name: str(value) for name, value in msgspec.structs.asdict(facts).items()})
+                writer.finish(
+                    {name: str(value) for name, value in msgspec.structs.asdict(facts).items()}
+                )
             named = registered_name(partial, mark) if _is_sound(partial) else None
             if named is None or not self._adopted(named, before):
                 return False
@@ -286,7 +299,10 @@ class IndexFiles(ABC):
         if registered_name(file, mark) != named:
             return None
         index = MappedIndex.open(file)
-        known = index is not None and (index.facts.mark, index.facts.schema) == (mark, self._database.schema)
+        known = index is not None and (index.facts.mark, index.facts.schema) == (
+            mark,
+            self._database.schema,
+        )
         return index if known else None
 
     def _removed_all(self) -> bool:
@@ -327,14 +343,18 @@ def registered_name(file: Path, mark: str) -> str | None:
 def remove_index_file(file: Path) -> None:
     try:
         file.unlink(missing_ok=True)
-    except OSError as error:  # Windows removes no file that a process has mapped; the next attempt does
+    except (
+        OSError
+    ) as error:  # Windows removes no file that a process has mapped; the next attempt does
         logger.info("The index file %s cannot be removed yet: %s", file, error)
 
 
 @contextmanager
 def _new_file(partial: Path) -> Iterator[BinaryIO]:
     """A stream into a file that must not be there yet. What was written is on the disk when the block ends."""
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    handle = os.open(
+        partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600
+    )
     with os.fdopen(handle, "wb") as stream:
         yield stream
         stream.flush()

@@ -43,7 +43,9 @@ def encode_passage_terms(content: str, passages: Sequence[Passage]) -> list[str]
     if len(passages) == 1:
         return [""]
     return [
-        b64encode(_term_hashes(set(analyse(content[one.start : one.stop]))).tobytes()).decode("ascii")
+        b64encode(_term_hashes(set(analyse(content[one.start : one.stop]))).tobytes()).decode(
+            "ascii"
+        )
         for one in passages
     ]
 
@@ -53,7 +55,9 @@ def count_held_terms(wanted: Iterable[str], stored: Sequence[str]) -> list[int]:
 
     A number of 32 bits stands for one of a passage's two hundred terms by mistake once in twenty million times.
     """
-    packed = [a2b_base64(one) for one in stored]  # what base64's own function calls, in half of the time
+    packed = [
+        a2b_base64(one) for one in stored
+    ]  # what base64's own function calls, in half of the time
     terms = np.frombuffer(b"".join(packed), np.uint32)
     ends = np.cumsum([0, *(len(one) // BYTES_PER_TERM for one in packed)])
     counted = np.concatenate(([0], np.cumsum(np.isin(terms, _term_hashes(wanted)))))
@@ -79,7 +83,9 @@ LANGUAGE_MARK_WEIGHTS: Weights = (0.0, 0.0, 1.0, 0.0, 0.0)
 class LexicalIndex(StorePart):
     file = "lexical"
 
-    def __init__(self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids) -> None:
+    def __init__(
+        self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids
+    ) -> None:
         super().__init__(database)
         self._visibility, self._changes = visibility, changes
         self._postings = PostingCache(database, changes)
@@ -103,7 +109,10 @@ class LexicalIndex(StorePart):
         shown = self._shown(terms, filter, bm25.field_weights)
         for term, readings in others.items():
             shown[term] = merge_postings(
-                [shown[term], *(visible_postings(one, visible) for one in self._read(readings, bm25))]
+                [
+                    shown[term],
+                    *(visible_postings(one, visible) for one in self._read(readings, bm25)),
+                ]
             )
         lists = {term: postings for term, postings in shown.items() if len(postings.keys)}
         if not lists:
@@ -118,7 +127,9 @@ class LexicalIndex(StorePart):
         # Most stores have none, and to look for each would cost more than the rest of a query's analysis.
         if not len(self._shown([NOT_ENGLISH], filter, LANGUAGE_MARK_WEIGHTS)[NOT_ENGLISH].keys):
             return ()
-        marked = self._shown([mark(language) for language in LANGUAGES], filter, LANGUAGE_MARK_WEIGHTS)
+        marked = self._shown(
+            [mark(language) for language in LANGUAGES], filter, LANGUAGE_MARK_WEIGHTS
+        )
         return tuple(language for language in LANGUAGES if len(marked[mark(language)].keys))
 
     def _shown(self, terms: Sequence[str], filter: Filter, weights: Weights) -> dict[str, Postings]:
@@ -128,7 +139,9 @@ class LexicalIndex(StorePart):
         if missing:
             visible = self._visibility.of(filter)
             lists = self._postings.of(missing, weights)
-            known.update((term, visible_postings(postings, visible)) for term, postings in lists.items())
+            known.update(
+                (term, visible_postings(postings, visible)) for term, postings in lists.items()
+            )
         return {term: known[term] for term in terms}
 
     def _read(self, readings: Sequence[Reading], bm25: Bm25) -> list[Postings]:
@@ -141,7 +154,9 @@ class LexicalIndex(StorePart):
             for term, language in readings
         ]
 
-    def similar(self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None) -> list[str]:
+    def similar(
+        self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None
+    ) -> list[str]:
         """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
         shared = 1 if len(fingerprint) < SHORT_FINGERPRINT else 2
         rows = self._rows(
@@ -157,24 +172,40 @@ class LexicalIndex(StorePart):
 
     def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]:
         """How many visible memories hold each term. With the weights of the search its posting lists are at hand."""
-        return {term: len(found.keys) for term, found in self._shown(terms, filter, bm25.field_weights).items()}
+        return {
+            term: len(found.keys)
+            for term, found in self._shown(terms, filter, bm25.field_weights).items()
+        }
 
     def terms_from(self, start: str) -> list[str]:
         """The terms that begin so and that any memory holds, whoever may see it: ask `holders` before one is told."""
-        return [row[0] for row in self._rows("terms_from", low=start, high=start[:-1] + chr(ord(start[-1]) + 1))]
+        return [
+            row[0]
+            for row in self._rows(
+                "terms_from", low=start, high=start[:-1] + chr(ord(start[-1]) + 1)
+            )
+        ]
 
     def terms_in_any_memory(self, terms: Collection[str]) -> set[str] | None:
         """Those of the terms that any memory holds, whoever may see it; None where no index file tells."""
         return self._postings.held(terms)
 
-    def held(self, terms: Sequence[str], ids: Sequence[str], bm25: Bm25) -> dict[str, frozenset[str]]:
+    def held(
+        self, terms: Sequence[str], ids: Sequence[str], bm25: Bm25
+    ) -> dict[str, frozenset[str]]:
         """Which of the terms each of these memories holds, in any field that has a weight."""
         keys = self._ids.keys(ids)
         wanted = np.fromiter(keys.values(), np.int64, len(keys))
         lists = self._postings.of(terms, bm25.field_weights)
-        some = {term: _among(wanted, postings.keys) for term, postings in lists.items() if len(postings.keys)}
+        some = {
+            term: _among(wanted, postings.keys)
+            for term, postings in lists.items()
+            if len(postings.keys)
+        }
         held = zip(*some.values(), strict=True) if some else [()] * len(keys)
-        found = {id: frozenset(compress(some, is_held)) for id, is_held in zip(keys, held, strict=True)}
+        found = {
+            id: frozenset(compress(some, is_held)) for id, is_held in zip(keys, held, strict=True)
+        }
         return {id: found.get(id, EMPTY_TERMS) for id in ids}
 
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:

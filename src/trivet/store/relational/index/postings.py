@@ -50,13 +50,19 @@ def visible_postings(postings: Postings, visible: VisibleMemories) -> Postings:
         keys = keys[: np.searchsorted(keys, len(visible.mask))]
     shown = visible.mask[keys]
     if shown.all():
-        return postings if len(keys) == len(postings.keys) else Postings(keys, postings.frequencies[: len(keys)])
+        return (
+            postings
+            if len(keys) == len(postings.keys)
+            else Postings(keys, postings.frequencies[: len(keys)])
+        )
     return Postings(keys[shown], postings.frequencies[: len(keys)][shown])
 
 
 def merge_postings(lists: Sequence[Postings]) -> Postings:
     """One list for terms that are one word. A memory that holds several of them holds it as often as the commonest."""
-    keys, places = np.unique(np.concatenate([postings.keys for postings in lists]), return_inverse=True)
+    keys, places = np.unique(
+        np.concatenate([postings.keys for postings in lists]), return_inverse=True
+    )
     frequencies = np.zeros(len(keys))
     np.maximum.at(frequencies, places, np.concatenate([postings.frequencies for postings in lists]))
     return Postings(keys, frequencies)
@@ -90,12 +96,18 @@ def _weights(
     idf = np.log1p((visible.count - count + 0.5) / (count + 0.5))
     relative_length = visible.lengths[postings.keys] / max(visible.mean_length, 1e-9)
     frequencies = postings.frequencies
-    saturated = frequencies * (bm25.k1 + 1) / (frequencies + bm25.k1 * (1 - bm25.b + bm25.b * relative_length))
+    saturated = (
+        frequencies
+        * (bm25.k1 + 1)
+        / (frequencies + bm25.k1 * (1 - bm25.b + bm25.b * relative_length))
+    )
     weights: NDArray[np.float64] = idf * saturated
     return weights
 
 
-def prefer_all_words(scores: NDArray[np.float64], required: list[Postings], enough: int) -> NDArray[np.float64]:
+def prefer_all_words(
+    scores: NDArray[np.float64], required: list[Postings], enough: int
+) -> NDArray[np.float64]:
     """Those of memories that hold every required term alone, if there are enough of them."""
     rarest, *others = sorted((postings.keys for postings in required), key=len)
     holding = rarest[scores[rarest] > 0]
@@ -153,13 +165,19 @@ class PostingCache:
     def __init__(self, database: StoreDatabase, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._index: MappedIndex | None = None  # its lists are mended from the first change in the log on
+        self._index: MappedIndex | None = (
+            None  # its lists are mended from the first change in the log on
+        )
         self._sql = database.sql("lexical")
         self._lock = threading.Lock()
-        self._entries: BoundedCache[tuple[str, Weights], _Entry] = BoundedCache(POSTINGS_BYTES, _entry_bytes)
+        self._entries: BoundedCache[tuple[str, Weights], _Entry] = BoundedCache(
+            POSTINGS_BYTES, _entry_bytes
+        )
         self._log: list[tuple[int, int]] = []
         self._log_start = 0
-        self._documents: BoundedCache[int, _Document] = BoundedCache(DOCUMENTS_BYTES, _document_bytes)
+        self._documents: BoundedCache[int, _Document] = BoundedCache(
+            DOCUMENTS_BYTES, _document_bytes
+        )
 
     def of(self, terms: Iterable[str], weights: Weights) -> dict[str, Postings]:
         """The list of each term, as of one moment."""
@@ -167,7 +185,9 @@ class PostingCache:
             known, bound = self._follow(), self._changes.bound
             sequence = known if bound is None else min(known, bound)
             found = self._fresh(terms, weights, sequence)
-            if sequence < known:  # documents were read as they were at that moment, and are something else by now
+            if (
+                sequence < known
+            ):  # documents were read as they were at that moment, and are something else by now
                 self._documents.clear()
             return found
 
@@ -177,22 +197,34 @@ class PostingCache:
             self._follow()
             if self._index is None:
                 return None
-            return self._index.held(terms) | self._counts(list({key for _, key in self._log}), set(terms)).keys()
+            return (
+                self._index.held(terms)
+                | self._counts(list({key for _, key in self._log}), set(terms)).keys()
+            )
 
     def _fresh(self, terms: Iterable[str], weights: Weights, sequence: int) -> dict[str, Postings]:
         """Those that must be read are read together: each question to a server is a way there and back."""
         wanted = set(terms)
         since: dict[int, _ChangesSince] = {}
-        entries = {term: self._patched_entry(term, weights, sequence, wanted, since) for term in wanted}
+        entries = {
+            term: self._patched_entry(term, weights, sequence, wanted, since) for term in wanted
+        }
         missing = [term for term, entry in entries.items() if entry is None]
         found = {term: entry.postings for term, entry in entries.items() if entry is not None}
-        for term, postings in (self._database.read_postings(missing, weights) if missing else {}).items():
+        for term, postings in (
+            self._database.read_postings(missing, weights) if missing else {}
+        ).items():
             found[term] = postings
             self._entries.put((term, weights), _Entry(sequence, postings))
         return found
 
     def _patched_entry(
-        self, term: str, weights: Weights, sequence: int, wanted: Set[str], since: dict[int, _ChangesSince]
+        self,
+        term: str,
+        weights: Weights,
+        sequence: int,
+        wanted: Set[str],
+        since: dict[int, _ChangesSince],
     ) -> _Entry | None:
         """What is known of the list, with the changes since; None where the list is to be read."""
         entry = known = self._entries.get((term, weights))
@@ -202,8 +234,14 @@ class PostingCache:
             if entry.sequence not in since:
                 since[entry.sequence] = _ChangesSince(self._changed_after(entry.sequence), wanted)
             changed = since[entry.sequence]
-            few = len(changed.keys) <= max(MAX_CHANGES_PATCHED, PATCHED_SHARE * len(entry.postings.keys))
-            entry = _Entry(sequence, self._patch(term, weights, entry.postings, changed)) if few else None
+            few = len(changed.keys) <= max(
+                MAX_CHANGES_PATCHED, PATCHED_SHARE * len(entry.postings.keys)
+            )
+            entry = (
+                _Entry(sequence, self._patch(term, weights, entry.postings, changed))
+                if few
+                else None
+            )
         if entry is not None and entry is not known:
             self._entries.put((term, weights), entry)
         return entry
@@ -211,7 +249,9 @@ class PostingCache:
     def _from_file(self, term: str, weights: Weights) -> _Entry | None:
         if self._index is None:
             return None
-        return _Entry(self._index.sequence, postings_from_occurrences(self._index.occurrences(term), weights))
+        return _Entry(
+            self._index.sequence, postings_from_occurrences(self._index.occurrences(term), weights)
+        )
 
     def _begin(self) -> None:
         """Forgets what is known, and goes on from the index file if it reaches near enough, else from now."""
@@ -242,7 +282,9 @@ class PostingCache:
         start = bisect_right(self._log, sequence, key=lambda change: change[0])
         return np.unique(np.array([key for _, key in self._log[start:]], np.int64))
 
-    def _patch(self, term: str, weights: Weights, postings: Postings, changed: _ChangesSince) -> Postings:
+    def _patch(
+        self, term: str, weights: Weights, postings: Postings, changed: _ChangesSince
+    ) -> Postings:
         if changed.counts is None:
             changed.counts = self._counts(changed.keys.tolist(), changed.wanted)
         kept = np.ones(len(postings.keys), bool)
@@ -252,15 +294,21 @@ class PostingCache:
         if kept.all() and not held:
             return postings
         keys = np.concatenate([postings.keys[kept], np.array([key for key, _ in held], np.int64)])
-        frequencies = np.concatenate([postings.frequencies[kept], np.array([one for _, one in held], np.float64)])
+        frequencies = np.concatenate(
+            [postings.frequencies[kept], np.array([one for _, one in held], np.float64)]
+        )
         order = np.argsort(keys, kind="stable")
         return Postings(keys[order], frequencies[order])
 
-    def _counts(self, keys: Sequence[int], wanted: Set[str]) -> dict[str, list[tuple[int, _Counts]]]:
+    def _counts(
+        self, keys: Sequence[int], wanted: Set[str]
+    ) -> dict[str, list[tuple[int, _Counts]]]:
         """Which of the memories hold each of the terms, as they are now. Of long texts few are in memory at a time."""
         found: dict[str, list[tuple[int, _Counts]]] = {}
         for start in range(0, len(keys), DOCUMENTS_AT_ONCE):
-            for key, document in self._documents_of(keys[start : start + DOCUMENTS_AT_ONCE]).items():
+            for key, document in self._documents_of(
+                keys[start : start + DOCUMENTS_AT_ONCE]
+            ).items():
                 for term in document.keys() & wanted:
                     found.setdefault(term, []).append((key, document[term]))
         return found
@@ -271,7 +319,11 @@ class PostingCache:
         missing = [key for key, document in found.items() if document is None]
         if missing:
             with self._database.errors():
-                rows = self._database.read().execute(self._sql["documents_of"], {"keys": as_json(missing)}).fetchall()
+                rows = (
+                    self._database.read()
+                    .execute(self._sql["documents_of"], {"keys": as_json(missing)})
+                    .fetchall()
+                )
             read = dict.fromkeys(missing, NO_TERMS) | {row[0]: _document(row[1:]) for row in rows}
             for key, document in read.items():
                 found[key] = document
@@ -325,7 +377,9 @@ def _sum_weights(
     return frequencies
 
 
-def _weighted_counts(places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights) -> NDArray[np.float64]:
+def _weighted_counts(
+    places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights
+) -> NDArray[np.float64]:
     """As PostgreSQL and `_weighted` do: other weights added up one by one may differ from that in the last digit."""
     frequencies = np.zeros(int(places[-1]) + 1 if len(places) else 0)
     for field, weight in enumerate(weights):

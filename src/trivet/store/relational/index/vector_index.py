@@ -22,7 +22,12 @@ from trivet.store.relational.changes import MODELS_KEY, Changes
 from trivet.store.relational.database import Connection, Database, StorePart, WriteTransaction
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.index.index_files import MappedIndex
-from trivet.store.relational.index.vector_matrix import Matrix, VectorDtype, bytes_per_passage, reshape_passages
+from trivet.store.relational.index.vector_matrix import (
+    Matrix,
+    VectorDtype,
+    bytes_per_passage,
+    reshape_passages,
+)
 from trivet.types import Candidate, Filter
 
 if TYPE_CHECKING:
@@ -69,7 +74,9 @@ class MemoryLimit:
             self._taken[name] = (bytes, forget)
             self._taken.move_to_end(name)
             going = []
-            while sum(held for held, _ in self._taken.values()) > self.bytes and len(self._taken) > 1:
+            while (
+                sum(held for held, _ in self._taken.values()) > self.bytes and len(self._taken) > 1
+            ):
                 going.append(self._taken.popitem(last=False)[1][1])
         for make_room in going:
             make_room()
@@ -99,7 +106,12 @@ class VectorCache:
         self._lock = threading.Lock()
 
     def search(
-        self, model: Model, vector: NDArray[np.float32], mask: NDArray[np.bool_], depth: int, chance: float = 0.0
+        self,
+        model: Model,
+        vector: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        depth: int,
+        chance: float = 0.0,
     ) -> list[Candidate]:
         found = self.matrix(model).search(vector.astype(np.float32), mask, depth, chance)
         ids = self._ids.of(found.keys.tolist())
@@ -124,7 +136,9 @@ class VectorCache:
         if loaded is None:
             return 0
         return (
-            loaded.matrix.size * bytes_per_passage(model.dimension) if loaded.matrix.is_mapped else loaded.matrix.bytes
+            loaded.matrix.size * bytes_per_passage(model.dimension)
+            if loaded.matrix.is_mapped
+            else loaded.matrix.bytes
         )
 
     def forget(self) -> None:
@@ -138,19 +152,27 @@ class VectorCache:
         with self._lock:
             loaded = self._loaded.get(model.model)
             changed = self._changes.since(loaded.sequence) if loaded else None
-            if loaded is None or changed is None or loaded.matrix.removed > REMOVED_SHARE * loaded.matrix.size + 1000:
+            if (
+                loaded is None
+                or changed is None
+                or loaded.matrix.removed > REMOVED_SHARE * loaded.matrix.size + 1000
+            ):
                 loaded = self._load(model)
                 self._loaded = {model.model: loaded}
             elif changed:
                 self._catch_up(model, loaded.matrix, {key for _, key in changed})
                 loaded.sequence = changed[-1][0]
         if self._limit:
-            self._limit.take(id(self), 0 if loaded.matrix.is_mapped else loaded.matrix.bytes, self.forget)
+            self._limit.take(
+                id(self), 0 if loaded.matrix.is_mapped else loaded.matrix.bytes, self.forget
+            )
         return loaded.matrix
 
     def _load(self, model: Model) -> _Loaded:
         sequence = self._changes.last()
-        return self._from_file(model) or _Loaded(sequence, matrix_of(model, self._read(model, None), self._kind))
+        return self._from_file(model) or _Loaded(
+            sequence, matrix_of(model, self._read(model, None), self._kind)
+        )
 
     def _from_file(self, model: Model) -> _Loaded | None:
         """As of when the file was made, with what changed since; None without a file that reaches near enough."""
@@ -170,7 +192,9 @@ class VectorCache:
         _append(matrix, rows)
 
 
-def matrix_of(model: Model, passages: Iterable[PassageRows], kind: VectorDtype = np.float32) -> Matrix:
+def matrix_of(
+    model: Model, passages: Iterable[PassageRows], kind: VectorDtype = np.float32
+) -> Matrix:
     matrix = Matrix(model.dimension, kind)
     _append(matrix, passages)
     return matrix
@@ -204,7 +228,12 @@ class VectorIndex(StorePart, ABC):
 
     @abstractmethod
     def search(
-        self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0
+        self,
+        model: Model,
+        vector: NDArray[np.float32],
+        filter: Filter,
+        depth: int,
+        chance: float = 0.0,
     ) -> list[Candidate]:
         """The memories whose best passage is nearest to the vector, best first.
 
@@ -220,7 +249,9 @@ class VectorIndex(StorePart, ABC):
         rows = next(iter(self._read(model, [key])), None)
         if rows is None or not rows.keys:
             return None
-        first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[rows.ordinals.index(0)].astype("f4")
+        first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[
+            rows.ordinals.index(0)
+        ].astype("f4")
         return first
 
     def count(self, model: Model) -> int:
@@ -265,7 +296,12 @@ class VectorIndex(StorePart, ABC):
             known = {model.identity: model for model in self.stored(connection)}
             if identity in known:
                 return self._known(connection, spec, dimension, known[identity])
-            values = {"identity": identity, "spec": spec, "dimension": dimension, "serving": not known}
+            values = {
+                "identity": identity,
+                "spec": spec,
+                "dimension": dimension,
+                "serving": not known,
+            }
             number = int(connection.execute(self._sql["insert_model"], values).fetchone()[0])
             connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
             connection.note_change(MODELS_KEY)
@@ -297,7 +333,9 @@ class VectorIndex(StorePart, ABC):
             spans.setdefault(row[0], []).append(Passage(row[1], row[2], row[3]))
         return {id: tuple(passages) for id, passages in spans.items()}
 
-    def described(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[PassageWithTerms, ...]]:
+    def described(
+        self, model: Model, ids: Sequence[str]
+    ) -> dict[str, tuple[PassageWithTerms, ...]]:
         """All passages of these memories with their terms."""
         found: dict[str, list[PassageWithTerms]] = {}
         for row in self._rows("described", model=model.model, ids=as_json(ids)):
@@ -318,7 +356,9 @@ class VectorIndex(StorePart, ABC):
         rows = connection.execute(self._sql["models"]).fetchall()
         return tuple(Model(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows)
 
-    def _known(self, connection: WriteTransaction, spec: str, dimension: int, model: Model) -> Model:
+    def _known(
+        self, connection: WriteTransaction, spec: str, dimension: int, model: Model
+    ) -> Model:
         if model.dimension != dimension:
             raise EmbedderError(
                 f"{model.identity} now makes vectors of {dimension} dimensions, and the stored ones have "

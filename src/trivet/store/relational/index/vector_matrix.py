@@ -99,7 +99,9 @@ class Matrix:
         self.size = 0
         self.removed = 0
         self._highest = -1
-        self._last = _VisibleRows(np.zeros(0, bool), (0, 0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._last = _VisibleRows(
+            np.zeros(0, bool), (0, 0), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        )
         self._words = -(-dimension // 64)
         # Where the rows of a mapped memory begin, by key; rows that were added since are in the dictionary.
         self._starts = np.zeros(0, np.int32)
@@ -121,7 +123,9 @@ class Matrix:
     def bytes(self) -> int:
         return sum(array.nbytes for array in msgspec.structs.astuple(self._arrays))
 
-    def add(self, keys: Sequence[int], ordinals: Sequence[int], vectors: NDArray[np.floating]) -> None:
+    def add(
+        self, keys: Sequence[int], ordinals: Sequence[int], vectors: NDArray[np.floating]
+    ) -> None:
         start, stop = self.size, self.size + len(keys)
         if stop > len(self._arrays.keys):
             self._grow(max(stop, len(self._arrays.keys) * 3 // 2))
@@ -171,7 +175,9 @@ class Matrix:
             else _dot_products_of_rows(arrays.vectors, rows, query)
         )
         if chance and arrays.chances[rows].any():
-            scores -= passage_count_penalty(chance, _deviation(arrays.vectors, query, seen), arrays.chances[rows])
+            scores -= passage_count_penalty(
+                chance, _deviation(arrays.vectors, query, seen), arrays.chances[rows]
+            )
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
 
     def _visible_rows(self, arrays: MatrixArrays, mask: NDArray[np.bool_]) -> _VisibleRows:
@@ -179,7 +185,9 @@ class Matrix:
         last, state = self._last, (len(arrays.keys), self.removed)
         if last.mask is not mask or last.state != state:
             seen = self._seen(arrays.keys, mask)
-            last = self._last = _VisibleRows(mask, state, np.flatnonzero(seen), np.flatnonzero(~seen))
+            last = self._last = _VisibleRows(
+                mask, state, np.flatnonzero(seen), np.flatnonzero(~seen)
+            )
         return last
 
     def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -207,7 +215,9 @@ class Matrix:
         )
 
 
-def _shortlist(codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _VisibleRows) -> NDArray[np.int64]:
+def _shortlist(
+    codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _VisibleRows
+) -> NDArray[np.int64]:
     """The rows seen whose codes are nearest. To collect the codes of some rows takes longer than to compare all, unless
     most are hidden."""
     compares_all = len(seen.hidden) <= len(seen.rows)
@@ -220,7 +230,9 @@ def _shortlist(codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _Visib
     return near if compares_all else seen.rows[near]
 
 
-def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+def _distances(
+    codes: NDArray[np.uint64], code: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Of each row, and how many rows have each distance. Many rows are shared out between the cores."""
     distances = np.zeros(codes.shape[1], np.uint16)
     shares = min(worker_cores(), len(distances) // MIN_ROWS_PER_CORE)
@@ -232,7 +244,9 @@ def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> tuple[NDA
     return distances, sum((one.result() for one in beside), start=_compare(*parts[0]))
 
 
-def _compare(codes: NDArray[np.uint64], code: NDArray[np.uint64], distances: NDArray[np.uint16]) -> NDArray[np.int64]:
+def _compare(
+    codes: NDArray[np.uint64], code: NDArray[np.uint64], distances: NDArray[np.uint16]
+) -> NDArray[np.int64]:
     """A block at a time, so that what is between stays in the processor's cache."""
     size = min(BLOCK, len(distances))
     differing, bits = np.empty(size, np.uint64), np.empty(size, np.uint8)
@@ -264,7 +278,9 @@ def to_float32(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
         return vectors.astype(np.float32, copy=False)
     bits = np.ascontiguousarray(vectors).view(np.int16).astype(np.int32)
     bits <<= 13
-    bits &= np.int32(-0x70002000)  # the sign, which was widened with the number, once, and the 15 others
+    bits &= np.int32(
+        -0x70002000
+    )  # the sign, which was widened with the number, once, and the 15 others
     singles = bits.view(np.float32)
     singles *= np.float32(2.0**112)
     return singles
@@ -291,20 +307,30 @@ def _dot_products_of_rows(
     return found
 
 
-def reshape_passages(vectors: NDArray[np.float16], count: int, dimension: int) -> NDArray[np.float16]:
+def reshape_passages(
+    vectors: NDArray[np.float16], count: int, dimension: int
+) -> NDArray[np.float16]:
     """Vectors as they were read, a row each."""
     if vectors.size != count * dimension:
-        raise EmbedderError(f"Stored vectors do not have {dimension} dimensions. Run `trivet reindex --vectors`.")
+        raise EmbedderError(
+            f"Stored vectors do not have {dimension} dimensions. Run `trivet reindex --vectors`."
+        )
     return vectors.reshape(-1, dimension)
 
 
-def _deviation(vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _VisibleRows) -> float:
-    if seen.sample is None:  # rows from all over the matrix take ten times as long to collect as to multiply
+def _deviation(
+    vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _VisibleRows
+) -> float:
+    if (
+        seen.sample is None
+    ):  # rows from all over the matrix take ten times as long to collect as to multiply
         seen.sample = to_float32(vectors[seen.rows[:: -(-len(seen.rows) // SAMPLE_ROWS)]])
     return float(dot_products(seen.sample, query).std())
 
 
-def passage_count_penalty(chance: float, deviation: float, logarithms: NDArray[np.float32]) -> NDArray[np.float32]:
+def passage_count_penalty(
+    chance: float, deviation: float, logarithms: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """What the best of a memory's passages is better by, only because there are so many of them.
 
     The scores of passages that have nothing to do with a query fall off about exponentially. The best of n of them lies

@@ -95,9 +95,16 @@ class Visibility:
         Most memories are true from when they were written on, which the index file tells. The others are few and known.
         """
         whenever = msgspec.structs.replace(filter, as_of=None)
-        if filter.as_of is None or not covers_filter(whenever) or self._database.mapped_index() is None:
+        if (
+            filter.as_of is None
+            or not covers_filter(whenever)
+            or self._database.mapped_index() is None
+        ):
             return None
-        shown, written = self._fresh(whenever), self._fresh(_written_by(whenever, filter.as_of)).mask
+        shown, written = (
+            self._fresh(whenever),
+            self._fresh(_written_by(whenever, filter.as_of)).mask,
+        )
         mask = np.zeros(len(shown.mask), bool)
         mask[: len(written)] = written[: len(mask)]
         for key, (start, end) in self._validity.bounds().items():
@@ -131,7 +138,9 @@ class Visibility:
             rows = self._database.read().execute(sql, parameters).fetchall()
         mask = entry.mask.copy()  # a search in another thread may still be reading the old one
         mask[[key for key in keys if key < len(mask)]] = False
-        return _entry(changed[-1][0], mask, entry.lengths, entry.importances, [tuple(row) for row in rows])
+        return _entry(
+            changed[-1][0], mask, entry.lengths, entry.importances, [tuple(row) for row in rows]
+        )
 
     def _invalid_keys(self, mask: NDArray[np.bool_]) -> Keys:
         """Which of the memories shown are not valid now."""
@@ -164,10 +173,15 @@ def _entry(
 
 
 def _counted(
-    sequence: int, mask: NDArray[np.bool_], lengths: NDArray[np.float32], importances: NDArray[np.float64]
+    sequence: int,
+    mask: NDArray[np.bool_],
+    lengths: NDArray[np.float32],
+    importances: NDArray[np.float64],
 ) -> _Entry:
     count = int(mask.sum())
-    return _Entry(sequence, mask, lengths, importances, count, float(lengths[mask].mean()) if count else 0.0)
+    return _Entry(
+        sequence, mask, lengths, importances, count, float(lengths[mask].mean()) if count else 0.0
+    )
 
 
 def _visible(entry: _Entry, mask: NDArray[np.bool_], count: int) -> VisibleMemories:

@@ -24,7 +24,12 @@ from trivet.errors import EmbedderError
 from trivet.store.relational.changes import MAX_CHANGES_APPLIED
 from trivet.store.relational.database import StoreDatabase, StorePart
 from trivet.store.relational.index.graph_index import read_network
-from trivet.store.relational.index.index_files import STATES, IndexHeader, flat_graph, to_microseconds
+from trivet.store.relational.index.index_files import (
+    STATES,
+    IndexHeader,
+    flat_graph,
+    to_microseconds,
+)
 from trivet.store.relational.index.vector_matrix import (
     MIN_SPARE_ROWS,
     SPARE_ROWS_SHARE,
@@ -44,7 +49,9 @@ ROWS = 50_000
 WORDS = 4_000_000
 
 
-def write_index(writer: ArrayWriter, database: StoreDatabase, vectors: VectorIndex, mark: str) -> IndexHeader:
+def write_index(
+    writer: ArrayWriter, database: StoreDatabase, vectors: VectorIndex, mark: str
+) -> IndexHeader:
     """What the file is about."""
     with database.snapshot() as connection:
         row = connection.execute(connection.sql("memories")["last_change"]).fetchone()
@@ -60,7 +67,9 @@ def write_index(writer: ArrayWriter, database: StoreDatabase, vectors: VectorInd
             model = None
         if model is not None:
             _write_vectors(writer, vectors, model)
-    return IndexHeader(mark, database.schema, int(row[0]) if row else 0, model.model if model else 0, held)
+    return IndexHeader(
+        mark, database.schema, int(row[0]) if row else 0, model.model if model else 0, held
+    )
 
 
 def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
@@ -69,7 +78,11 @@ def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
     Returns how many memories there are.
     """
     size = int(database.read().execute(database.sql("visible")["highest_key"]).fetchone()[0]) + 2
-    lengths, states, scopes = np.zeros(size, np.float32), np.zeros(size, np.uint8), np.zeros(size, np.int32)
+    lengths, states, scopes = (
+        np.zeros(size, np.float32),
+        np.zeros(size, np.uint8),
+        np.zeros(size, np.int32),
+    )
     created, importances = np.zeros(size, np.int64), np.zeros(size)
     names: defaultdict[str, int] = defaultdict(count().__next__)
     for rows in database.batches(database.sql("visible")["columns"], ROWS):
@@ -84,7 +97,9 @@ def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
     writer.add("memory.scopes", scopes)
     writer.add("memory.created", created)
     writer.add("memory.importances", importances)
-    writer.add("memory.scope_names", np.frombuffer(msgspec.json.encode(list(names) or [""]), np.uint8))
+    writer.add(
+        "memory.scope_names", np.frombuffer(msgspec.json.encode(list(names) or [""]), np.uint8)
+    )
     return int(np.count_nonzero(states))
 
 
@@ -113,7 +128,9 @@ def _write_words(writer: ArrayWriter, database: StoreDatabase) -> None:
     writer.add("words.places", _by_term(ranked, starts, places, times))
 
 
-def _by_term(ranked: NDArray[np.int32], starts: NDArray[np.int64], places: Any, times: Any) -> NDArray[np.int32]:
+def _by_term(
+    ranked: NDArray[np.int32], starts: NDArray[np.int64], places: Any, times: Any
+) -> NDArray[np.int32]:
     """Where each term stands, term by term; of one term in the order of keys and fields, as they came.
 
     A portion at a time is sorted and put behind what is there of its terms: to sort all at once takes five times the
@@ -143,7 +160,11 @@ def _write_vectors(writer: ArrayWriter, vectors: VectorIndex, model: Model) -> N
         for rows in vectors.all_passages(model):
             given = reshape_passages(rows.vectors, len(rows.keys), model.dimension)
             stop = at + len(rows.keys)
-            keys[at:stop], ordinals[at:stop], codes[:, at:stop] = rows.keys, rows.ordinals, sign_codes(given).T
+            keys[at:stop], ordinals[at:stop], codes[:, at:stop] = (
+                rows.keys,
+                rows.ordinals,
+                sign_codes(given).T,
+            )
             at = stop
             yield given.astype(kind)
         yield np.zeros((room, model.dimension), kind)
@@ -196,7 +217,9 @@ class IndexFileMaintenance(StorePart):
         """The checksums of every part are looked at with `whole`; a damaged file is thrown away."""
         check, index = "index file", self._whole.index_files.opened()
         if index is None:
-            return Finding(check=check, ok=True, detail="none: indexes are loaded from the database")
+            return Finding(
+                check=check, ok=True, detail="none: indexes are loaded from the database"
+            )
         damaged = index.damaged() if whole else []
         if damaged:
             self._whole.index_files.discard()
@@ -214,5 +237,6 @@ class IndexFileMaintenance(StorePart):
         if only_if_missing:
             return bool(behind > MAX_CHANGES_APPLIED)
         return bool(
-            behind > RENEW_AFTER_CHANGES or (index is not None and behind and index.age_seconds() > RENEW_AFTER_SECONDS)
+            behind > RENEW_AFTER_CHANGES
+            or (index is not None and behind and index.age_seconds() > RENEW_AFTER_SECONDS)
         )

@@ -1,16 +1,22 @@
 """Users of a server and the hashes of their keys. Only the server and the owner of the store come here.
 
 Whom a memory is shared with: by itself, or by a tag of its owner's. Both take effect at once, in every leg.
+
+The chained record of acts: each entry's hash covers the one before, so a changed or missing one shows.
 """
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
 
 from trivet.common.clock import moment, moment_or_none, now, stamp, stamp_or_none
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound
 from trivet.memory_fields import as_json, texts
 from trivet.store.records import StoredKey
 from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
-from trivet.store.relational.tables.audit import note, record_write
 from trivet.types import LOCAL, AuditEntry, Key, Permission, Role, Share, User
 
 
@@ -28,22 +34,32 @@ class Accounts(StorePart):
             if connection.execute(self._sql["user"], {"name": name}).fetchone():
                 raise Conflict(f"There is a user {name} already. Nothing was changed.")
             connection.execute(
-                self._sql["add_user"], {"name": name, "role": role, "created_at": stamp(user.created_at)}
+                self._sql["add_user"],
+                {"name": name, "role": role, "created_at": stamp(user.created_at)},
             )
             self._note(connection, "add user", f"{name}, {role}")
         return user
 
     def set_role(self, name: str, role: Role) -> None:
         with self._database.write() as connection:
-            self._changed(connection.execute(self._sql["set_role"], {"name": name, "role": role}).rowcount, name)
+            self._changed(
+                connection.execute(self._sql["set_role"], {"name": name, "role": role}).rowcount,
+                name,
+            )
             self._note(connection, "change role", f"{name}, {role}")
 
     def remove_user(self, name: str) -> None:
         """Their keys and what others shared with them go; their memories stay theirs, should they come back."""
         with self._database.write() as connection:
-            self._changed(connection.execute(self._sql["remove_user"], {"name": name}).rowcount, name)
-            for row in connection.execute(connection.sql("shares")["shown_to"], {"user": name}).fetchall():
-                connection.note_change(row[0])  # what caches know of whom they are shown to is out of date
+            self._changed(
+                connection.execute(self._sql["remove_user"], {"name": name}).rowcount, name
+            )
+            for row in connection.execute(
+                connection.sql("shares")["shown_to"], {"user": name}
+            ).fetchall():
+                connection.note_change(
+                    row[0]
+                )  # what caches know of whom they are shown to is out of date
             for query in ("revoke_all", "revoke_all_tags"):
                 connection.execute(connection.sql("shares")[query], {"user": name})
             self._note(connection, "remove user", name)
@@ -87,7 +103,9 @@ class Accounts(StorePart):
     def revoke(self, id: str) -> None:
         with self._database.write() as connection:
             if not connection.execute(self._sql["revoke"], {"id": id, "moment": now()}).rowcount:
-                raise NotFound(f"There is no key {id} that could be revoked. `trivet key list` shows them.")
+                raise NotFound(
+                    f"There is no key {id} that could be revoked. `trivet key list` shows them."
+                )
             self._note(connection, "revoke key", id)
 
     def has_stored(self, name: str) -> bool:
@@ -99,7 +117,10 @@ class Accounts(StorePart):
             raise NotFound(f"There is no user {name}. `trivet user list` shows them.")
 
     def _note(self, connection: WriteTransaction, act: str, detail: str) -> None:
-        note(connection, [AuditEntry(at=moment(now()), actor=self._actor, act=act, memory=None, detail=detail)])
+        note(
+            connection,
+            [AuditEntry(at=moment(now()), actor=self._actor, act=act, memory=None, detail=detail)],
+        )
 
 
 def _user(row: Row) -> User:
@@ -125,27 +146,50 @@ class Shares(StorePart):
         with self._database.write() as connection:
             key, owner = self._owned(connection, id)
             if connection.execute(self._sql["is_sensitive"], {"key": key}).fetchone():
-                raise InvalidInput(f"Memory {id} is sensitive, so it is for its owner alone. Nothing was shared.")
-            share = Share(owner=owner, id=id, user=user, permission=permission, created_at=moment(now()))
-            values = {"key": key, "user": user, "permission": permission, "created_at": stamp(share.created_at)}
+                raise InvalidInput(
+                    f"Memory {id} is sensitive, so it is for its owner alone. Nothing was shared."
+                )
+            share = Share(
+                owner=owner, id=id, user=user, permission=permission, created_at=moment(now())
+            )
+            values = {
+                "key": key,
+                "user": user,
+                "permission": permission,
+                "created_at": stamp(share.created_at),
+            }
             connection.execute(self._sql["share_memory"], values)
             connection.note_change(key)
-            record_write(connection, self._database.viewer, "share", [id], f"{permission} for {user}")
+            record_write(
+                connection, self._database.viewer, "share", [id], f"{permission} for {user}"
+            )
         return share
 
     def share_tag(self, tag: str, user: str, permission: Permission) -> Share:
-        share = Share(owner=self._me, tag=tag, user=user, permission=permission, created_at=moment(now()))
+        share = Share(
+            owner=self._me, tag=tag, user=user, permission=permission, created_at=moment(now())
+        )
         with self._database.write() as connection:
             values = {"owner": share.owner, "tag": tag, "user": user, "permission": permission}
-            connection.execute(self._sql["share_tag"], {**values, "created_at": stamp(share.created_at)})
+            connection.execute(
+                self._sql["share_tag"], {**values, "created_at": stamp(share.created_at)}
+            )
             self._changed(connection, tag)
-            record_write(connection, self._database.viewer, "share", [f"tag {tag}"], f"{permission} for {user}")
+            record_write(
+                connection,
+                self._database.viewer,
+                "share",
+                [f"tag {tag}"],
+                f"{permission} for {user}",
+            )
         return share
 
     def unshare_memory(self, id: str, user: str) -> None:
         with self._database.write() as connection:
             key, _ = self._owned(connection, id)
-            if not connection.execute(self._sql["unshare_memory"], {"key": key, "user": user}).rowcount:
+            if not connection.execute(
+                self._sql["unshare_memory"], {"key": key, "user": user}
+            ).rowcount:
                 raise NotFound(f"Memory {id} is not shared with {user}. `shares` lists what is.")
             connection.note_change(key)
             record_write(connection, self._database.viewer, "unshare", [id], user)
@@ -168,11 +212,23 @@ class Shares(StorePart):
             tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
         return (
             *(
-                Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))
+                Share(
+                    owner=row[0],
+                    id=row[1],
+                    user=row[2],
+                    permission=row[3],
+                    created_at=moment(row[4]),
+                )
                 for row in memories
             ),
             *(
-                Share(owner=row[0], tag=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))
+                Share(
+                    owner=row[0],
+                    tag=row[1],
+                    user=row[2],
+                    permission=row[3],
+                    created_at=moment(row[4]),
+                )
                 for row in tags
             ),
         )
@@ -192,5 +248,116 @@ class Shares(StorePart):
 
     def _changed(self, connection: WriteTransaction, tag: str) -> None:
         """What any cache knows of these memories is out of date."""
-        for row in connection.execute(self._sql["tagged"], {"owner": self._me, "tag": tag}).fetchall():
+        for row in connection.execute(
+            self._sql["tagged"], {"owner": self._me, "tag": tag}
+        ).fetchall():
             connection.note_change(row[0])
+
+
+_VERIFIED_AT_ONCE = 1000
+# A count looks at so many of the latest entries: the record is kept for ever and has no index by actor.
+_COUNTED_AMONG = 10_000
+
+
+class Audit(StorePart):
+    file = "audit"
+
+    def note(self, act: str, memory: str | None, detail: str) -> None:
+        """Within a transaction it is part of it: what was not noted was not done."""
+        with self._database.write() as connection:
+            note(
+                connection,
+                [
+                    AuditEntry(
+                        at=moment(now()),
+                        actor=self._database.viewer,
+                        act=act,
+                        memory=memory,
+                        detail=detail,
+                    )
+                ],
+            )
+
+    def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]:
+        """The latest entries, newest first; those of one actor, if named."""
+        with self._database.errors():
+            parameters = {"limit": limit, "actor": actor}
+            rows = (
+                self._database.read_unrestricted()
+                .execute(self._sql["noted"], parameters)
+                .fetchall()
+            )
+        return tuple(_entry(row) for row in rows)
+
+    def count(self, act: str, since: str) -> int:
+        """How often the viewer did this since a time, as far back as the latest entries reach."""
+        with self._database.errors():
+            parameters = {
+                "actor": self._database.viewer,
+                "act": act,
+                "since": since,
+                "latest": _COUNTED_AMONG,
+            }
+            return int(
+                self._database.read_unrestricted()
+                .execute(self._sql["count"], parameters)
+                .fetchone()[0]
+            )
+
+
+def record_write(
+    connection: WriteTransaction, viewer: str | None, act: str, ids: Sequence[str], detail: str = ""
+) -> None:
+    """Writes of users are on the record. The owner of the store needs none: revisions tell, and could be forged too."""
+    if viewer is not None and ids:
+        at = moment(now())
+        note(
+            connection,
+            [AuditEntry(at=at, actor=viewer, act=act, memory=id, detail=detail) for id in ids],
+        )
+
+
+def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
+    sql = connection.sql("audit")
+    last = connection.execute(sql["last"]).fetchone()
+    sequence, hash = (last["sequence"], bytes(last["hash"])) if last else (0, b"")
+    rows = []
+    for entry in entries:
+        sequence, hash = sequence + 1, _chained(hash, entry)
+        rows.append({**_row(entry), "sequence": sequence, "hash": hash})
+    connection.executemany(sql["note"], rows)
+
+
+def count_broken_entries(database: Database) -> int:
+    """How many entries do not follow from the one before, or are missing between two."""
+    sequence, before, broken = 0, b"", 0
+    while True:
+        parameters = {"sequence": sequence, "limit": _VERIFIED_AT_ONCE}
+        rows = database.read().execute(database.sql("audit")["after"], parameters).fetchall()
+        for row in rows:
+            follows = row["sequence"] == sequence + 1 and bytes(row["hash"]) == _chained(
+                before, _entry(row)
+            )
+            broken += not follows
+            sequence, before = row["sequence"], bytes(row["hash"])
+        if len(rows) < _VERIFIED_AT_ONCE:
+            return broken
+
+
+def _entry(row: Row) -> AuditEntry:
+    return AuditEntry(
+        at=moment(row["at"]),
+        actor=row["actor"],
+        act=row["act"],
+        memory=row["memory"],
+        detail=row["detail"],
+    )
+
+
+def _row(entry: AuditEntry) -> dict[str, object]:
+    """As it is stored and hashed, with its time as a stamp."""
+    return {**msgspec.structs.asdict(entry), "at": stamp(entry.at)}
+
+
+def _chained(before: bytes, entry: AuditEntry) -> bytes:
+    return hashlib.sha256(before + msgspec.json.encode(_row(entry))).digest()

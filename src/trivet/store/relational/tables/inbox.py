@@ -31,18 +31,24 @@ class Inbox(StorePart):
     def get(self, id: str) -> Proposal:
         row = self._row("by_id", id=id, viewer=self._database.viewer)
         if row is None:
-            raise NotFound(f"There is no proposal {id} in this inbox. `trivet inbox` lists those that wait.")
+            raise NotFound(
+                f"There is no proposal {id} in this inbox. `trivet inbox` lists those that wait."
+            )
         return _proposal(row)
 
     def ids_with_prefix(self, start: str, limit: int) -> list[str]:
-        rows = self._rows("starting_with", **id_prefix_range(start), limit=limit, viewer=self._database.viewer)
+        rows = self._rows(
+            "starting_with", **id_prefix_range(start), limit=limit, viewer=self._database.viewer
+        )
         return [row[0] for row in rows]
 
     def page(self, state: ProposalState, limit: int, offset: int) -> ProposalPage:
         values = {"state": state, "viewer": self._database.viewer}
         rows = self._rows("page", **values, limit=limit, offset=offset)
         total = int(self._row("total", **values)[0])
-        return ProposalPage(proposals=tuple(_proposal(row) for row in rows), total=total, offset=offset)
+        return ProposalPage(
+            proposals=tuple(_proposal(row) for row in rows), total=total, offset=offset
+        )
 
     def decide(self, id: str, state: ProposalState, stored: str | None = None) -> Proposal:
         with self._database.write() as connection:
@@ -60,8 +66,12 @@ class Inbox(StorePart):
         """A waiting proposal with other words, another action or another verdict of the curation."""
         with self._database.write() as connection:
             row = {**_columns(proposal), "said": digest(said)}
-            if not connection.execute(self._sql["rewrite"], {name: row[name] for name in _REWRITTEN}).rowcount:
-                raise Conflict(f"Proposal {proposal.id} does not wait any longer. Nothing was changed.")
+            if not connection.execute(
+                self._sql["rewrite"], {name: row[name] for name in _REWRITTEN}
+            ).rowcount:
+                raise Conflict(
+                    f"Proposal {proposal.id} does not wait any longer. Nothing was changed."
+                )
             return self.get(proposal.id)
 
     def same(self, said: Sequence[str]) -> Proposal | None:
@@ -74,7 +84,10 @@ class Inbox(StorePart):
         return tuple(_proposal(row) for row in rows)
 
     def uncurated(self, limit: int) -> tuple[Proposal, ...]:
-        return tuple(_proposal(row) for row in self._rows("uncurated", viewer=self._database.viewer, limit=limit))
+        return tuple(
+            _proposal(row)
+            for row in self._rows("uncurated", viewer=self._database.viewer, limit=limit)
+        )
 
     def spend(self, tokens: int, most: int) -> bool:
         return self._budget.spend(tokens, most)
@@ -84,7 +97,17 @@ class Inbox(StorePart):
 
 
 _TIMES = ("created_at", "decided_at", "curated_at")
-_REWRITTEN = ("id", "content", "reason", "action", "memory", "category", "tags", "curated_at", "said")
+_REWRITTEN = (
+    "id",
+    "content",
+    "reason",
+    "action",
+    "memory",
+    "category",
+    "tags",
+    "curated_at",
+    "said",
+)
 _INSERTED = (
     "id", "owner", "content", "kind", "reason", "action", "memory", "category", "tags", "scope", "source", "state",
     "created_at", "said",

@@ -15,7 +15,14 @@ import msgspec
 from trivet.common.clock import moment_or_none, now
 from trivet.errors import NotFound
 from trivet.memory_fields import as_json
-from trivet.store.records import FeedbackEntry, StoredAnswer, VaultFile, VaultLink, VaultPart, VaultRecord
+from trivet.store.records import (
+    FeedbackEntry,
+    StoredAnswer,
+    VaultFile,
+    VaultLink,
+    VaultPart,
+    VaultRecord,
+)
 from trivet.store.relational.database import StorePart
 from trivet.types import LOCAL, Usage, Usefulness
 
@@ -40,7 +47,9 @@ class UsageCounts(StorePart):
         """The counts of a memory; of feedback only what the viewer said."""
         row = self._row("of", id=id, viewer=self._database.viewer)
         if row is None:
-            raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
+            raise NotFound(
+                f"There is no memory {id} in this store. `list` shows the ids there are."
+            )
         return Usage(
             id=id,
             shown=row["shown"] or 0,
@@ -68,7 +77,13 @@ class UsageCounts(StorePart):
 
     def judge(self, id: str, query: str, verdict: Usefulness) -> None:
         """The last word on the same memory and query counts. Laptops of the same user are told."""
-        values = {"id": id, "actor": self._database.viewer or LOCAL, "query": query, "verdict": verdict, "at": now()}
+        values = {
+            "id": id,
+            "actor": self._database.viewer or LOCAL,
+            "query": query,
+            "verdict": verdict,
+            "at": now(),
+        }
         with self._database.write() as connection:
             row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
             if row is not None:
@@ -99,14 +114,21 @@ class Idempotency(StorePart):
             for _ in range(MAX_ATTEMPTS):
                 if connection.execute(self._sql["begin"], row).rowcount:
                     return None
-                if connection.execute(self._sql["take_over"], {**row, **_beyond(moment, lease_seconds)}).rowcount:
+                if connection.execute(
+                    self._sql["take_over"], {**row, **_beyond(moment, lease_seconds)}
+                ).rowcount:
                     return None
                 found = connection.execute(self._sql["kept"], {"name": name}).fetchone()
                 if found is not None:
-                    return StoredAnswer(request=bytes(found[0]), answer=None if found[1] is None else bytes(found[1]))
+                    return StoredAnswer(
+                        request=bytes(found[0]),
+                        answer=None if found[1] is None else bytes(found[1]),
+                    )
         return StoredAnswer(request=request)
 
-    def act(self, name: bytes, request: bytes, act: Callable[[], bytes], lease_seconds: float = 0.0) -> StoredAnswer:
+    def act(
+        self, name: bytes, request: bytes, act: Callable[[], bytes], lease_seconds: float = 0.0
+    ) -> StoredAnswer:
         """Acts and keeps the answer in one transaction, so that whoever asks again finds both done or neither.
 
         Two that ask at once act one after the other, and the second finds the answer of the first.
@@ -122,7 +144,9 @@ class Idempotency(StorePart):
                 connection.execute(self._sql["finish"], {"name": name, "answer": answer})
                 return StoredAnswer(request=request, answer=answer, acted=True)
             kept, answered = connection.execute(self._sql["kept"], {"name": name}).fetchone()
-            return StoredAnswer(request=bytes(kept), answer=None if answered is None else bytes(answered))
+            return StoredAnswer(
+                request=bytes(kept), answer=None if answered is None else bytes(answered)
+            )
 
     def finish(self, name: bytes, answer: bytes) -> None:
         with self._database.take() as connection:
@@ -158,20 +182,30 @@ class Vaults(StorePart):
     def parts(self, vault: str) -> tuple[VaultPart, ...]:
         return tuple(VaultPart(*row) for row in self._rows("parts", vault=vault))
 
-    def note_file(self, vault: str, file: VaultFile, parts: Sequence[VaultPart], gone: Sequence[str]) -> None:
+    def note_file(
+        self, vault: str, file: VaultFile, parts: Sequence[VaultPart], gone: Sequence[str]
+    ) -> None:
         """A file as it is now. Of the parts that are gone, those that another file has taken over stay."""
         with self._database.write() as connection:
-            connection.execute(self._sql["put_file"], {"vault": vault, **msgspec.structs.asdict(file)})
+            connection.execute(
+                self._sql["put_file"], {"vault": vault, **msgspec.structs.asdict(file)}
+            )
             for id in gone:
-                connection.execute(self._sql["delete_part"], {"vault": vault, "id": id, "path": file.path})
+                connection.execute(
+                    self._sql["delete_part"], {"vault": vault, "id": id, "path": file.path}
+                )
             for part in parts:
-                connection.execute(self._sql["put_part"], {"vault": vault, **msgspec.structs.asdict(part)})
+                connection.execute(
+                    self._sql["put_part"], {"vault": vault, **msgspec.structs.asdict(part)}
+                )
 
     def forget_file(self, vault: str, path: str, gone: Sequence[str]) -> None:
         with self._database.write() as connection:
             connection.execute(self._sql["delete_file"], {"vault": vault, "path": path})
             for id in gone:
-                connection.execute(self._sql["delete_part"], {"vault": vault, "id": id, "path": path})
+                connection.execute(
+                    self._sql["delete_part"], {"vault": vault, "id": id, "path": path}
+                )
 
     def set_lines(self, id: str, start: int | None, stop: int | None) -> None:
         """Where a part of a file is now. It says nothing new, so it is no revision."""
@@ -181,9 +215,15 @@ class Vaults(StorePart):
     def links(self, vault: str) -> tuple[VaultLink, ...]:
         return tuple(VaultLink(*row) for row in self._rows("links", vault=vault))
 
-    def note_links(self, vault: str, added: Sequence[VaultLink], removed: Sequence[VaultLink]) -> None:
+    def note_links(
+        self, vault: str, added: Sequence[VaultLink], removed: Sequence[VaultLink]
+    ) -> None:
         with self._database.write() as connection:
             for link in added:
-                connection.execute(self._sql["put_link"], {"vault": vault, **msgspec.structs.asdict(link)})
+                connection.execute(
+                    self._sql["put_link"], {"vault": vault, **msgspec.structs.asdict(link)}
+                )
             for link in removed:
-                connection.execute(self._sql["delete_link"], {"vault": vault, **msgspec.structs.asdict(link)})
+                connection.execute(
+                    self._sql["delete_link"], {"vault": vault, **msgspec.structs.asdict(link)}
+                )

@@ -16,7 +16,7 @@ from trivet.memory_fields import as_json
 from trivet.store.records import LikelyUpdate, Model, PendingComparison
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
-from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.access import record_write
 from trivet.store.relational.tables.memory_rows import update_superseded_state
 from trivet.types import Link, LinkKind, Memory
 
@@ -37,7 +37,11 @@ class LinksExist:
         last, known = self._changes.last(), self._known
         if known is None or self._changes.since(known[0]) != []:
             with self._database.errors():
-                row = self._database.read().execute(self._database.sql(self.file)[self.query]).fetchone()
+                row = (
+                    self._database.read()
+                    .execute(self._database.sql(self.file)[self.query])
+                    .fetchone()
+                )
             known = self._known = (last, bool(row[0]))
         return known[1]
 
@@ -60,20 +64,32 @@ class Links(StorePart):
                     f"{link.source} {link.kind} {link.target} would close a circle: "
                     f"the target already leads to the source by {link.kind}. Nothing was written."
                 )
-            values = {"source": source, "kind": link.kind, "target": target, "created_at": stamp(link.created_at)}
+            values = {
+                "source": source,
+                "kind": link.kind,
+                "target": target,
+                "created_at": stamp(link.created_at),
+            }
             new = connection.execute(self._sql["insert"], values).rowcount > 0
             if new:
                 self._after_change(connection, link.kind, source, target)
-                record_write(connection, self._viewer, "link", [link.source], f"{link.kind} {link.target}")
+                record_write(
+                    connection, self._viewer, "link", [link.source], f"{link.kind} {link.target}"
+                )
         return new
 
     def remove(self, source: str, kind: LinkKind, target: str) -> None:
         with self._database.write() as connection:
-            keys = {"source": self._key(connection, source), "target": self._key(connection, target)}
+            keys = {
+                "source": self._key(connection, source),
+                "target": self._key(connection, target),
+            }
             self._check_rights(connection, kind, keys["source"], keys["target"])
             removed = connection.execute(self._sql["delete"], {**keys, "kind": kind}).rowcount
             if not removed:
-                raise NotFound(f"There is no link {source} {kind} {target}. `get` shows the links of a memory.")
+                raise NotFound(
+                    f"There is no link {source} {kind} {target}. `get` shows the links of a memory."
+                )
             self._after_change(connection, kind, keys["source"], keys["target"])
             record_write(connection, self._viewer, "unlink", [source], f"{kind} {target}")
 
@@ -84,7 +100,9 @@ class Links(StorePart):
         return self._select("to_targets", ids=as_json(ids), kind=kind)
 
     def from_sources(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
-        return self._select("from_sources", ids=as_json(ids), kind=kind) if self._links_exist() else ()
+        return (
+            self._select("from_sources", ids=as_json(ids), kind=kind) if self._links_exist() else ()
+        )
 
     def everything(self) -> tuple[Link, ...]:
         return self._select("everything")
@@ -109,21 +127,30 @@ class Links(StorePart):
             raise NotFound(f"There is no memory {id} in this store, so it cannot be linked.")
         return int(row["key"])
 
-    def _check_rights(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
+    def _check_rights(
+        self, connection: Connection, kind: LinkKind, source: int, target: int
+    ) -> None:
         """A link is said of its source. To supersede hides the target, which is its owner's business alone."""
         if self._viewer is None:
             return
         sql, viewer = connection.sql("visible"), {"viewer": self._viewer}
         if not connection.execute(sql["writable"], {"key": source, **viewer}).fetchone():
-            raise Forbidden("A memory that is shared with you for reading cannot be linked so. Nothing was changed.")
-        if kind == "supersedes" and not connection.execute(sql["owned"], {"key": target, **viewer}).fetchone():
+            raise Forbidden(
+                "A memory that is shared with you for reading cannot be linked so. Nothing was changed."
+            )
+        if (
+            kind == "supersedes"
+            and not connection.execute(sql["owned"], {"key": target, **viewer}).fetchone()
+        ):
             raise Forbidden("Only its owner can have a memory superseded. Nothing was changed.")
 
     def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
         parameters = {"start": start, "goal": goal, "kind": kind}
         return connection.execute(self._sql["reaches"], parameters).fetchone() is not None
 
-    def _after_change(self, connection: WriteTransaction, kind: LinkKind, source: int, target: int) -> None:
+    def _after_change(
+        self, connection: WriteTransaction, kind: LinkKind, source: int, target: int
+    ) -> None:
         if kind == "supersedes":
             update_superseded_state(connection, target)
         for key in (source, target):
@@ -145,7 +172,9 @@ class LikelyUpdates(StorePart):
     def pending(self) -> int:
         return int(self._row("pending")[0])
 
-    def finish(self, memory: Memory, found: Iterable[tuple[Memory, Memory, float]], done: bool = True) -> None:
+    def finish(
+        self, memory: Memory, found: Iterable[tuple[Memory, Memory, float]], done: bool = True
+    ) -> None:
         """Stores what a comparison found, as (newer, older, probability), unless either has changed since.
 
         Not `done`: some of its neighbours could not be seen yet, so it stays in the queue.
@@ -153,15 +182,23 @@ class LikelyUpdates(StorePart):
         with self._database.take() as connection:
             for newer, older, probability in found:
                 values = {"newer": newer.id, "newer_revision": newer.revision}
-                values |= {"older": older.id, "older_revision": older.revision, "probability": probability}
+                values |= {
+                    "older": older.id,
+                    "older_revision": older.revision,
+                    "probability": probability,
+                }
                 connection.execute(self._sql["put"], values)
             if done:
-                connection.execute(self._sql["finish"], {"id": memory.id, "revision": memory.revision})
+                connection.execute(
+                    self._sql["finish"], {"id": memory.id, "revision": memory.revision}
+                )
 
     def skip(self, uncompared: PendingComparison) -> None:
         """There is nothing to compare it by."""
         with self._database.take() as connection:
-            connection.execute(self._sql["finish"], {"id": uncompared.id, "revision": uncompared.revision})
+            connection.execute(
+                self._sql["finish"], {"id": uncompared.id, "revision": uncompared.revision}
+            )
 
     def updates_of(self, ids: Sequence[str]) -> tuple[LikelyUpdate, ...]:
         """What seems to update these, as far as the viewer may read both."""

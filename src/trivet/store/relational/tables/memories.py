@@ -18,7 +18,7 @@ from trivet.store.relational.database import Connection, Database, Row, StorePar
 from trivet.store.relational.ids import Ids, id_prefix_range
 from trivet.store.relational.index.extraction_queue import clear_graph
 from trivet.store.relational.index.visibility import Visibility, filter_parameters
-from trivet.store.relational.tables.audit import record_write
+from trivet.store.relational.tables.access import record_write
 from trivet.store.relational.tables.memory_rows import (
     clear_derived,
     dates_from_row,
@@ -86,7 +86,11 @@ class Memories(StorePart):
                 added.append(one or AddResult("stored", entry.memory.revision))
                 known.setdefault(entry.memory.id, entry.memory)
             write_all_derived(connection, new)
-            stored = [entry.memory.id for entry, one in zip(entries, added, strict=True) if one.status == "stored"]
+            stored = [
+                entry.memory.id
+                for entry, one in zip(entries, added, strict=True)
+                if one.status == "stored"
+            ]
             record_write(connection, self._viewer, "remember", stored)
             return added
 
@@ -99,11 +103,19 @@ class Memories(StorePart):
             return id
         with self._database.errors():
             taken = (
-                self._database.read_unrestricted().execute(self._sql["keys_of_ids"], {"ids": as_json([id])}).fetchone()
+                self._database.read_unrestricted()
+                .execute(self._sql["keys_of_ids"], {"ids": as_json([id])})
+                .fetchone()
             )
-        return id if taken is None or self._is_seen(id) else str(uuid.uuid5(uuid.UUID(id), self._viewer))
+        return (
+            id
+            if taken is None or self._is_seen(id)
+            else str(uuid.uuid5(uuid.UUID(id), self._viewer))
+        )
 
-    def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
+    def replace(
+        self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()
+    ) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
             check_keys(connection, secrets)
@@ -115,15 +127,21 @@ class Memories(StorePart):
                 )
             key: int = row["key"]
             self._check_rights(connection, row, memory, action)
-            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=moment(now()))
-            connection.execute(self._sql["update"], {**to_row(following, document.row_values), "key": key})
+            following = msgspec.structs.replace(
+                memory, revision=memory.revision + 1, updated_at=moment(now())
+            )
+            connection.execute(
+                self._sql["update"], {**to_row(following, document.row_values), "key": key}
+            )
             write_revision(connection, key, to_revision(following, action), self._viewer)
             insert_secrets(connection, key, secrets)
             clear_derived(connection, key)
             write_derived(connection, key, following, with_branches(connection, key, document))
             update_superseded_targets(connection, key)
             update_superseded_state(connection, key)
-            record_write(connection, self._viewer, action, [memory.id], f"revision {following.revision}")
+            record_write(
+                connection, self._viewer, action, [memory.id], f"revision {following.revision}"
+            )
         return self.get(memory.id)
 
     def scrub(self, entry: Entry) -> None:
@@ -133,10 +151,14 @@ class Memories(StorePart):
             check_keys(connection, entry.secrets)
             row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
-                raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")
+                raise Conflict(
+                    f"Memory {memory.id} was changed meanwhile. Nothing was written; try again."
+                )
             self._check_rights(connection, row, None, "redact")
             key: int = row["key"]
-            connection.execute(self._sql["update"], {**to_row(memory, entry.document.row_values), "key": key})
+            connection.execute(
+                self._sql["update"], {**to_row(memory, entry.document.row_values), "key": key}
+            )
             for revision in entry.history:
                 snapshot = msgspec.json.encode(revision.memory).decode()
                 parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
@@ -152,13 +174,17 @@ class Memories(StorePart):
             row = self._row_of(id)
             key = row["key"]
             self._check_rights(connection, row, None, "purge")
-            targets = connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall()
+            targets = connection.execute(
+                connection.sql("links")["superseded_by_key"], {"key": key}
+            ).fetchall()
             connection.execute(connection.sql("lexical")["delete"], {"key": key})
             connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
             clear_graph(connection, key)
             connection.execute(connection.sql("vaults")["blank_part"], {"id": id})
             connection.execute(connection.sql("inbox")["purge"], {"id": id})
-            connection.execute(connection.sql("sync")["bury"], {"id": id, "key": key, "owner": row["owner"]})
+            connection.execute(
+                connection.sql("sync")["bury"], {"id": id, "key": key, "owner": row["owner"]}
+            )
             connection.execute(connection.sql("sync")["forget_parked"], {"id": id})
             connection.execute(self._sql["delete"], {"key": key})
             connection.note_change(key)
@@ -197,7 +223,11 @@ class Memories(StorePart):
         try:
             rows = self._rows("dated_by_ids", ids=as_json(ids), viewer=self._viewer)
             return {row[0]: dates_from_row(*row[1:]) for row in rows}
-        except (Damaged, ValueError, TypeError):  # the caller reads the memories themselves, and the log names which
+        except (
+            Damaged,
+            ValueError,
+            TypeError,
+        ):  # the caller reads the memories themselves, and the log names which
             return {}
 
     def _each(self, ids: Sequence[str]) -> Iterator[Row]:
@@ -210,14 +240,22 @@ class Memories(StorePart):
     def ids_with_prefix(self, start: str, limit: int) -> list[str]:
         """Of the memories that the viewer may see, in any state. `start` is of hexadecimal digits and hyphens."""
         return [
-            row[0] for row in self._rows("starting_with", **id_prefix_range(start), limit=limit, viewer=self._viewer)
+            row[0]
+            for row in self._rows(
+                "starting_with", **id_prefix_range(start), limit=limit, viewer=self._viewer
+            )
         ]
 
     def revisions(self, id: str) -> tuple[Revision, ...]:
         self._row_of(id)
-        return tuple(revision_from_row(id, row) for row in self._rows("revisions", id=id, viewer=self._viewer))
+        return tuple(
+            revision_from_row(id, row)
+            for row in self._rows("revisions", id=id, viewer=self._viewer)
+        )
 
-    def page(self, filter: Filter, sort: Sort, limit: int, offset: int, after: str | None = None) -> Page:
+    def page(
+        self, filter: Filter, sort: Sort, limit: int, offset: int, after: str | None = None
+    ) -> Page:
         """A page of those that the filter lets through; with `after`, of those that follow this memory in the order.
 
         To skip by `offset` reads all that is skipped; to go on `after` a memory costs the same at every depth.
@@ -226,7 +264,9 @@ class Memories(StorePart):
             return self._page_after(filter, sort, limit, offset, after)
         rows = self._ordered("page", filter, sort, limit=limit, offset=offset)
         (total,) = self._visible("total", filter)[0]
-        return Page(memories=tuple(readable_memories(rows, _log_damaged)), total=total, offset=offset)
+        return Page(
+            memories=tuple(readable_memories(rows, _log_damaged)), total=total, offset=offset
+        )
 
     def _page_after(self, filter: Filter, sort: Sort, limit: int, offset: int, after: str) -> Page:
         last = self._row_of(after)
@@ -319,7 +359,11 @@ class Memories(StorePart):
         """What a query of visible.sql reads of the memories that the filter lets through now."""
         parameters = {**filter_parameters(filter, now()), **values}
         with self._database.errors():
-            return self._database.read().execute(self._database.sql("visible")[name], parameters).fetchall()
+            return (
+                self._database.read()
+                .execute(self._database.sql("visible")[name], parameters)
+                .fetchall()
+            )
 
     def visible_count(self, filter: Filter) -> int:
         return self._visibility.of(filter).count
@@ -334,7 +378,11 @@ class Memories(StorePart):
 
     def stats(self) -> Stats:
         viewer = self._viewer
-        other = self._row("count_other") if viewer is None else self._row("count_other_seen", viewer=viewer)
+        other = (
+            self._row("count_other")
+            if viewer is None
+            else self._row("count_other_seen", viewer=viewer)
+        )
         counts = {
             name: dict(tuple(row) for row in self._rows(f"count_by_{name}", viewer=viewer))
             for name in ("state", "category", "scope", "tag")
@@ -359,21 +407,31 @@ class Memories(StorePart):
     def _row_of(self, id: str) -> Row:
         row: Row | None = self._row("seen_by_id", id=id, viewer=self._viewer)
         if row is None:
-            raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
+            raise NotFound(
+                f"There is no memory {id} in this store. `list` shows the ids there are."
+            )
         return row
 
-    def _check_rights(self, connection: Connection, row: Row, new: Memory | None, action: str) -> None:
+    def _check_rights(
+        self, connection: Connection, row: Row, new: Memory | None, action: str
+    ) -> None:
         """Those with whom a memory is shared may at most change what it says, and cannot show or hide it."""
         owner, viewer = row["owner"], self._viewer
         if viewer is None or viewer == owner:
             return
         if action in _OWNER_ONLY_ACTIONS:
-            raise Forbidden(f"This memory belongs to {owner}, who alone can {action} it. Nothing was changed.")
+            raise Forbidden(
+                f"This memory belongs to {owner}, who alone can {action} it. Nothing was changed."
+            )
         values = {"key": row["key"], "viewer": viewer}
         if connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
-            raise Forbidden(f"This memory belongs to {owner} and is shared with you for reading. Nothing was changed.")
+            raise Forbidden(
+                f"This memory belongs to {owner} and is shared with you for reading. Nothing was changed."
+            )
         old = memory_from_row(row)
-        if new is not None and any(getattr(new, name) != getattr(old, name) for name in _OWNER_ONLY_FIELDS):
+        if new is not None and any(
+            getattr(new, name) != getattr(old, name) for name in _OWNER_ONLY_FIELDS
+        ):
             raise Forbidden(
                 f"Its owner {owner} alone can change the tags, the scope, the sensitivity, the state or the times of a "
                 "memory, since these decide who sees it and whether it is found. Nothing was changed."
@@ -383,10 +441,14 @@ class Memories(StorePart):
         """What is said of a memory that is there already; None for a new one, which may be stored."""
         memory = entry.memory
         if self._viewer is not None and memory.owner != self._viewer:
-            raise Forbidden("A memory is stored for oneself, not for somebody else. Nothing was written.")
+            raise Forbidden(
+                "A memory is stored for oneself, not for somebody else. Nothing was written."
+            )
         if existing is not None:
             if not self._is_seen(memory.id):
-                raise Conflict("Two requests claimed one id at once. Nothing was written; send it again.")
+                raise Conflict(
+                    "Two requests claimed one id at once. Nothing was written; send it again."
+                )
             if existing.content == memory.content and existing.state != "deleted":
                 return AddResult("unchanged", existing.revision)
             raise Conflict(_conflict(memory.id, existing.state))
@@ -404,7 +466,9 @@ class Memories(StorePart):
 
 
 def _log_damaged(id: str) -> None:
-    logger.warning("Memory %s is damaged and was left out of an answer. `trivet doctor` says more.", id)
+    logger.warning(
+        "Memory %s is damaged and was left out of an answer. `trivet doctor` says more.", id
+    )
 
 
 def _conflict(id: str, state: str) -> str:

@@ -38,17 +38,29 @@ def clear_derived(connection: WriteTransaction, key: int) -> None:
     clear_likely_updates(connection, key)
 
 
-def write_derived(connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
+def write_derived(
+    connection: WriteTransaction, key: int, memory: Memory, document: Document
+) -> None:
     write_all_derived(connection, [(key, memory, document)])
 
 
-def write_all_derived(connection: WriteTransaction, written: Sequence[tuple[int, Memory, Document]]) -> None:
+def write_all_derived(
+    connection: WriteTransaction, written: Sequence[tuple[int, Memory, Document]]
+) -> None:
     """What follows from memories that were just written: statements of one kind together, which saves a tenth."""
-    tagged = [{"key": key, "tags": as_json(memory.tags)} for key, memory, _ in written if memory.tags]
+    tagged = [
+        {"key": key, "tags": as_json(memory.tags)} for key, memory, _ in written if memory.tags
+    ]
     connection.put_all("memories", "insert_tags", tagged)
     living = [(key, document) for key, memory, document in written if memory.state != "deleted"]
-    connection.put_all("lexical", "insert", [_lexical_row(key, document) for key, document in living])
-    connection.put_all("lexical", "insert_fingerprint", [_fingerprint_row(key, document) for key, document in living])
+    connection.put_all(
+        "lexical", "insert", [_lexical_row(key, document) for key, document in living]
+    )
+    connection.put_all(
+        "lexical",
+        "insert_fingerprint",
+        [_fingerprint_row(key, document) for key, document in living],
+    )
     keys = [{"key": key} for key, _ in living]
     for queue in ("jobs", "graph", "likely_updates"):
         connection.put_all(queue, "enqueue", keys)
@@ -59,7 +71,11 @@ def with_branches(connection: WriteTransaction, key: int, document: Document) ->
     """A memory is found by the words of edits that clashed with it too, until somebody resolves them."""
     rows = connection.execute(connection.sql("sync")["branch_terms"], {"key": key}).fetchall()
     words = tuple(word for row in rows for word in row[0].split(" ") if word)
-    return msgspec.structs.replace(document, keywords=(*document.keywords, *words)) if words else document
+    return (
+        msgspec.structs.replace(document, keywords=(*document.keywords, *words))
+        if words
+        else document
+    )
 
 
 def write_lexical(connection: WriteTransaction, key: int, document: Document) -> None:
@@ -86,21 +102,35 @@ def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
     """Its key."""
     number = connection.number("memory")
     if number is None:
-        return int(connection.execute(connection.sql("memories")["insert"], {**row, "key": None}).fetchone()[0])
+        return int(
+            connection.execute(
+                connection.sql("memories")["insert"], {**row, "key": None}
+            ).fetchone()[0]
+        )
     connection.put("memories", "insert", {**row, "key": number})
     return number
 
 
-def write_revision(connection: WriteTransaction, key: int, revision: Revision, author: str | None) -> None:
+def write_revision(
+    connection: WriteTransaction, key: int, revision: Revision, author: str | None
+) -> None:
     """Without a name: that is given when another machine has to know it (see bundles.py)."""
     snapshot = msgspec.json.encode(revision.memory).decode()
     values = {"key": key, "revision": revision.revision, "changed_at": stamp(revision.changed_at)}
     names = {"rev": None, "base": None, "author": author}
-    connection.put("memories", "insert_revision", {**values, **names, "action": revision.action, "snapshot": snapshot})
+    connection.put(
+        "memories",
+        "insert_revision",
+        {**values, **names, "action": revision.action, "snapshot": snapshot},
+    )
 
 
-def dates_from_row(created_at: str, valid_from: str | None, valid_to: str | None, times: str | None) -> MemoryDates:
-    return MemoryDates(moment(created_at), moment_or_none(valid_from), moment_or_none(valid_to), times)
+def dates_from_row(
+    created_at: str, valid_from: str | None, valid_to: str | None, times: str | None
+) -> MemoryDates:
+    return MemoryDates(
+        moment(created_at), moment_or_none(valid_from), moment_or_none(valid_to), times
+    )
 
 
 def memory_from_row(row: Row) -> Memory:
@@ -124,7 +154,9 @@ def revision_from_row(id: str, row: Row) -> Revision:
 
 def _damaged(what: str) -> Damaged:
     """Without the reason, which quotes what is stored."""
-    return Damaged(f"{what} is damaged and cannot be read. Put a backup back with `trivet backup --restore FILE`.")
+    return Damaged(
+        f"{what} is damaged and cannot be read. Put a backup back with `trivet backup --restore FILE`."
+    )
 
 
 def readable_memories(rows: Sequence[Row], damaged: Callable[[str], object]) -> Iterator[Memory]:
@@ -136,12 +168,16 @@ def readable_memories(rows: Sequence[Row], damaged: Callable[[str], object]) -> 
 
 
 def to_revision(memory: Memory, action: str) -> Revision:
-    return Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
+    return Revision(
+        revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory
+    )
 
 
 def update_superseded_targets(connection: WriteTransaction, key: int) -> None:
     """After a memory was forgotten or restored: those it supersedes come back, or step back."""
-    for target in connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall():
+    for target in connection.execute(
+        connection.sql("links")["superseded_by_key"], {"key": key}
+    ).fetchall():
         update_superseded_state(connection, target["key"])
 
 
@@ -150,7 +186,9 @@ def update_superseded_state(connection: WriteTransaction, key: int) -> None:
     row = connection.execute(connection.sql("memories")["state"], {"key": key}).fetchone()
     if row is None or row["state"] not in ("active", "superseded"):
         return
-    successor = connection.execute(connection.sql("links")["living_successor"], {"key": key}).fetchone()
+    successor = connection.execute(
+        connection.sql("links")["living_successor"], {"key": key}
+    ).fetchone()
     state: State = "superseded" if successor else "active"
     if state != row["state"]:
         connection.execute(connection.sql("memories")["set_state"], {"key": key, "state": state})
@@ -174,9 +212,15 @@ def read_pending_edits(connection: Connection, memory: Memory) -> tuple[PendingE
 def _pending_edits(connection: Connection, key: int, memory: Memory) -> Iterator[PendingEdit]:
     sql, head = connection.sql("sync"), msgspec.to_builtins(memory)
     for row in connection.execute(sql["branches_of"], {"keys": f"[{key}]"}).fetchall():
-        yield PendingEdit("branch", row["rev"], _edited_memory(head, msgspec.json.decode(row["snapshot"])))
+        yield PendingEdit(
+            "branch", row["rev"], _edited_memory(head, msgspec.json.decode(row["snapshot"]))
+        )
     for row in connection.execute(sql["parked_words"], {"id": memory.id}).fetchall():
-        yield PendingEdit("parked", row["op"], _edited_memory(head, msgspec.json.decode(row["body"]).get("fields", {})))
+        yield PendingEdit(
+            "parked",
+            row["op"],
+            _edited_memory(head, msgspec.json.decode(row["body"]).get("fields", {})),
+        )
     for row in connection.execute(sql["carried_words"], {"key": key}).fetchall():
         for rev in _revs(msgspec.json.decode(row["bundle"])):
             yield PendingEdit("carried", rev["rev"], _edited_memory(head, rev["fields"]))
@@ -188,7 +232,9 @@ def _edited_memory(head: Mapping[str, Any], fields: Mapping[str, Any]) -> Memory
     return msgspec.convert({**head, **said}, prepared_type(Memory))
 
 
-def rewrite_pending_edits(connection: WriteTransaction, key: int, id: str, beside: Sequence[PendingEdit]) -> None:
+def rewrite_pending_edits(
+    connection: WriteTransaction, key: int, id: str, beside: Sequence[PendingEdit]
+) -> None:
     """Each says its texts as they are given, and whatever else it said."""
     sql = connection.sql("sync")
     clean = {(one.kind, one.name): one for one in beside}
@@ -196,7 +242,12 @@ def rewrite_pending_edits(connection: WriteTransaction, key: int, id: str, besid
         one = clean.get(("branch", row["rev"]))
         if one is not None:
             snapshot = _with_texts_of(msgspec.json.decode(row["snapshot"]), one)
-            values = {"key": key, "rev": row["rev"], "snapshot": _json(snapshot), "terms": one.terms}
+            values = {
+                "key": key,
+                "rev": row["rev"],
+                "snapshot": _json(snapshot),
+                "terms": one.terms,
+            }
             connection.execute(sql["rewrite_branch"], values)
     for row in connection.execute(sql["parked_words"], {"id": id}).fetchall():
         one = clean.get(("parked", row["op"]))

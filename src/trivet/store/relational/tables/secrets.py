@@ -23,7 +23,9 @@ class Secrets(StorePart):
 
     def not_under(self, key: str, limit: int) -> tuple[tuple[str, Sealed], ...]:
         """Some of the secrets that another key sealed, each with its memory's id."""
-        return tuple((row["id"], _sealed(row)) for row in self._rows("not_under", key=key, limit=limit))
+        return tuple(
+            (row["id"], _sealed(row)) for row in self._rows("not_under", key=key, limit=limit)
+        )
 
     def is_retired(self, key: str) -> bool:
         return self._row("retired_by", name=_retired(key)) is not None
@@ -42,7 +44,9 @@ class Secrets(StorePart):
         with self._database.write() as connection:
             _check_not_retired(connection, {sealed.key for _, sealed in done})
             for id, sealed in done:
-                connection.execute(self._sql["reseal"], {"id": id, **msgspec.structs.asdict(sealed)})
+                connection.execute(
+                    self._sql["reseal"], {"id": id, **msgspec.structs.asdict(sealed)}
+                )
 
 
 def check_keys(connection: WriteTransaction, secrets: Iterable[Sealed]) -> None:
@@ -52,12 +56,17 @@ def check_keys(connection: WriteTransaction, secrets: Iterable[Sealed]) -> None:
 
 def insert_secrets(connection: WriteTransaction, memory: int, secrets: Sequence[Sealed]) -> None:
     for sealed in secrets:
-        connection.execute(connection.sql("secrets")["insert"], {"memory": memory, **msgspec.structs.asdict(sealed)})
+        connection.execute(
+            connection.sql("secrets")["insert"],
+            {"memory": memory, **msgspec.structs.asdict(sealed)},
+        )
 
 
 def _check_not_retired(connection: WriteTransaction, keys: Collection[str]) -> None:
     for key in sorted(keys):
-        row = connection.execute(connection.sql("secrets")["retired_by"], {"name": _retired(key)}).fetchone()
+        row = connection.execute(
+            connection.sql("secrets")["retired_by"], {"name": _retired(key)}
+        ).fetchone()
         if row is not None:
             raise RetiredKey(
                 f"The key {key} was retired here by {row[0]}. Nothing was written; try again. If it stays so, an old "

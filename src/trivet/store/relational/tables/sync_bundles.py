@@ -14,7 +14,19 @@ import msgspec
 from trivet.common.ids import new_id
 from trivet.common.threads import prepared_type
 from trivet.memory_fields import as_json, to_memory, to_row
-from trivet.store.records import Document, PendingEdit
+from trivet.store.records import (
+    KNOWN_FIELDS,
+    LOCAL_FIELDS,
+    Bundle,
+    Document,
+    FeedbackRecord,
+    Fields,
+    LinkRecord,
+    PendingEdit,
+    Rev,
+    ShareRecord,
+    fields_of,
+)
 from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
 from trivet.store.relational.tables.links import LinksExist
 from trivet.store.relational.tables.memory_rows import (
@@ -25,17 +37,6 @@ from trivet.store.relational.tables.memory_rows import (
     update_superseded_targets,
     with_branches,
     write_derived,
-)
-from trivet.store.sync_records import (
-    KNOWN_FIELDS,
-    LOCAL_FIELDS,
-    Bundle,
-    FeedbackRecord,
-    Fields,
-    LinkRecord,
-    Rev,
-    ShareRecord,
-    fields_of,
 )
 from trivet.types import Memory
 
@@ -53,7 +54,9 @@ def memory_at_revision(id: str, owner: str, rev: Rev) -> Memory:
     return msgspec.convert(whole, prepared_type(Memory))
 
 
-def name_revisions(connection: WriteTransaction, keys: Iterable[int], author: str | None = None) -> None:
+def name_revisions(
+    connection: WriteTransaction, keys: Iterable[int], author: str | None = None
+) -> None:
     """Gives the revisions that were written since their names, what they were made from and, on a laptop, whose.
 
     What a newer Trivet said of the memory in a field that is unknown here is still said: whoever wrote the revision
@@ -73,25 +76,38 @@ def name_revisions(connection: WriteTransaction, keys: Iterable[int], author: st
 
 def _with_unknown(before: str, snapshot: str) -> str:
     said = msgspec.json.decode(before) if before else {}
-    unknown = {name: value for name, value in said.items() if name not in KNOWN_FIELDS | LOCAL_FIELDS}
+    unknown = {
+        name: value for name, value in said.items() if name not in KNOWN_FIELDS | LOCAL_FIELDS
+    }
     if not unknown:
         return snapshot
     return msgspec.json.encode({**unknown, **msgspec.json.decode(snapshot)}).decode()
 
 
-def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None = None) -> dict[int, Bundle]:
+def read_bundles(
+    connection: Connection, keys: Sequence[int], viewer: str | None = None
+) -> dict[int, Bundle]:
     """Whole, or as a user may have them. Their revisions must have names."""
     memories = {row["key"]: row for row in _rows(connection, "memories_of", keys)}
-    writable = {row[0] for row in _rows(connection, "writable_of", keys, viewer=viewer)} if viewer else set()
-    trunks = _grouped((row["memory"], rev_from_row(row)) for row in _rows(connection, "revisions_of", keys))
+    writable = (
+        {row[0] for row in _rows(connection, "writable_of", keys, viewer=viewer)}
+        if viewer
+        else set()
+    )
+    trunks = _grouped(
+        (row["memory"], rev_from_row(row)) for row in _rows(connection, "revisions_of", keys)
+    )
     branches = _rows(connection, "branches_of", keys)
     shares = _grouped(
-        (row[0], ShareRecord(grantee=row[1], permission=row[2])) for row in _rows(connection, "shares_of", keys)
+        (row[0], ShareRecord(grantee=row[1], permission=row[2]))
+        for row in _rows(connection, "shares_of", keys)
     )
     links = _links(connection, keys, viewer)
     judged = _feedback(connection, keys, viewer) if viewer else {}
     beside = _grouped((row["memory"], rev_from_row(row)) for row in branches)
-    waiting = _grouped((row["memory"], str(row["rev"])) for row in branches if row["waiting"] == WAITING)
+    waiting = _grouped(
+        (row["memory"], str(row["rev"])) for row in branches if row["waiting"] == WAITING
+    )
     return {
         key: Bundle(
             id=row["id"],
@@ -102,17 +118,25 @@ def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None
             links=tuple(links.get(key, ())),
             shares=tuple(shares.get(key, ())) if viewer in (None, row["owner"]) else (),
             feedback=tuple(judged.get(key, ())),
-            access="own" if viewer in (None, row["owner"]) else "write" if key in writable else "read",
+            access="own"
+            if viewer in (None, row["owner"])
+            else "write"
+            if key in writable
+            else "read",
         )
         for key, row in memories.items()
     }
 
 
-def _links(connection: Connection, keys: Sequence[int], viewer: str | None) -> dict[int, list[LinkRecord]]:
+def _links(
+    connection: Connection, keys: Sequence[int], viewer: str | None
+) -> dict[int, list[LinkRecord]]:
     """Those with both ends in what the viewer may read."""
     rows = _rows(connection, "links_of", keys)
     ends = {row[0] for row in rows} | {row[1] for row in rows}
-    seen = {row[0] for row in _rows(connection, "seen_keys", ends, viewer=viewer)} if viewer else ends
+    seen = (
+        {row[0] for row in _rows(connection, "seen_keys", ends, viewer=viewer)} if viewer else ends
+    )
     links: dict[int, list[LinkRecord]] = {}
     for row in rows:
         if row[0] in seen and row[1] in seen:
@@ -122,10 +146,13 @@ def _links(connection: Connection, keys: Sequence[int], viewer: str | None) -> d
     return links
 
 
-def _feedback(connection: Connection, keys: Sequence[int], viewer: str) -> Mapping[int, list[FeedbackRecord]]:
+def _feedback(
+    connection: Connection, keys: Sequence[int], viewer: str
+) -> Mapping[int, list[FeedbackRecord]]:
     rows = [row for row in _rows(connection, "feedback_of", keys) if row["actor"] == viewer]
     return _grouped(
-        (row["memory"], FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"])) for row in rows
+        (row["memory"], FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"]))
+        for row in rows
     )
 
 
@@ -142,20 +169,34 @@ def put_bundle(
     `unsent` names the branches that only this laptop knows. A laptop says `fresh` where it knows that it has nothing of
     the memory: a first sync then asks for nothing.
     """
-    row = None if fresh else connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
+    row = (
+        None
+        if fresh
+        else connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
+    )
     memory = memory_at_revision(bundle.id, owner, bundle.head)
     document = index(memory)
-    key = int(row["key"]) if row is not None else insert_memory(connection, to_row(memory, document.row_values))
+    key = (
+        int(row["key"])
+        if row is not None
+        else insert_memory(connection, to_row(memory, document.row_values))
+    )
     _put_revisions(connection, key, bundle, owner, fresh)
     changes = not fresh or bool(bundle.branches)
     branched = changes and _put_branches(connection, key, bundle, owner, index, unsent)
     if row is None or branched or _without_superseded(to_memory(row)) != memory:
         if row is not None:
             connection.execute(
-                connection.sql("memories")["update"], {**to_row(memory, document.row_values), "key": key}
+                connection.sql("memories")["update"],
+                {**to_row(memory, document.row_values), "key": key},
             )
             clear_derived(connection, key)
-        write_derived(connection, key, memory, with_branches(connection, key, document) if changes else document)
+        write_derived(
+            connection,
+            key,
+            memory,
+            with_branches(connection, key, document) if changes else document,
+        )
         if not fresh:
             update_superseded_targets(connection, key)
             update_superseded_state(connection, key)
@@ -163,12 +204,18 @@ def put_bundle(
 
 
 def _without_superseded(memory: Memory) -> Memory:
-    return msgspec.structs.replace(memory, state="active") if memory.state == "superseded" else memory
+    return (
+        msgspec.structs.replace(memory, state="active") if memory.state == "superseded" else memory
+    )
 
 
-def _put_revisions(connection: WriteTransaction, key: int, bundle: Bundle, owner: str, fresh: bool) -> None:
+def _put_revisions(
+    connection: WriteTransaction, key: int, bundle: Bundle, owner: str, fresh: bool
+) -> None:
     sql = connection.sql("sync")
-    known = {} if fresh else {row["revision"]: row for row in _rows(connection, "revisions_of", [key])}
+    known = (
+        {} if fresh else {row["revision"]: row for row in _rows(connection, "revisions_of", [key])}
+    )
     wanted = {one.number: one for one in bundle.trunk}
     for number, row in known.items():
         if number not in wanted or not _same(row, wanted[number], bundle.id, owner):
@@ -195,7 +242,12 @@ def _owner(row: Row) -> tuple[str, str]:
 
 
 def _put_branches(
-    connection: WriteTransaction, key: int, bundle: Bundle, owner: str, index: IndexMemory, unsent: Collection[str]
+    connection: WriteTransaction,
+    key: int,
+    bundle: Bundle,
+    owner: str,
+    index: IndexMemory,
+    unsent: Collection[str],
 ) -> bool:
     """Whether any of them is new, gone, or settled: then the memory's words are others."""
     sql = connection.sql("sync")
@@ -209,12 +261,24 @@ def _put_branches(
         row = known.get(one.rev)
         if row is None or row["waiting"] != waiting or rev_from_row(row).fields != one.fields:
             terms = index(memory_at_revision(bundle.id, owner, one))
-            values = {"key": key, "rev": one.rev, "base": one.base, "author": one.author, "changed_at": one.at}
+            values = {
+                "key": key,
+                "rev": one.rev,
+                "base": one.base,
+                "author": one.author,
+                "changed_at": one.at,
+            }
             words = " ".join((*terms.content, *terms.title))
             snapshot = _snapshot(bundle.id, owner, one)
             connection.execute(
                 sql["put_branch"],
-                {**values, "action": one.action, "snapshot": snapshot, "waiting": waiting, "terms": words},
+                {
+                    **values,
+                    "action": one.action,
+                    "snapshot": snapshot,
+                    "waiting": waiting,
+                    "terms": words,
+                },
             )
             changed = True
     return changed
@@ -240,13 +304,21 @@ def rev_from_row(row: Row) -> Rev:
 
 def bundle_digest(bundle: Bundle, *more: object) -> str:
     """Changes with whatever a laptop must know of a memory. Feedback is each user's own, and counted apart."""
-    told = {"type": "memory", **msgspec.structs.asdict(bundle), "seq": 0, "epoch": "", "access": "own"}
+    told = {
+        "type": "memory",
+        **msgspec.structs.asdict(bundle),
+        "seq": 0,
+        "epoch": "",
+        "access": "own",
+    }
     del told["feedback"]
     return hashlib.blake2b(msgspec.json.encode([told, more]), digest_size=16).hexdigest()
 
 
 def _rows(connection: Connection, name: str, keys: Iterable[int], **values: Any) -> list[Any]:
-    return connection.execute(connection.sql("sync")[name], {"keys": as_json(keys), **values}).fetchall()
+    return connection.execute(
+        connection.sql("sync")[name], {"keys": as_json(keys), **values}
+    ).fetchall()
 
 
 def _grouped(pairs: Iterable[tuple[int, Any]]) -> Mapping[int, list[Any]]:

@@ -18,10 +18,10 @@ from trivet.common.clock import ClockReading, elapsed_seconds, moment, now, read
 from trivet.common.ids import new_id
 from trivet.errors import Conflict
 from trivet.memory_fields import as_json
+from trivet.store.records import ShareRecord
 from trivet.store.relational.changes import MODELS_KEY
 from trivet.store.relational.database import Connection, Database, StorePart, WriteTransaction
 from trivet.store.relational.tables.sync_bundles import bundle_digest, name_revisions, read_bundles
-from trivet.store.sync_records import ShareRecord
 
 # The name in `meta` of where a store stands in sync; it is there once the store takes part.
 SYNC = "sync"
@@ -56,7 +56,9 @@ class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     top: int = 0
     mark: str = ""
     change: int = 0
-    begun: int = -1  # where the record of changes was when the first numbering began, which takes several goes
+    begun: int = (
+        -1
+    )  # where the record of changes was when the first numbering began, which takes several goes
     unfinished: bool = False
     horizon: int = 0  # notices up to this number are forgotten: a laptop that read no further reads everything again
     trimmed: str = ""
@@ -144,15 +146,21 @@ class SyncFeed(StorePart):
 
     def state(self, connection: Connection | None = None) -> ServerState | None:
         connection = connection or self._database.read_unrestricted()
-        row = connection.execute(connection.sql("maintenance")["get_meta"], {"name": SYNC}).fetchone()
+        row = connection.execute(
+            connection.sql("maintenance")["get_meta"], {"name": SYNC}
+        ).fetchone()
         if row is not None and msgspec.json.decode(row[0], type=_FollowerState).role == "laptop":
-            raise Conflict("This store follows a server itself, so no laptop can follow it. Join that server instead.")
+            raise Conflict(
+                "This store follows a server itself, so no laptop can follow it. Join that server instead."
+            )
         return None if row is None else msgspec.json.decode(row[0], type=ServerState)
 
     def begin(self, connection: WriteTransaction, seen: str | None = None) -> ServerState:
         """A new epoch: laptops must heal and read everything again. `seen` is one that a laptop stands at."""
         state = self.state(connection) or ServerState(epoch="")
-        past = tuple(epoch for epoch in dict.fromkeys((*state.past, state.epoch, seen)) if epoch)[-MAX_PAST_EPOCHS:]
+        past = tuple(epoch for epoch in dict.fromkeys((*state.past, state.epoch, seen)) if epoch)[
+            -MAX_PAST_EPOCHS:
+        ]
         state = msgspec.structs.replace(state, epoch=new_id(), past=past)
         self._save(connection, state)
         return state
@@ -166,7 +174,11 @@ class SyncFeed(StorePart):
         connection.record_changes()
         state = self.state(connection) or self.begin(connection)
         last = last_change(connection)
-        if last == state.change and not marks and not connection.execute(self._sql["unnumbered"]).fetchone():
+        if (
+            last == state.change
+            and not marks
+            and not connection.execute(self._sql["unnumbered"]).fetchone()
+        ):
             return state
         if state.change == 0:
             state = self._number_first(connection, state, last)
@@ -181,14 +193,19 @@ class SyncFeed(StorePart):
         state = self._trimmed(connection, msgspec.structs.replace(state, change=last))
         return self._marked(connection, state, seq)
 
-    def _number_first(self, connection: WriteTransaction, state: ServerState, last: int) -> ServerState:
+    def _number_first(
+        self, connection: WriteTransaction, state: ServerState, last: int
+    ) -> ServerState:
         """Some of the memories that have no number yet, so that nobody waits long for a large store.
 
         What is written meanwhile comes after it: the record of changes is taken up from where it was at the beginning.
         """
         begun = last if state.begun < 0 else state.begun
         keys = [
-            int(row[0]) for row in connection.execute(self._sql["unfed"], {"limit": FIRST_NUMBERING_BATCH}).fetchall()
+            int(row[0])
+            for row in connection.execute(
+                self._sql["unfed"], {"limit": FIRST_NUMBERING_BATCH}
+            ).fetchall()
         ]
         seq = state.seq
         for start in range(0, len(keys), NUMBERING_BATCH):
@@ -218,7 +235,15 @@ class SyncFeed(StorePart):
         for key in keys:
             if key in bundles:
                 digest = bundle_digest(bundles[key], readers.get(key, []), *judged.get(key, ()))
-                seq = self._number(connection, key, bundles[key].id, digest, readers.get(key, ()), known.get(key), seq)
+                seq = self._number(
+                    connection,
+                    key,
+                    bundles[key].id,
+                    digest,
+                    readers.get(key, ()),
+                    known.get(key),
+                    seq,
+                )
         return seq
 
     def _number(
@@ -236,12 +261,16 @@ class SyncFeed(StorePart):
         seq += 1
         values = {"key": key, "id": id, "seq": seq, "digest": digest, "readers": as_json(readers)}
         connection.execute(self._sql["put_feed"], values)
-        before = msgspec.json.decode(known["readers"], type=list[Grant]) if known is not None else []  # type: ignore[index]
+        before = (
+            msgspec.json.decode(known["readers"], type=list[Grant]) if known is not None else []
+        )  # type: ignore[index]
         return self._revoke(connection, id, _lost_access(before, readers), seq, None)
 
     def _number_purges(self, connection: WriteTransaction, seq: int) -> int:
         for row in connection.execute(self._sql["unnumbered"]).fetchall():
-            known = connection.execute(self._sql["known"], {"keys": as_json([row["memory"]])}).fetchone()
+            known = connection.execute(
+                self._sql["known"], {"keys": as_json([row["memory"]])}
+            ).fetchone()
             seq += 1
             connection.execute(self._sql["number_tombstone"], {"id": row["id"], "seq": seq})
             told = {row["owner"], *(_readers(known["readers"]) if known else ())}
@@ -250,7 +279,12 @@ class SyncFeed(StorePart):
         return seq
 
     def _revoke(
-        self, connection: WriteTransaction, id: str, grantees: Iterable[str], seq: int, purged: str | None
+        self,
+        connection: WriteTransaction,
+        id: str,
+        grantees: Iterable[str],
+        seq: int,
+        purged: str | None,
     ) -> int:
         listed = sorted(grantees)
         for grantee in listed:
@@ -264,23 +298,31 @@ class SyncFeed(StorePart):
             readers.setdefault(row[0], []).append((row[1], row[2]))
         return readers
 
-    def _judged(self, connection: Connection, keys: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
+    def _judged(
+        self, connection: Connection, keys: Sequence[int]
+    ) -> dict[int, list[tuple[str, ...]]]:
         """What each user said of them, which their other laptops must know."""
         judged: dict[int, list[tuple[str, ...]]] = {}
         for row in connection.execute(self._sql["feedback_of"], {"keys": as_json(keys)}).fetchall():
-            judged.setdefault(row["memory"], []).append((row["actor"], row["query"], row["verdict"]))
+            judged.setdefault(row["memory"], []).append(
+                (row["actor"], row["query"], row["verdict"])
+            )
         return judged
 
     def _save(self, connection: WriteTransaction, state: ServerState) -> None:
         value = msgspec.json.encode(state).decode()
-        connection.execute(connection.sql("maintenance")["set_meta"], {"name": SYNC, "value": value})
+        connection.execute(
+            connection.sql("maintenance")["set_meta"], {"name": SYNC, "value": value}
+        )
 
     def knows(self, connection: Connection, top: int, mark: str) -> bool:
         """Whether a numbering that a laptop saw was made by this server in this life."""
         row = connection.execute(self._sql["mark"], {"seq": top}).fetchone()
         return row is not None and row[0] == mark
 
-    def events(self, connection: Connection, viewer: str, after: int, limit: int) -> tuple[list[FeedEvent], bool]:
+    def events(
+        self, connection: Connection, viewer: str, after: int, limit: int
+    ) -> tuple[list[FeedEvent], bool]:
         """The next entries for a user, and whether there are more."""
         values = {"viewer": viewer, "seq": after, "limit": limit + 1}
         changed = connection.execute(self._sql["changed"], values).fetchall()
@@ -318,13 +360,22 @@ class SyncFeed(StorePart):
         row = connection.execute(self._sql["last_forgotten"], before).fetchone()
         for name in ("trim_applied", "trim_revoked"):
             connection.execute(self._sql[name], before)
-        return msgspec.structs.replace(state, horizon=max(state.horizon, row[0] or 0), trimmed=now())
+        return msgspec.structs.replace(
+            state, horizon=max(state.horizon, row[0] or 0), trimmed=now()
+        )
 
 
 def _lost_access(before: Sequence[Grant], after: Sequence[Grant]) -> set[str]:
     """Who may not read it any longer, or not write it."""
-    readers, writers = {grantee for grantee, _ in after}, {grantee for grantee, right in after if right == "write"}
-    return {grantee for grantee, right in before if grantee not in (writers if right == "write" else readers)}
+    readers, writers = (
+        {grantee for grantee, _ in after},
+        {grantee for grantee, right in after if right == "write"},
+    )
+    return {
+        grantee
+        for grantee, right in before
+        if grantee not in (writers if right == "write" else readers)
+    }
 
 
 def _readers(text: str) -> set[str]:
@@ -338,7 +389,11 @@ def last_change(connection: Connection) -> int:
 
 def changed_keys(connection: Connection, since: int, last: int) -> list[int]:
     """The memories that changed since. All of them where the record does not reach back so far."""
-    rows = connection.execute(connection.sql("memories")["changes_since"], {"sequence": since}).fetchall()
+    rows = connection.execute(
+        connection.sql("memories")["changes_since"], {"sequence": since}
+    ).fetchall()
     if since == 0 or last < since or not rows or rows[0][0] != since + 1:
-        return [int(row[0]) for row in connection.execute(connection.sql("sync")["keys"]).fetchall()]
+        return [
+            int(row[0]) for row in connection.execute(connection.sql("sync")["keys"]).fetchall()
+        ]
     return list(dict.fromkeys(int(row[1]) for row in rows if row[1] != MODELS_KEY))

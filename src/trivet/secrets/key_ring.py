@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import SecretError
-from trivet.secrets.keys.storage import FileKeyStore, Keys, KeyStore, find_keyring
+from trivet.secrets.key_storage import FileKeyStore, Keys, KeyStore, find_keyring
 
 logger = logging.getLogger("trivet.secrets.keys")
 
@@ -46,7 +46,9 @@ class KeyRing:
     `user` names the store that it works for; it is noted beside each key that the store uses.
     """
 
-    def __init__(self, find_places: Callable[[], Sequence[KeyStore]], user: Callable[[], str] = str) -> None:
+    def __init__(
+        self, find_places: Callable[[], Sequence[KeyStore]], user: Callable[[], str] = str
+    ) -> None:
         self._find_places = find_places
         self._find_user = user
         self._found: Sequence[KeyStore] | None = None
@@ -86,14 +88,18 @@ class KeyRing:
         """A new key becomes the current one; the old ones stay, to open what they sealed."""
         user = self._find_user()
         with self._lock:
-            return self._opened_current(self._change(lambda keys: _with_current(keys.with_new(), user)))
+            return self._opened_current(
+                self._change(lambda keys: _with_current(keys.with_new(), user))
+            )
 
     def before(self, id: str) -> tuple[str, ...]:
         """The keys of the first place that are older than this one."""
         with self._lock:
             return self._first().read().before(id)
 
-    def release(self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()) -> ReleasedKeys:
+    def release(
+        self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()
+    ) -> ReleasedKeys:
         """This store holds nothing any longer that these keys sealed. With `drop` those without other users go.
 
         One compare-and-set: a store that begins to use one of them at the same time is noted before, and keeps it, or
@@ -158,7 +164,9 @@ def key_stores(vault: str, keyring: bool, folder: Path) -> Sequence[KeyStore]:
     """
     places: list[KeyStore] = []
     if vault:
-        from trivet.secrets.keys.vault import VaultKeyStore  # 30 ms, only where a vault is configured
+        from trivet.secrets.key_vault import (
+            VaultKeyStore,
+        )  # 30 ms, only where a vault is configured
 
         token = os.environ.get("VAULT_TOKEN", "")
         if not token:

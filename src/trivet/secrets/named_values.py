@@ -13,10 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trivet.secrets.detect.value_shape import LazyPattern, is_password, is_placeholder, is_token, is_weak_password
+from trivet.secrets.value_shape import (
+    LazyPattern,
+    is_password,
+    is_placeholder,
+    is_token,
+    is_weak_password,
+)
 
 AWS_SECRET_KEY_LENGTH = 40
-_PASSWORD_NAMES = r"pass(?:word|wort|wd|phrase|code)?|pwd|psk|contrase(?:ñ|n)a|kennwort|mot de passe"
+_PASSWORD_NAMES = (
+    r"pass(?:word|wort|wd|phrase|code)?|pwd|psk|contrase(?:ñ|n)a|kennwort|mot de passe"
+)
 _TOKEN = (
     r"api[-_ ]?key|access[-_ ]?key|secret[-_ ]?key|auth[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|master[-_ ]?key|"
     r"private[-_ ]?key|account[-_ ]?key|license[-_ ]?key|client[-_ ]?secret|secret|token|credential|auth"
@@ -67,7 +75,9 @@ def assigned_secrets(text: str) -> Iterator[tuple[str, int, int]]:
     for near in _NEAR().finditer(text):
         if near.start() < end:
             continue
-        if (match := _PASSWORDS().match(text, near.start())) and (span := _password(match)) is not None:
+        if (match := _PASSWORDS().match(text, near.start())) and (
+            span := _password(match)
+        ) is not None:
             yield "password", *span
             end = span[1]
         elif (match := _TOKENS().match(text, near.start())) and (span := _token(match)) is not None:
@@ -80,12 +90,17 @@ def _password(match: re.Match[str]) -> tuple[int, int] | None:
     if _is_verb(match) or _is_about_a_secret(match) or is_placeholder(value):
         return None
     firm = match["quoted"] is not None or "=" in match["join"]
-    return (start, start + len(value)) if (is_weak_password if firm else is_password)(value) else None
+    return (
+        (start, start + len(value)) if (is_weak_password if firm else is_password)(value) else None
+    )
 
 
 def _is_verb(match: re.Match[str]) -> bool:
     """Pass `statement_cache_size=0`: with nothing between them it is no name and its value."""
-    return not match["join"].strip() and match.string[match.start() : match.start("join")].lower() == "pass"
+    return (
+        not match["join"].strip()
+        and match.string[match.start() : match.start("join")].lower() == "pass"
+    )
 
 
 def _token(match: re.Match[str]) -> tuple[int, int] | None:
@@ -99,7 +114,11 @@ def _kind(match: re.Match[str]) -> str:
     """Amazon's secret keys have no prefix: their name and their forty characters identify them."""
     name = match.string[max(0, match.start() - len("aws_")) : match.start("join")].lower()
     of_amazon = "aws" in name or "secretaccesskey" in name.replace("_", "")
-    return "aws-secret-key" if of_amazon and len(_value(match)[0]) == AWS_SECRET_KEY_LENGTH else "token"
+    return (
+        "aws-secret-key"
+        if of_amazon and len(_value(match)[0]) == AWS_SECRET_KEY_LENGTH
+        else "token"
+    )
 
 
 def _value(match: re.Match[str]) -> tuple[str, int]:
@@ -130,7 +149,9 @@ _MAY_NAME_PASSWORD = (
 )
 _MAY_NAME_WIFI = ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router", "ssid")
 _MAY_NAME_PAIR = ("login", "log-in", "cred", "zugangsdaten", "benutzer", "user")
-_MAY_NAME_CODE = tuple("pin puk code codic digo combi kombi geheimzahl zahlenschloss keypad box".split())
+_MAY_NAME_CODE = tuple(
+    "pin puk code codic digo combi kombi geheimzahl zahlenschloss keypad box".split()
+)
 _PASSWORD_WORD = LazyPattern(
     r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|clave|"
     r"wachtwoord|lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
@@ -197,29 +218,51 @@ def prose_secrets(text: str) -> Iterator[tuple[str, int, int]]:
     for name in wifi:
         if (span := _password_after(text, name)) is not None:
             yield "password", *span
-    for name in _PASSWORD_WORD().finditer(text) if any(start in lower for start in _MAY_NAME_PASSWORD) else ():
+    for name in (
+        _PASSWORD_WORD().finditer(text)
+        if any(start in lower for start in _MAY_NAME_PASSWORD)
+        else ()
+    ):
         span = _value_before(text, name) or _password_after(text, name)
         if span is not None:
             yield "password", *span
     for pair in _PAIR().finditer(text) if any(start in lower for start in _MAY_NAME_PAIR) else ():
         if _is_prose_password(pair["value"].rstrip(".,;")):
-            yield "password", pair.start("value"), pair.start("value") + len(pair["value"].rstrip(".,;"))
+            yield (
+                "password",
+                pair.start("value"),
+                pair.start("value") + len(pair["value"].rstrip(".,;")),
+            )
     for name in _CODE().finditer(text) if any(start in lower for start in _MAY_NAME_CODE) else ():
-        if (name["open"] is None or _opens_something(text, name)) and (span := _code_after(text, name)) is not None:
+        if (name["open"] is None or _opens_something(text, name)) and (
+            span := _code_after(text, name)
+        ) is not None:
             yield "pin", *span
 
 
 def _password_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     if _PASSWORD_TOPIC().match(text, name.end()):
         return None
-    return next((span for span, _ in _values_after(text, name.end()) if _is_prose_password(text[slice(*span)])), None)
+    return next(
+        (
+            span
+            for span, _ in _values_after(text, name.end())
+            if _is_prose_password(text[slice(*span)])
+        ),
+        None,
+    )
 
 
 def _code_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     """Behind `pin` in small letters only if a verb says so: pin 4021 is a leg of a chip."""
     if name[0] in ("pin", "pins") and text[name.end() : name.end() + 1] != ":":
         return next(
-            (span for span, link in _values_after(text, name.end()) if link in _SAYS and _is_code(text, span)), None
+            (
+                span
+                for span, link in _values_after(text, name.end())
+                if link in _SAYS and _is_code(text, span)
+            ),
+            None,
         )
     return next((span for span, _ in _values_after(text, name.end()) if _is_code(text, span)), None)
 
@@ -257,7 +300,9 @@ def _value_before(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _opens_something(text: str, name: re.Match[str]) -> bool:
-    if _NOT_OPENING().search(text[max(0, name.start() - 12) : name.start()]) or _NOT_OPENING().search(name[0][:-4]):
+    if _NOT_OPENING().search(
+        text[max(0, name.start() - 12) : name.start()]
+    ) or _NOT_OPENING().search(name[0][:-4]):
         return False
     start = max(0, name.start() - NEAR_CODE)
     start = max(start, text.rfind("\n", start, name.start()))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from trivet.common.breaker import breaker_for
 from trivet.errors import InvalidInput, SecretError
-from trivet.secrets.keys.storage import EMPTY, Keys, decode, encode
+from trivet.secrets.key_storage import EMPTY, Keys, decode, encode
 
 SECONDS = 10.0
 FIELD = "keys"
@@ -35,7 +35,9 @@ class VaultKeyStore:
                 "secrets_vault: an address such as https://vault.acme.dev:8200/secret/trivet is expected."
             )
         if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-            raise InvalidInput("secrets_vault: keys travel only over https, except on this machine.")
+            raise InvalidInput(
+                "secrets_vault: keys travel only over https, except on this machine."
+            )
         self._host = f"{parts.scheme}://{parts.netloc}"
         self._url = f"{self._host}/v1/{mount}/data/{path}"
         self._token = token
@@ -71,7 +73,9 @@ class VaultKeyStore:
                 return EMPTY, 0
             raise
         if not isinstance(data.get("data"), dict) or FIELD not in data["data"]:
-            raise SecretError(f"{self.name} holds something else under that path. Name another one.")
+            raise SecretError(
+                f"{self.name} holds something else under that path. Name another one."
+            )
         return decode(data["data"][FIELD], self.name), int(data["metadata"]["version"])
 
     def _ask(self, method: str, body: object = None) -> Any:
@@ -79,7 +83,11 @@ class VaultKeyStore:
 
     def _asked(self, method: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        headers = {"X-Vault-Token": self._token, "X-Vault-Request": "true", "Content-Type": "application/json"}
+        headers = {
+            "X-Vault-Token": self._token,
+            "X-Vault-Request": "true",
+            "Content-Type": "application/json",
+        }
         request = urllib.request.Request(self._url, data, headers, method=method)
         try:
             with self._opener.open(request, timeout=SECONDS) as answer:
@@ -89,8 +97,14 @@ class VaultKeyStore:
                 raise _Refused(self.name, error.code) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or type(error).__name__
-            silent = SecretError(f"{self.name} does not answer ({reason}). Nothing was written; try again.")
-            silent.fault = "hung" if isinstance(reason, TimeoutError) or isinstance(error, TimeoutError) else "down"
+            silent = SecretError(
+                f"{self.name} does not answer ({reason}). Nothing was written; try again."
+            )
+            silent.fault = (
+                "hung"
+                if isinstance(reason, TimeoutError) or isinstance(error, TimeoutError)
+                else "down"
+            )
             raise silent from None
 
 
@@ -100,5 +114,7 @@ def _resting(reason: str) -> SecretError:
 
 class _Refused(SecretError):
     def __init__(self, name: str, status: int) -> None:
-        super().__init__(f"{name} answered with status {status}. Check VAULT_TOKEN and its policy for this path.")
+        super().__init__(
+            f"{name} answered with status {status}. Check VAULT_TOKEN and its policy for this path."
+        )
         self.status = status

@@ -72,13 +72,19 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     def release(self, ids: Collection[str], user: str) -> Keys:
         """Without this user of these keys."""
-        left = {id: tuple(one for one in self.users_of(id) if one != user) for id in ids if id in self.keys}
+        left = {
+            id: tuple(one for one in self.users_of(id) if one != user)
+            for id in ids
+            if id in self.keys
+        }
         return Keys(self.current, self.keys, {**self.users, **left})
 
     def without(self, ids: Collection[str]) -> Keys:
         gone = set(ids) - {self.current}
         keys = {id: key for id, key in self.keys.items() if id not in gone}
-        return Keys(self.current, keys, {id: users for id, users in self.users.items() if id in keys})
+        return Keys(
+            self.current, keys, {id: users for id, users in self.users.items() if id in keys}
+        )
 
 
 EMPTY = Keys("", {})
@@ -102,9 +108,13 @@ def decode(data: bytes | str, place: str) -> Keys:
         keys = msgspec.json.decode(data, type=prepared_type(Keys))
         sizes = {len(base64.b64decode(key, validate=True)) for key in keys.keys.values()}
     except (msgspec.DecodeError, msgspec.ValidationError, binascii.Error, ValueError):
-        raise SecretError(f"{place} does not hold Trivet's keys, or they are damaged. Put back a copy of it.") from None
+        raise SecretError(
+            f"{place} does not hold Trivet's keys, or they are damaged. Put back a copy of it."
+        ) from None
     if sizes - {KEY_BYTES} or keys.current not in keys.keys:
-        raise SecretError(f"{place} holds keys of the wrong size or no current one. Put back a copy of it.")
+        raise SecretError(
+            f"{place} holds keys of the wrong size or no current one. Put back a copy of it."
+        )
     return keys
 
 
@@ -159,7 +169,9 @@ class FileKeyStore:
 def file_lock(path: Path) -> Iterator[None]:
     """One process of this machine at a time between reading and writing the keys; the lock file is beside `path`."""
     private_folder(path.parent)
-    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, OWNER_ONLY_FILE)
+    descriptor = os.open(
+        path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, OWNER_ONLY_FILE
+    )
     try:
         if sys.platform != "win32":
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -185,7 +197,9 @@ class KeyringKeyStore:
         try:
             text = self._keyring.get_password(SERVICE, ENTRY)
         except self._keyring.errors.KeyringError as error:
-            raise SecretError(f"{self.name} does not answer ({error}). Unlock it, then try again.") from None
+            raise SecretError(
+                f"{self.name} does not answer ({error}). Unlock it, then try again."
+            ) from None
         return EMPTY if text is None else decode(text, self.name)
 
     def write(self, before: Keys, after: Keys) -> bool:
@@ -197,9 +211,13 @@ class KeyringKeyStore:
                 self._keyring.set_password(SERVICE, ENTRY, encode(after).decode())
                 return self.read() == after
         except self._keyring.errors.KeyringError as error:
-            raise SecretError(f"{self.name} cannot be written ({error}). Unlock it, then try again.") from None
+            raise SecretError(
+                f"{self.name} cannot be written ({error}). Unlock it, then try again."
+            ) from None
         except OSError as error:
-            raise SecretError(f"{self._lock}.lock cannot be made ({error.strerror}), so no key is changed.") from None
+            raise SecretError(
+                f"{self._lock}.lock cannot be made ({error.strerror}), so no key is changed."
+            ) from None
 
 
 def find_keyring(lock: Path) -> KeyringKeyStore | None:

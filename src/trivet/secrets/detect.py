@@ -15,10 +15,10 @@ from itertools import accumulate
 
 import msgspec
 
-from trivet.secrets.detect.known_formats import COMMANDS, ISSUED, seed_phrases
-from trivet.secrets.detect.named_values import assigned_secrets, prose_secrets
-from trivet.secrets.detect.value_shape import LazyPattern
+from trivet.secrets.known_formats import COMMANDS, ISSUED, seed_phrases
 from trivet.secrets.masking import PLACEHOLDER, placeholder
+from trivet.secrets.named_values import assigned_secrets, prose_secrets
+from trivet.secrets.value_shape import LazyPattern
 
 # What a token is made of.
 _TOKEN = r"[A-Za-z0-9_+/=-]"
@@ -40,18 +40,32 @@ class JoinedText(msgspec.Struct, frozen=True):
     def spans(self, find: Callable[[str], Spans]) -> Spans:
         """What `find` finds over a break, by its place in the text as it was."""
         for kind, start, stop in find(self.text):
-            first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, stop - 1) - 1
+            first, last = (
+                bisect_right(self.starts, start) - 1,
+                bisect_right(self.starts, stop - 1) - 1,
+            )
             if first != last:
-                yield kind, start + self.were[first] - self.starts[first], stop + self.were[last] - self.starts[last]
+                yield (
+                    kind,
+                    start + self.were[first] - self.starts[first],
+                    stop + self.were[last] - self.starts[last],
+                )
 
 
 def join_wrapped_lines(text: str, only_marked: bool) -> JoinedText | None:
     """None if nothing is broken. `only_marked`: only where quotes or a mark of continuation say that it goes on."""
-    breaks = [span for found in _LINE_END().finditer(text) if (span := _break(text, found, only_marked)) is not None]
+    breaks = [
+        span
+        for found in _LINE_END().finditer(text)
+        if (span := _break(text, found, only_marked)) is not None
+    ]
     if not breaks:
         return None
     were = (0, *(stop for _, stop in breaks))
-    parts = [text[start:stop] for start, stop in zip(were, (*(start for start, _ in breaks), len(text)), strict=True)]
+    parts = [
+        text[start:stop]
+        for start, stop in zip(were, (*(start for start, _ in breaks), len(text)), strict=True)
+    ]
     return JoinedText("".join(parts), tuple(accumulate(map(len, parts[:-1]), initial=0)), were)
 
 
@@ -118,7 +132,11 @@ def without_secrets(text: str) -> str:
 
 
 def _scan(text: str) -> tuple[SecretSpan, ...]:
-    placeholders = [SecretSpan("", *match.span()) for match in PLACEHOLDER.finditer(text)] if "[" in text else []
+    placeholders = (
+        [SecretSpan("", *match.span()) for match in PLACEHOLDER.finditer(text)]
+        if "[" in text
+        else []
+    )
     return tuple(_joined(without_overlaps(placeholders, list(_candidates(text)))))
 
 
@@ -139,7 +157,10 @@ def _joined(found: Sequence[SecretSpan]) -> list[SecretSpan]:
     for order, span in sorted(enumerate(found), key=lambda one: (one[1].start, one[0])):
         if joined and span.start < joined[-1][1].stop:
             first, other = min(joined[-1], (order, span), key=lambda one: one[0])
-            joined[-1] = first, SecretSpan(other.kind, joined[-1][1].start, max(joined[-1][1].stop, span.stop))
+            joined[-1] = (
+                first,
+                SecretSpan(other.kind, joined[-1][1].start, max(joined[-1][1].stop, span.stop)),
+            )
         else:
             joined.append((order, span))
     return [span for _, span in joined]
@@ -147,7 +168,9 @@ def _joined(found: Sequence[SecretSpan]) -> list[SecretSpan]:
 
 _RULES = (*ISSUED, *COMMANDS)
 # One flat list of all anchors: a hundred look-ups in a text take some microseconds.
-_ANCHORS = tuple((anchor, number) for number, rule in enumerate(_RULES) for anchor in rule.anchors or ("",))
+_ANCHORS = tuple(
+    (anchor, number) for number, rule in enumerate(_RULES) for anchor in rule.anchors or ("",)
+)
 
 
 def _candidates(text: str) -> Iterator[SecretSpan]:

@@ -19,7 +19,7 @@ from importlib.resources import files
 
 import msgspec
 
-from trivet.secrets.detect.value_shape import (
+from trivet.secrets.value_shape import (
     LazyPattern,
     character_classes,
     entropy,
@@ -63,7 +63,13 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def rule(
-    kind: str, anchors: str, pattern: str, check: Check = _any, *, flags: int = 0, placeholder: bool = True
+    kind: str,
+    anchors: str,
+    pattern: str,
+    check: Check = _any,
+    *,
+    flags: int = 0,
+    placeholder: bool = True,
 ) -> Rule:
     return Rule(kind, tuple(anchors.split()), LazyPattern(pattern, flags), check, placeholder)
 
@@ -85,7 +91,12 @@ _IBAN_LENGTHS = {
 
 def is_card(text: str) -> bool:
     digits = text.replace(" ", "").replace("-", "")
-    return bool(_ISSUERS().fullmatch(digits)) and _luhn(digits) and len(set(digits)) > 3 and not is_documented(digits)
+    return (
+        bool(_ISSUERS().fullmatch(digits))
+        and _luhn(digits)
+        and len(set(digits)) > 3
+        and not is_documented(digits)
+    )
 
 
 def _luhn(digits: str) -> bool:
@@ -97,7 +108,9 @@ def is_iban(text: str) -> bool:
     account = text.replace(" ", "")
     if _IBAN_LENGTHS.get(account[:2]) != len(account) or is_documented(account):
         return False
-    return int("".join(str(int(character, 36)) for character in account[4:] + account[:4])) % 97 == 1
+    return (
+        int("".join(str(int(character, 36)) for character in account[4:] + account[:4])) % 97 == 1
+    )
 
 
 _START = r"(?<![A-Za-z0-9])"
@@ -127,18 +140,32 @@ def is_jwt(value: str) -> bool:
 def is_basic(value: str) -> bool:
     """Base64 of name:password."""
     try:
-        user, colon, password = base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
+        user, colon, password = (
+            base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
+        )
     except (binascii.Error, ValueError):
         return False
     return bool(user and colon and password) and user.isprintable()
 
 
 def _is_bearer(value: str) -> bool:
-    return is_token(value) or (len(value) >= 20 and character_classes(value) >= 3 and entropy(value) >= 3.5)
+    return is_token(value) or (
+        len(value) >= 20 and character_classes(value) >= 3 and entropy(value) >= 3.5
+    )
 
 
 def _is_url_password(value: str) -> bool:
-    return value.lower() not in {"password", "passwd", "pass", "pw", "pwd", "secret", "token", "key", "x-oauth-basic"}
+    return value.lower() not in {
+        "password",
+        "passwd",
+        "pass",
+        "pw",
+        "pwd",
+        "secret",
+        "token",
+        "key",
+        "x-oauth-basic",
+    }
 
 
 _PEM = (
@@ -239,7 +266,9 @@ _VALUE = r"(?:\"(?P<quoted>[^\"\n]{4,100})\"|'(?P<single>[^'\n]{4,100})'|(?P<bar
 
 
 def _option(anchors: str, tools: str, options: str) -> Rule:
-    return rule("password", anchors, rf"(?<![\w.-])(?:{tools}){_ARGUMENTS}(?:{options}){_VALUE}", _is_given)
+    return rule(
+        "password", anchors, rf"(?<![\w.-])(?:{tools}){_ARGUMENTS}(?:{options}){_VALUE}", _is_given
+    )
 
 
 def _is_given(value: str) -> bool:
@@ -322,7 +351,9 @@ def _phrase(text: str, run: Sequence[Span]) -> Span | None:
             if _has_check_sum(words[first : first + length]):
                 return run[first][0], run[first + length - 1][1]
     start = run[0][0]
-    named = len(run) in LENGTHS and _PHRASE_LABEL().search(text, max(0, start - NAMED_BEFORE), start)
+    named = len(run) in LENGTHS and _PHRASE_LABEL().search(
+        text, max(0, start - NAMED_BEFORE), start
+    )
     return (start, run[-1][1]) if named else None
 
 

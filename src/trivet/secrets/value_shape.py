@@ -42,7 +42,9 @@ _VOWELLED = LazyPattern(r"[aeiouy]", re.IGNORECASE)
 
 def entropy(value: str) -> float:
     """Shannon entropy in bits a character."""
-    return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
+    return -sum(
+        count / len(value) * math.log2(count / len(value)) for count in Counter(value).values()
+    )
 
 
 def looks_like_words(value: str) -> bool:
@@ -68,7 +70,11 @@ def is_password(value: str) -> bool:
 
 def is_weak_password(value: str) -> bool:
     """In `PASSWORD=...` of an env file or in quotes, letters with a digit or two are meant as one."""
-    mixed = character_classes(value) >= 2 and any(map(str.isdigit, value)) and not _THING().fullmatch(value)
+    mixed = (
+        character_classes(value) >= 2
+        and any(map(str.isdigit, value))
+        and not _THING().fullmatch(value)
+    )
     return SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD and (is_password(value) or mixed)
 
 
@@ -77,7 +83,9 @@ def is_token(value: str) -> bool:
     if len(value) < SHORTEST_TOKEN or looks_like_words(value) or not _has_letter(value):
         return False
     digits = sum(map(str.isdigit, value))
-    return digits >= 2 and entropy(value) >= _least_entropy(value) and not _is_hyphenated_words(value)
+    return (
+        digits >= 2 and entropy(value) >= _least_entropy(value) and not _is_hyphenated_words(value)
+    )
 
 
 def _least_entropy(value: str) -> float:
@@ -89,7 +97,11 @@ def _is_hyphenated_words(value: str) -> bool:
     """use-middleware-refactor-plan-2: most of its parts are words."""
     parts = [part for part in _HYPHENS().split(value) if part]
     words = [part for part in parts if part.isalpha() and _VOWELLED().search(part)]
-    return len(parts) >= 3 and len(words) >= len(parts) - 1 and sum(map(len, words)) >= 0.7 * sum(map(len, parts))
+    return (
+        len(parts) >= 3
+        and len(words) >= len(parts) - 1
+        and sum(map(len, words)) >= 0.7 * sum(map(len, parts))
+    )
 
 
 def _has_letter(value: str) -> bool:
@@ -104,7 +116,9 @@ _WORDS = LazyPattern(
     re.IGNORECASE,
 )
 # Runs that people type for a stand-in. A generated key may hold one by chance: they count if they are most of it.
-_TYPED_RUN = LazyPattern(r"12345678\d*|abcdefgh[a-z]*|(?:deadbeef)+|0{8,}|1{8,}|a{8,}", re.IGNORECASE)
+_TYPED_RUN = LazyPattern(
+    r"12345678\d*|abcdefgh[a-z]*|(?:deadbeef)+|0{8,}|1{8,}|a{8,}", re.IGNORECASE
+)
 # <token>, {{ token }}, ${TOKEN}, $TOKEN, %TOKEN%, [token], and calls or lookups that fetch it.
 _REFERENCE = LazyPattern(
     r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|[\w.]+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
@@ -147,4 +161,8 @@ def _is_mostly_typed(value: str) -> bool:
 def is_documented(value: str) -> bool:
     bare = value.replace(" ", "").replace("-", "")
     tail = value.rpartition("_")[2]
-    return bare in _DOCUMENTED or tail in _DOCUMENTED or any(part in value for part in _DOCUMENTED_PARTS)
+    return (
+        bare in _DOCUMENTED
+        or tail in _DOCUMENTED
+        or any(part in value for part in _DOCUMENTED_PARTS)
+    )
