@@ -92,7 +92,7 @@ def _one_client(path: str, embedded: Path) -> Figures:
             print("  warm:", name, flush=True)
         for number, query in enumerate(queries(QUERIES)):
             for name, recall in asked.items():
-                times[name].append(_milliseconds(lambda: recall(f"{query} {number} {name}")))  # noqa: B023
+                times[name].append(_milliseconds(lambda: recall(f"{query} {number} {name}")))
     figures: Figures = {name: _spread(found) for name, found in times.items()}
     for name in ("embedded, SQLite", "embedded, same store"):
         figures[f"http / {name}"] = round(figures["http"]["p50"] / figures[name]["p50"], 2)

@@ -211,7 +211,7 @@ def _rerankers() -> Figures:
             bare.append(
                 _milliseconds(lambda number=number: embedder.embed_query(f"{query} {number}"))
             )  # type: ignore[misc]
-            read.append(_milliseconds(lambda: reranker.score(query, texts, float("inf"))))  # noqa: B023
+            read.append(_milliseconds(lambda: reranker.score(query, texts, float("inf"))))
         figures[name] = _summary(read, statistics.median(bare))
     return figures
 

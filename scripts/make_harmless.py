@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a table reads best with one row a line
 """Writes tests/unit/secrets/harmless.jsonl: texts that look as if they held a secret and hold none.
 
 Stored in parts like secrets.jsonl, since some of them are published example keys.

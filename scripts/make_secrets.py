@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a table reads best with one row a line
 """Writes tests/unit/secrets/secrets.jsonl: invented secrets of the forms their issuers give, in sentences, code and chat.
 
 Every value is drawn from a seeded generator and opens nothing. A text is stored in parts that are joined when it is

@@ -45,7 +45,7 @@ class Campaign:
                 return
             try:
                 self._chapter(chapter)
-            except Exception as error:  # noqa: BLE001 - it is written down, and hours of work go on
+            except Exception as error:
                 self._violated(
                     "every round goes through",
                     "a round",

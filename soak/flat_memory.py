@@ -221,7 +221,7 @@ def _serve(folder: str, share: int) -> None:
     with listen("127.0.0.1", 0) as listener:
         tenants = Tenants(settings)
         print(json.dumps({"port": listener.getsockname()[1], "keys": keys}), flush=True)
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - a line a request, until the process ends
+        sys.stderr = Path(os.devnull).open("w")
         run(tenants, settings, listener, "127.0.0.1")
 
 

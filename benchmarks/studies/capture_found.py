@@ -19,10 +19,10 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from secrets_found import commit, microseconds, rate  # noqa: E402
+from secrets_found import commit, microseconds, rate
 
-from support.conversations import Case, cases  # noqa: E402
-from trivet.agents.capture.rules import statements  # noqa: E402
+from support.conversations import Case, cases
+from trivet.agents.capture.rules import statements
 
 OUT = ROOT / "docs" / "results" / "capture.json"
 MESSAGE = (

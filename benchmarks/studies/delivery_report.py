@@ -1,6 +1,6 @@
-"""Write docs/results/delivery.md from two runs of `trivet lab delivery`.
+"""Write docs/results/delivery.md from a run of `trivet lab delivery`.
 
-python benchmarks/studies/delivery_report.py docs/results/delivery-test.json docs/results/delivery-dev.json
+python benchmarks/studies/delivery_report.py docs/results/delivery-test.json
 """
 
 from __future__ import annotations
@@ -41,26 +41,28 @@ often does Trivet stay silent when nothing answers?
 three memories for {recall} of the questions, the hook for {prompt}. The hook stays
 silent on {refused} of the unanswerable ones. Goals missed: refused .70, current .95, kept .95.
 
-**Method.** `trivet lab delivery lives/test --out docs/results/delivery-test.json`, the same with
-`lives/dev`, then `delivery_report.py`; {date}. `dev` (286 memories, 409 questions) was used
-while building; nothing was fitted on `test` (289, 409). *delivered@k*: an answer is among the first
-k memories the agent gets. *kept*: an answerable question gets anything. *refused*: an unanswerable
-question gets nothing from the hook, or "probably nothing is relevant" from recall. *current*: no
-outdated memory stands before the answer. Since these runs, recall reorders only updates that the
+**Method.** `trivet lab delivery lives/test --out docs/results/delivery-test.json`, then
+`delivery_report.py`; {date}. 289 memories and 409 questions, on which nothing was fitted; the
+other half, `lives/dev`, was used while building ([its figures](delivery-dev.json)). *delivered@k*:
+an answer is among the first k memories the agent gets. *kept*: an answerable question gets
+anything. *refused*: an unanswerable question gets nothing from the hook, or "probably nothing is
+relevant" from recall. *current*: no outdated memory stands before the answer. Since these runs, recall reorders only updates that the
 later text states ([0039](../decisions/0039-the-new-before-the-old.md)); `current` was not measured
 again.
 
 Means with 95 % intervals:
 
 """
-BY_STRATUM = """By stratum on `test` (intervals in [the JSON](delivery-test.json)). A one-word prompt recalls only
-if no dictionary has the word, which costs some keyword queries."""
+BY_STRATUM = """
+By stratum (intervals in [the JSON](delivery-test.json)). A one-word prompt recalls only if no
+dictionary has the word, which costs some keyword queries.
+"""
 
 Results = Mapping[str, Any]
 
 
 def main() -> None:
-    test, dev = (json.loads(Path(file).read_text(encoding="utf-8")) for file in sys.argv[1:3])
+    test = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     rows = {(row["surface"], row["stratum"]): row["values"] for row in test["rows"]}
     head = HEAD.format(
         recall=_mean(rows["recall", ALL], "delivered@3"),
@@ -68,22 +70,19 @@ def main() -> None:
         refused=_mean(rows["prompt", ALL], "refused"),
         date=test["manifest"]["date"],
     )
-    parts = [overall({"test": test, "dev": dev}), BY_STRATUM, strata(rows), calibration(test, dev)]
+    parts = [overall(test), BY_STRATUM.strip(), strata(rows), calibration(test)]
     PAGE.write_text(head + "\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def overall(halves: Mapping[str, Results]) -> str:
-    body = [
-        [
-            half,
-            SURFACES[row["surface"]],
-            *(_interval(row["values"], name) for name in (*SHOWN[row["surface"]], "tokens")),
-        ]
-        for half, results in halves.items()
-        for row in results["rows"]
-        if row["stratum"] == ALL
-    ]
-    return table(["half", "surface", *COLUMNS, "tokens"], body)
+def overall(results: Results) -> str:
+    body = []
+    for row in results["rows"]:
+        if row["stratum"] == ALL:
+            shown = (*SHOWN[row["surface"]], "tokens")
+            body.append(
+                [SURFACES[row["surface"]], *(_interval(row["values"], name) for name in shown)]
+            )
+    return table(["surface", *COLUMNS, "tokens"], body)
 
 
 def strata(rows: Mapping[tuple[str, str], Results]) -> str:
@@ -109,12 +108,12 @@ def _interval(values: Results, name: str) -> str:
     return f"{share(found['mean'])} ({found['low']:.2f} to {found['high']:.2f})"
 
 
-def calibration(test: Results, dev: Results) -> str:
+def calibration(results: Results) -> str:
     own, small = (
-        f"{test[name]:.3f} (`dev` {dev[name]:.3f})"
-        for name in ("calibration_error", "calibration_error_small")
+        f"{results[name]:.3f}" for name in ("calibration_error", "calibration_error_small")
     )
-    return f"Stated probabilities are off by {own} on average; in stores of under 50 memories\nby {small}."
+    small_stores = f"in stores of under 50 memories by {small}"
+    return f"Stated probabilities are off by {own} on average; {small_stores}."
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def _measured(path: Path) -> dict[str, Any]:
         texts = [{"content": text} for text in memories(MEMORIES)]
         figures["store all, s"] = _milliseconds(lambda: trivet.remember_many(texts)) / 1000
         figures["remember, ms"] = statistics.median(
-            _milliseconds(lambda: trivet.remember(f"single number {number} of the quick fox"))  # noqa: B023
+            _milliseconds(lambda: trivet.remember(f"single number {number} of the quick fox"))
             for number in range(SINGLE)
         )
         trivet.drain()
@@ -75,7 +75,7 @@ def _measured(path: Path) -> dict[str, Any]:
         for name in ("recall, new words, ms", "recall, warm, ms"):
             figures[name] = statistics.median(
                 _milliseconds(lambda: trivet.recall(query)) for query in asked
-            )  # noqa: B023
+            )
         figures["export, s"] = _milliseconds(lambda: list(trivet.export())) / 1000
     figures["file, MB"] = path.stat().st_size / 2**20
     figures["text can be read"] = b"quick fox" in path.read_bytes()

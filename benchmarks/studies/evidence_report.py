@@ -50,27 +50,36 @@ At most {most} questions per collection, drawn by a hash of their ids; embedder
 [evidence.json](evidence.json) holds every collection, interval, version and checksum.
 """
 
-FUSIONS = """Each fusion has its own best weights. All but `rrf`, which uses ranks, take the graph's scores raw.
+FUSIONS = """
+Each fusion has its own best weights. All but `rrf`, which uses ranks, take the graph's scores raw.
 *In hindsight* is chosen on all eleven collections. The last columns count collections with a
-significant difference."""
-WEIGHTS = """The mean for each pair of weights, with dense = 12:
+significant difference.
+"""
+WEIGHTS = """
+The mean for each pair of weights, with dense = 12:
 
 ![mean by weights](weights.svg)
 
-By collection, the shipped nDCG@10 and differences from it:"""
+By collection, the shipped nDCG@10 and differences from it:
+"""
 WAY_TITLES = {
     "bm25": "BM25's constants",
     "depth": "Depth of each leg",
     "chance": "Correction for the length of a memory",
 }
-PRIOR = """Importances are honest (higher for what is asked about), random or adversarial. The base has no
-prior."""
+PRIOR = """
+Importances are honest (higher for what is asked about), random or adversarial. The base has no
+prior; `prior(0.3)` ships.
+"""
+PRIORS = ("honest prior(0.3)", "random prior(0.3)", "adversarial prior(0.3)")
 VECTORS = "Vectors alone, against exact search."
-BY_QUESTION = """Can the question tell which leg to trust? For each third of a feature
+BY_QUESTION = """
+Can the question tell which leg to trust? For each third of a feature
 ({features}),
 the lexical weight was chosen on the other groups. The best feature, {best}, gains
 {gain}; one weight for all questions {one}. Knowing the
-judgments would gain {known}."""
+judgments would gain {known}.
+"""
 WHOLE = "The candidates of the sections above through the whole read path. `bonus(0.05)` ships."
 
 
@@ -79,10 +88,14 @@ def main() -> None:
     results = json.loads(source.read_text(encoding="utf-8"))
     sections = [
         introduction(results),
-        f"## 1. Which fusion\n\n{FUSIONS}\n\n{fusions(results)}",
-        f"## 2. Weights of the three legs\n\n{WEIGHTS}\n\n{weights(results)}",
+        f"## 1. Which fusion\n\n{FUSIONS.strip()}\n\n{fusions(results)}",
+        f"## 2. Weights of the three legs\n\n{WEIGHTS.strip()}\n\n{weights(results)}",
         *(way(results, number, name) for number, name in enumerate(WAYS, 3)),
-        section("6. The importance prior", PRIOR, results["prior"]),
+        section(
+            "6. The importance prior",
+            PRIOR.strip(),
+            {name: results["prior"][name] for name in PRIORS},
+        ),
         section("7. How vectors are searched", VECTORS, results["vectors"]),
         f"## 8. A weight for each question\n\n{by_question(results['by question'])}",
         section("9. Whole recalls, and the exact-match bonus", WHOLE, results["whole recalls"]),
@@ -124,10 +137,9 @@ def fusions(results: Results) -> str:
 
 def weights(results: Results) -> str:
     found = results["weights"]
-    best = results["methods"]["spread"]["setting"]
     without_graph = SHIPPED.rpartition("/")[0] + "/0"
     shown = {"words alone": found["spread 1/0/0"], "vectors alone": found["spread 0/1/0"]}
-    shown |= {one: found[one] for one in (without_graph, best)}
+    shown[without_graph] = found[without_graph]
     corpora = found[SHIPPED]["corpora"]
     body = [
         [
@@ -147,8 +159,9 @@ def way(results: Results, number: int, name: str) -> str:
     text = f"Chosen together with all weights, left out: {together}."
     if name == "chance":
         text += (
-            "\nOnly the Wikipedia collections speak for the graph. With its weight as shipped, the lexical "
-            f"weight\nand the correction, left out: {_difference(results[OF_WORDS]['difference'])}."
+            "\nOnly the Wikipedia collections speak for the graph. With its weight as shipped, the "
+            "lexical weight\nand the correction, left out: "
+            f"{_difference(results[OF_WORDS]['difference'])}."
         )
     return section(f"{number}. {WAY_TITLES[name]}", text, results[name])
 
@@ -157,7 +170,7 @@ def by_question(found: Results) -> str:
     best = max(FEATURES, key=lambda name: found[name]["difference"][0])
     told = {"gain": best, "one": ONE_FOR_ALL, "known": KNOWN}
     gains = {name: _difference(found[label]["difference"]) for name, label in told.items()}
-    return BY_QUESTION.format(features=", ".join(FEATURES), best=best, **gains)
+    return BY_QUESTION.strip().format(features=", ".join(FEATURES), best=best, **gains)
 
 
 def section(title: str, text: str, given: Results) -> str:

@@ -59,7 +59,8 @@ def curves(sets: Any, depth: int) -> str:
         for name, one in sets.items()
     ]
     told = f"Cells: {' / '.join(columns)}."
-    return f"{told}\n\n{table(['ef_search', *head], [[str(ef), *cells] for ef, cells in rows.items()])}"
+    body = [[str(ef), *cells] for ef, cells in rows.items()]
+    return f"{told}\n\n{table(['ef_search', *head], body)}"
 
 
 def _exact(one: Any) -> float:

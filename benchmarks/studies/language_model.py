@@ -32,41 +32,41 @@ from embedder import add_embedder, identity
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.conversations import Case, cases  # noqa: E402
-from trivet import Trivet  # noqa: E402
-from trivet.agents.capture import proposals as read  # noqa: E402
-from trivet.agents.capture.proposals import (  # noqa: E402
+from support.conversations import Case, cases
+from trivet import Trivet
+from trivet.agents.capture import proposals as read
+from trivet.agents.capture.proposals import (
     CaptureModel,
-    curate,  # noqa: E402
+    curate,
 )
-from trivet.agents.capture.rules import statements  # noqa: E402
-from trivet.errors import LegFailed  # noqa: E402
-from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query  # noqa: E402
-from trivet.lab.datasets.judgements import (  # noqa: E402
+from trivet.agents.capture.rules import statements
+from trivet.errors import LegFailed
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query
+from trivet.lab.datasets.judgements import (
     Entry,
     Pool,
-    Record,  # noqa: E402
+    Record,
 )
-from trivet.lab.datasets.judges import judge_by_endpoint  # noqa: E402
-from trivet.lab.datasets.plain_layout import house, load  # noqa: E402
-from trivet.lab.measure.bench import Bench, open_bench  # noqa: E402
+from trivet.lab.datasets.judges import judge_by_endpoint
+from trivet.lab.datasets.plain_layout import house, load
+from trivet.lab.measure.bench import Bench, open_bench
 from trivet.lab.measure.comparison import (
-    bootstrap_means,  # noqa: E402
-    paired,  # noqa: E402
+    bootstrap_means,
+    paired,
 )
-from trivet.lab.measure.measures import measure  # noqa: E402
-from trivet.lab.measure.run import environment  # noqa: E402
-from trivet.memory.answer.expand import UNSURE_BELOW  # noqa: E402
-from trivet.memory.worker import triples as reader  # noqa: E402
-from trivet.memory.worker.triples import Triples  # noqa: E402
-from trivet.models import chat as chats  # noqa: E402
+from trivet.lab.measure.measures import measure
+from trivet.lab.measure.run import environment
+from trivet.memory.answer.expand import UNSURE_BELOW
+from trivet.memory.worker import triples as reader
+from trivet.memory.worker.triples import Triples
+from trivet.models import chat as chats
 from trivet.models.chat import (
-    BadAnswer,  # noqa: E402
-    Chat,  # noqa: E402
+    BadAnswer,
+    Chat,
 )
-from trivet.models.embed import load as load_embedder  # noqa: E402
-from trivet.models.http import Limits, post_json  # noqa: E402
-from trivet.settings import Settings  # noqa: E402
+from trivet.models.embed import load as load_embedder
+from trivet.models.http import Limits, post_json
+from trivet.settings import Settings
 
 LIVES = ROOT / "src" / "trivet" / "lab" / "lives" / "dev"
 ENGLISH = ("s1-", "s2-", "s3-", "s4-", "s5-", "s6-", "s7-", "s8-")

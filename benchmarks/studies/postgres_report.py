@@ -21,8 +21,8 @@ tenants. An exact search in the database or the HNSW index answers slightly diff
 shortlist by sign bits, or the index, left something out.
 
 **Method.** `python benchmarks/studies/postgres_likeness.py --url URL scifact locomo`, then
-`postgres_report.py`; the default recipe. Required: overlap@10 of .95, nDCG@10 within .005, recall@10
-of the index at least .99. Measured on
+`postgres_report.py`; the default recipe. Required: overlap@10 of .95, nDCG@10 within .005,
+recall@10 of the index at least .99. Measured on
 """
 WAYS = ("in memory", "exact", "index")
 
@@ -80,10 +80,10 @@ def index(sets: Figures) -> str:
     )
     ratios = [one["time ratio to exact"] for one in found]
     return (
-        "Against an exact search on the first 200 questions of each set, with and without a filter for 1 %\n"
-        "of the memories and with a tenth of them sensitive, the index has a recall@10 of at least\n"
-        f"{least:.4f}, never finds fewer than {fewest} memories, and takes {min(ratios):.2f} to {max(ratios):.2f} "
-        "times as long."
+        "Against an exact search on the first 200 questions of each set, with and without a filter\n"
+        "for 1 % of the memories and with a tenth of them sensitive, the index has a recall@10 of\n"
+        f"at least {least:.4f}, never finds fewer than {fewest} memories, and takes "
+        f"{min(ratios):.2f} to {max(ratios):.2f} times as\nlong."
     )
 
 

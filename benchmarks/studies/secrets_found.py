@@ -27,8 +27,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from trivet.secrets.detect import find  # noqa: E402
-from unit.secrets.labelled import Labelled, load  # noqa: E402
+from trivet.secrets.detect import find
+from unit.secrets.labelled import Labelled, load
 
 OUT = ROOT / "docs" / "results" / "secrets.json"
 # 95 %, of the normal distribution.

@@ -220,7 +220,7 @@ def _play(task: Task) -> Told:
         try:
             world.run()
             violation = ""
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
+        except Exception as error:
             violation = f"{type(error).__name__} {error}"[:600]
     return Told(task, time.process_time() - began, dict(world.counts), violation)
 
@@ -262,7 +262,7 @@ def _caught(name: str, steps: int = 120, seeds: int = FAULT_SEEDS) -> dict[str, 
             try:
                 with planted(name, world):
                     world.run()
-            except Exception as error:  # noqa: BLE001 - the fault may break anything
+            except Exception as error:
                 print(f"{name}: seed {seed}", flush=True)
                 return {"seed": seed, "noticed": f"{type(error).__name__} {error}"[:200]}
     return None
@@ -275,7 +275,7 @@ def _shrink(task: Task) -> int:
         with TemporaryDirectory(dir=_place[0].folder) as folder:
             try:
                 _world(task, folder, kept).run()
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
+            except Exception as error:
                 said = f"{type(error).__name__} {error}"
                 violated.append(said)
                 print(len(kept), said[:200], flush=True)

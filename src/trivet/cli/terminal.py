@@ -278,7 +278,7 @@ def open_lines(name: str) -> Iterator[Iterator[str]]:
         )
         return
     try:
-        with open(name, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123 - a name as typed
+        with open(name, encoding="utf-8-sig", errors="surrogateescape") as file:
             yield _lines(file)
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None

@@ -153,7 +153,7 @@ class CodeIndex:
         query: str,
         *,
         limit: int = DEFAULT_LIMIT,
-        filters: CodeFilters = CodeFilters(),  # noqa: B008
+        filters: CodeFilters = CodeFilters(),
         recipe: CodeRecipe | str = DEFAULT,
         budget: int | None = None,
     ) -> CodeAnswer:

@@ -139,7 +139,7 @@ class CircuitBreaker:
     def _probe(self) -> None:
         try:
             self._trial()
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, it did not answer; the state shows it
+        except Exception as error:
             if isinstance(error, TrivetError) and error.fault is None:
                 self._answered()  # it refused, which is an answer
                 return

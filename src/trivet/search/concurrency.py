@@ -274,7 +274,7 @@ class ParallelLegs:
             future.cancel()
             late(name)
             return None, _unanswered(name, f"no answer within {time_limit_ms} ms", time_limit_ms)
-        except Exception as error:  # noqa: BLE001 - any failure of a leg is that leg's alone, and is reported
+        except Exception as error:
             took_ms = (time.perf_counter() - started) * 1000
             return None, _unanswered(name, _reason(error), took_ms)
         count = len(ranking.candidates)
@@ -299,7 +299,7 @@ def _done(leg: Search) -> Future[Timed]:
 def _fulfil(future: Future[Timed], leg: Search) -> None:
     try:
         future.set_result(_timed(leg))
-    except Exception as error:  # noqa: BLE001 - handed to the recall that waits for it, and shown there
+    except Exception as error:
         future.set_exception(error)
 
 

@@ -30,9 +30,6 @@ from trivet.secrets.value_shape import (
     is_weak_password,
 )
 
-# ruff: noqa: E501 - one rule a line, as far as it goes
-
-
 Check = Callable[[str], bool]
 
 
@@ -255,9 +252,6 @@ ISSUED: tuple[Rule, ...] = (
     rule("credit-card", "", CARD, is_card),
     rule("iban", "", IBAN, is_iban),
 )  # fmt: skip
-
-
-# ruff: noqa: E501 - one rule a line, as far as it goes
 
 
 # What may stand between a tool and its option: the same command, no more than a long line of it.

@@ -142,7 +142,9 @@ class MigrationStep(msgspec.Struct, frozen=True):
 
 def latest_version(folder: Path) -> int:
     """The version that the files of a store lead to: their numbers count from 1, without a gap."""
-    return sum(name.endswith(".sql") for name in os.listdir(folder / "migrations"))  # noqa: PTH208  # at every start
+    return sum(
+        name.endswith(".sql") for name in os.listdir(folder / "migrations")
+    )  # at every start
 
 
 def step(folder: Path, number: int) -> MigrationStep:

@@ -31,7 +31,7 @@ class Process:
         **environment: str,
     ) -> None:
         own = {"TRIVET_EMBEDDER": "none", **environment}
-        errors = Path(log).open("a") if log else None  # noqa: SIM115 - the process has it from here on
+        errors = Path(log).open("a") if log else None
         self.running = subprocess.Popen(
             [sys.executable, *program, "serve", "--port", "0", *arguments],
             stdout=subprocess.PIPE,

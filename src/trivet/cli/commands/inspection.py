@@ -171,6 +171,8 @@ SVG = keyword(
 )
 def concepts(session: Session, request: ConceptsRequest) -> None:
     page = session.memory.perform(request)
+    from trivet.cli.views import graph as graph_views  # takes milliseconds to load
+
     session.show(page, lambda: graph_views.concepts(page))
 
 

@@ -350,7 +350,7 @@ class Semble:
     """Asked set by set, in turn with us, so that a busy machine is busy for both. What fails ends the run."""
 
     def __init__(self, python: Path) -> None:
-        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
+        self._said: IO[bytes] = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
                 [str(python), str(DRIVER)],

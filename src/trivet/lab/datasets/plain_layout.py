@@ -22,7 +22,7 @@ from trivet.settings import cache_folder
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
-I = TypeVar("I", Document, Query)  # noqa: E741
+I = TypeVar("I", Document, Query)
 
 
 def read_documents(path: Path) -> tuple[Document, ...]:

@@ -98,7 +98,7 @@ class Extraction:
         time = TimeBudget(self.max_seconds_per_memory)
         try:
             mentions = _mentions(reading, time)
-        except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it
+        except Exception as error:
             # Where and what, but not its words: an exception quotes the text it failed on.
             self._store.graph.fail(
                 "rules", [reading], _error_location(error), UNREADABLE_RETRY_SECONDS

@@ -119,7 +119,7 @@ class BatchedQueries:
     def _together(self, asked: _PendingQuery, others: list[_PendingQuery]) -> Vectors:
         try:
             vectors = self._embedder.embed_queries([asked.text, *(other.text for other in others)])
-        except Exception:  # noqa: BLE001 - each asks alone now, and hears what is wrong with its own text
+        except Exception:
             return asked.alone()
         for other, vector in zip(others, vectors[1:], strict=True):
             other.vector = vector
@@ -192,7 +192,7 @@ def _work(tasks: _Tasks) -> None:
         task.begun.set()
         try:
             task.made.set_result(task.work())
-        except Exception as error:  # noqa: BLE001 - handed to the recall that asks for the vector, and shown there
+        except Exception as error:
             task.made.set_exception(error)
         del task  # and the vector with it, while it waits for the next
 

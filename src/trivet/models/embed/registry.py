@@ -115,7 +115,7 @@ class Spec:
         return (("dimensions", self.dimensions), ("window", self.window))
 
     @classmethod
-    def parse(cls, text: str) -> "Spec":
+    def parse(cls, text: str) -> Spec:
         kind, _, rest = text.strip().partition(":")
         if kind == STOCK and not rest:
             raise InvalidInput(
@@ -172,7 +172,7 @@ DEFAULT = "bundled"
 EARLIER_BUNDLED = ("all-MiniLM-L6-v2/b7510b52f82d", "trivet-embedder/6f757c77ecc9")
 
 
-def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
+def load(spec: str | Spec = DEFAULT) -> Embedder | None:
     """The embedder of that name, or None for `none`. Opens no model and calls no one yet."""
     value = Spec.parse(spec) if isinstance(spec, str) else spec
     kind = KINDS.get(value.kind)
@@ -201,12 +201,12 @@ def open_soon(spec: str) -> None:
             threading.Thread(target=_open, args=(bundled(),), name="trivet-open").start()
 
 
-def _open(embedder: "OnnxEmbedder") -> None:
+def _open(embedder: OnnxEmbedder) -> None:
     with suppress(Exception):  # whoever asks the model meets it too, and tells it
         embedder.open()
 
 
-def shipped(identity: str) -> "Embedder | None":
+def shipped(identity: str) -> Embedder | None:
     """The model that comes with Trivet, if it makes vectors of that identity: to ask it tells nobody anything."""
     bundled = load(DEFAULT)
     return bundled if bundled is not None and bundled.identity == identity else None

@@ -118,7 +118,7 @@ class Systems:
             reason = f"no answer within {system.time_limit_ms} ms"
         except SystemFailed as failure:
             reason, quoted = str(failure), failure.quoted
-        except Exception as error:  # noqa: BLE001 - any failure of a system is its own alone, and is reported
+        except Exception as error:
             reason, quoted = f"asking it failed ({type(error).__name__})", str(error)
         took = round((time.monotonic() - started) * 1000, 3)
         with self._guard:
@@ -161,7 +161,7 @@ class Systems:
                 self._places[name].release()
         except _Silent as silent:
             future.set_exception(silent.failure)
-        except Exception as error:  # noqa: BLE001 - handed to the recall that waits for it, and shown there
+        except Exception as error:
             future.set_exception(
                 SystemFailed(str(error)) if isinstance(error, EmbedderError) else error
             )

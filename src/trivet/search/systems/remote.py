@@ -151,7 +151,7 @@ async def _at_address(system: ExternalSystem, arguments: Any, end: float) -> Any
                 await session.initialize()
                 result = await session.call_tool(system.tool, arguments)
                 return result.model_dump(mode="json", by_alias=True)
-        except* Exception as failures:  # noqa: BLE001 - the transport may fail in any of its tasks, in any way
+        except* Exception as failures:
             first = _first(failures)
             raise SystemFailed(
                 f"it cannot be reached ({type(first).__name__})", str(first)

@@ -53,7 +53,7 @@ def run(path: str | None = None, form: ToolSet = "trivet") -> None:
     loading = threading.Thread(target=import_module, args=(face.home,), name="trivet-loading")
     loading.start()
     # It is not closed: a thread may be reading from it when a signal ends the process.
-    stream = open(STANDARD_INPUT, "rb", closefd=False)  # noqa: SIM115
+    stream = open(STANDARD_INPUT, "rb", closefd=False)
     try:
         greeted = answer_handshake(stream, _write, face.answers, face.introduction)
     except (BrokenPipeError, KeyboardInterrupt):  # the client went away, or a person ended it

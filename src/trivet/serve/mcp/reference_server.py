@@ -63,7 +63,7 @@ def build_server(store: StoreRunner) -> Server[Any]:
             return _refused(f"Tool {parameters.name} not found")
         try:
             reply = await graphs.call(tool, parameters.arguments or {})
-        except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
+        except Exception as error:
             return _refused(error_text(error, tool.name))
         if not tool.reads and GRAPH_URI in subscribed:
             await context.session.send_resource_updated(GRAPH_URI)

@@ -124,7 +124,7 @@ def _call_tool(
             reply = await store.run(
                 lambda memory: call(memory, tool, parameters.arguments or {}), writes
             )
-        except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
+        except Exception as error:
             return types.CallToolResult(
                 content=[text_content(error_text(error, tool.name))], is_error=True
             )
@@ -141,7 +141,7 @@ async def _call_code(
     try:
         folder = await client_folder(context.session)
         text = await anyio.to_thread.run_sync(code.call, tool, arguments, folder)
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:
         return types.CallToolResult(
             content=[text_content(error_text(error, tool.name))], is_error=True
         )
@@ -157,7 +157,7 @@ def _read_resource(
         uri = str(parameters.uri)
         try:
             text = await store.run(lambda memory: read_resource(uri, memory, tools))
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             raise MCPError(_code(error), error_text(error, "A resource")) from None
         contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -174,7 +174,7 @@ def _get_prompt(
         name, given, recall = parameters.name, parameters.arguments or {}, tools["memory_recall"]
         try:
             text = await store.run(lambda memory: write_prompt(name, given, memory, recall))
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             raise MCPError(_code(error), error_text(error, f"The prompt {name}")) from None
         return types.GetPromptResult(
             messages=[types.PromptMessage(role="user", content=text_content(text))]

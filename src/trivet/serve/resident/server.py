@@ -238,7 +238,7 @@ class Server:
         try:
             with self._stores.using(settings) as memory:
                 answer = self._hook(memory, call)
-        except Exception as error:  # noqa: BLE001 - noted where `trivet status` counts it
+        except Exception as error:
             variables = {
                 os.fsencode(name): os.fsencode(value) for name, value in call.environment.items()
             }

@@ -265,15 +265,15 @@ def test_folders_are_walked_however_deep_they_are(
     write("good.md", "good words")
     folders = [f"{vault}/" + "d/" * depth for depth in range(1, DEEP)]
     for folder in folders:
-        os.mkdir(folder)  # noqa: PTH102 - Path and shutil call themselves for each level
+        os.mkdir(folder)
     note = f"{folders[-1]}deep.md"
     try:
         Path(note).write_text("deep words")
         done = take()
     finally:
-        os.unlink(note)  # noqa: PTH108
+        os.unlink(note)
         for folder in reversed(folders):
-            os.rmdir(folder)  # noqa: PTH106
+            os.rmdir(folder)
     assert (done.stored, len(done.problems)) == (1, 1)
     assert "deep.md: source" in done.problems[0], (
         "only its name is too long for the source of a memory"

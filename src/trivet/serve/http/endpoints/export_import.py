@@ -188,7 +188,7 @@ class ExportStream:
                 self._check()
                 self._deliver(chunk)
             self._deliver(None)
-        except Exception as error:  # noqa: BLE001 - raised again where the chunks are read
+        except Exception as error:
             self._deliver(error)
 
     async def chunks(self) -> AsyncIterator[bytes]:
