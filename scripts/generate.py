@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import draw_rooms
 import make_stub
 from trivet.cli.reference import reference
 from trivet.contract import VERBS, Edit, describe, json_schema
@@ -28,7 +29,11 @@ BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def files() -> dict[Path, str]:
     """Every derived file with the text it should have."""
-    found = {make_stub.TARGET: make_stub.stub(), DOCS / "cli.md": reference()}
+    found = {
+        make_stub.TARGET: make_stub.stub(),
+        draw_rooms.TARGET: draw_rooms.drawing(),
+        DOCS / "cli.md": reference(),
+    }
     for page in sorted(DOCS.glob("**/*.md")):
         text = page.read_text(encoding="utf-8")
         if BLOCK.search(text):
