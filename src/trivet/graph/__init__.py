@@ -1,1 +1,1 @@
-"""The concept graph: what memories speak of, how that connects them, and the walk that follows the connections."""
+"""The concept graph: extraction of concepts, the network of memories, and walks through it."""

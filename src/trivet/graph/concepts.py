@@ -1,9 +1,4 @@
-"""What the graph stores: mentions of concepts in memories, and triples, which are statements on two concepts.
-
-One name for the ways a concept is written: `Li Hua` and `LiHua`, `U.S.` and `US`, `get_user` and `getUser`.
-
-How long one memory may be read. What stands behind the place where its time ends is not read.
-"""
+"""Mentions and statements in the graph, and one canonical name per concept."""
 
 from __future__ import annotations
 
@@ -16,17 +11,17 @@ from trivet.analyse import fold
 from trivet.common.bounded_cache import MIB, cached
 from trivet.types import ConceptKind, Value
 
-# A change to what is extracted needs a new version: stores notice it and rebuild their graph.
+# Increment when extraction changes: stores notice it and rebuild their graph.
 EXTRACTION_VERSION = 1
-# A concept that a memory is about leads to it more strongly than one it merely mentions. `maybe` is a capital at the
-# start of a sentence: it counts only if the word stands capitalised within sentences elsewhere.
+# `about` leads to a concept more strongly than `in`. `maybe`, a capital at a sentence start, counts
+# only if the word is capitalized elsewhere.
 Role = Literal["about", "in", "maybe"]
-# What read a memory for the graph: the rules, or a language model that writes triples.
+# The rules, or a language model that writes triples.
 Reader = Literal["rules", "triples"]
 
 
 class Mention(Value, frozen=True, kw_only=True):
-    """A concept found in a memory: its canonical name, how it was written there, its kind and role."""
+    """A concept found in a memory."""
 
     name: str
     label: str
@@ -34,13 +29,14 @@ class Mention(Value, frozen=True, kw_only=True):
     role: Role
 
 
-ROLES: tuple[Role, ...] = ("maybe", "in", "about")  # the store keeps a role as its place here
+ROLES: tuple[Role, ...] = ("maybe", "in", "about")  # stored as the index in this tuple
 
 
 class Triple(Value, frozen=True, kw_only=True):
     """A statement found in a memory, and the time for which it holds.
 
-    `single`: the subject has one such object at a time (where a person lives), so a later statement ends this one.
+    `single`: the subject has one such object at a time (where a person lives), so a later statement
+    ends this one.
     """
 
     subject: str
@@ -49,33 +45,32 @@ class Triple(Value, frozen=True, kw_only=True):
     single: bool = False
     valid_from: str | None = None
     valid_to: str | None = None
-    # Canonical names of known concepts that the ends are other names of; None: each is its own.
+    # Canonical names of the concepts that the ends are aliases of.
     subject_means: str | None = None
     object_means: str | None = None
 
     @property
     def ends(self) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
-        """Subject and object, each as written and with what it means."""
         return (self.subject, self.subject_means), (self.object, self.object_means)
 
 
 LONGEST_NAME = 80
 SHORTEST_SINGULAR = 3
-# For the names of some 10,000 concepts, each by the ways it is written.
+# Enough for the names of about 10,000 concepts in all spellings.
 NAMES_BYTES = 4 * MIB
 
 _possessive = re.compile(r"'s?(?=\s|$)")
-# Marks between digits are kept (3.5 is not 35), and C, C++ and C# stay three names.
+# Marks between digits are kept (3.5 is not 35); C, C++ and C# stay distinct.
 _kept = re.compile(r"(?<=\d)[.,:\-/](?=\d)|[+#]")
 _dropped = re.compile(r"[\W_]+")
 _between_words = re.compile(r"\W+")
 _NOT_PLURAL = ("ss", "us", "is", "os", "as", "ws")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("shes", "sh"), ("ches", "ch"), ("s", ""))
 _IRREGULAR = {
-    "movies": "movie", "cookies": "cookie", "caches": "cache", "aliases": "alias", "statuses": "status", "buses": "bus",
-    "apis": "api",
+    "movies": "movie", "cookies": "cookie", "caches": "cache", "aliases": "alias",
+    "statuses": "status", "buses": "bus", "apis": "api",
 }  # fmt: skip
-# Words that end in s and are no plurals, also where they are written in lower case.
+# Words that end in s and are not plurals, even in lower case.
 _ENDS_IN_S = frozenset(
     "postgres kubernetes jenkins rails nats https sales express series species".split()
 )
@@ -83,10 +78,9 @@ _SPELLED = {"+": "plus", "#": "sharp"}
 
 
 def form(text: str) -> str:
-    """The writing, folded: separate words, without possessive, punctuation and a leading article."""
     if (
         text.isascii() and text.replace(" ", "").isalnum()
-    ):  # as most: it has nothing that the patterns look for
+    ):  # the common case, which needs no patterns
         return " ".join(text.lower().split()).removeprefix("the ")
     return _form(text)
 
@@ -97,7 +91,7 @@ def _form(text: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """The name that all its forms share: letters and digits only. Empty if that is too long for a name."""
+    """Return the name shared by all spellings (`U.S.` and `US`); empty if it is too long."""
     if text.isascii() and text.isalnum():
         return text.lower() if len(text) <= LONGEST_NAME else ""
     return _canonical(text)
@@ -110,10 +104,7 @@ def _canonical(text: str) -> str:
 
 
 def singular(text: str) -> str:
-    """A plural as its singular: `APIs` as `API`, so that `google-sheets` and `Google Sheet` are one.
-
-    A name of one word keeps its end: Adams is not Adam.
-    """
+    """Return the singular, unless it is a capitalized word: Adams is not Adam."""
     start, word = _last_word(text)
     if (
         (text == word and word.istitle())
@@ -130,7 +121,7 @@ def singular(text: str) -> str:
 
 
 def _last_word(text: str) -> tuple[str, str]:
-    """Read from its end: a pattern that ends with `$` would try every place of a long word."""
+    """A pattern ending in `$` would try every position of a long word."""
     start = len(text)
     while start and text[start - 1].isalpha():
         start -= 1
@@ -143,7 +134,7 @@ def _plain(text: str) -> str:
 
 
 class TimeBudget:
-    """Time of the processor in the reader's own thread: a busy machine cuts nothing short."""
+    """A limit on the calling thread's CPU time."""
 
     def __init__(self, seconds: float = math.inf) -> None:
         self._end = time.thread_time() + seconds
@@ -151,10 +142,7 @@ class TimeBudget:
         self.is_spent = False
 
     def has_time_left(self) -> bool:
-        """Asked between two pieces of a text; once it is over it stays so.
-
-        A thread works no longer than time goes by, and to ask for that is cheaper.
-        """
+        """Return whether the budget lasts; elapsed time, cheaper to read, is checked first."""
         if not self.is_spent and time.perf_counter() >= self._safe_until:
             self.is_spent = time.thread_time() >= self._end
         return not self.is_spent

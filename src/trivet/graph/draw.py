@@ -1,4 +1,4 @@
-"""A neighbourhood as a tree, as DOT, and as an SVG: the start in the middle, each step a ring around it."""
+"""A neighborhood as a tree, as DOT, and as an SVG with one ring of nodes per step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import msgspec
 from trivet.common.clock import stamp
 from trivet.types import GraphEdge, GraphNode, Neighbourhood
 
-# Sizes in pixels: between rings, between two nodes of a ring, and for the labels at the border.
 RING = 240
 NODE_SPACING = 26
 MARGIN_X = 230
@@ -20,12 +19,12 @@ MARGIN_Y = 30
 LABEL_CHARACTERS = 32
 RADIUS = {"memory": 6, "concept": 8}
 
-# Characters that XML forbids, or that change the direction of the text around them.
+# Characters that XML forbids, or that change the text direction.
 _unprintable = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
-# Each rule names the picture: a notebook puts it into its page, where a bare `text` would mean other pictures too.
+# Scoped, because a notebook's page may contain other pictures.
 STYLE = """
   .trivet-graph { background: #ffffff; font: 12px system-ui, sans-serif; }
   .trivet-graph text { fill: #1b1f24; stroke: #ffffff; stroke-width: 3px; paint-order: stroke; }
@@ -50,7 +49,6 @@ Place = tuple[float, float]
 
 
 def dot(neighbourhood: Neighbourhood) -> str:
-    """For Graphviz."""
     rows = ["digraph trivet {", "  rankdir=LR; node [fontname=Helvetica];"]
     for node in neighbourhood.nodes:
         shape = "box" if node.kind == "memory" else "ellipse"
@@ -58,7 +56,8 @@ def dot(neighbourhood: Neighbourhood) -> str:
     for edge in neighbourhood.edges:
         label = "" if edge.kind == "mention" else f", label={_quoted(_edge_text(edge))}"
         rows.append(
-            f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [style={_STROKES[edge.kind]}{label}];"
+            f"  {_quoted(edge.source)} -> {_quoted(edge.target)} "
+            f"[style={_STROKES[edge.kind]}{label}];"
         )
     return "\n".join([*rows, "}"]) + "\n"
 
@@ -67,7 +66,7 @@ _STROKES = {"mention": "solid", "link": "bold", "statement": "dashed"}
 
 
 def svg(neighbourhood: Neighbourhood) -> str:
-    """An SVG that loads nothing: no script, font or picture; light or dark as the reader's screen is."""
+    """Return a self-contained SVG, light or dark like the reader's screen."""
     places = _places(tree_of(neighbourhood), _ring(neighbourhood))
     left, right = (
         min(x for x, _ in places.values()) - MARGIN_X,
@@ -80,7 +79,8 @@ def svg(neighbourhood: Neighbourhood) -> str:
     width, height = right - left, bottom - top
     start = neighbourhood.nodes[0]
     rows = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="trivet-graph" width="{width:.0f}" height="{height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="trivet-graph" '
+        f'width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" role="img">',
         f"<title>{xml_text(f'What lies around {start.label}')}</title>",
         f"<style>{STYLE}</style>",
@@ -92,7 +92,6 @@ def svg(neighbourhood: Neighbourhood) -> str:
 
 
 def _ring(neighbourhood: Neighbourhood) -> float:
-    """The distance between rings at which the fullest of them has space for its labels."""
     full: dict[int, int] = {}
     for node in neighbourhood.nodes[1:]:
         full[node.distance] = full.get(node.distance, 0) + 1
@@ -105,7 +104,6 @@ def _ring(neighbourhood: Neighbourhood) -> float:
 
 
 def _places(branch: Branch, ring: float) -> dict[str, Place]:
-    """Every branch gets a slice of the circle as wide as its nodes need."""
     places: dict[str, Place] = {}
     deepest = _deepest(branch)
 
@@ -127,7 +125,7 @@ def _deepest(branch: Branch) -> int:
 
 
 def _angular_weight(branch: Branch, deepest: int) -> float:
-    """A slice is narrower near the middle, so a node there needs more of it."""
+    """A slice is narrower near the center, so a node there needs a larger share."""
     return max(
         sum(_angular_weight(child, deepest) for child in branch.children),
         deepest / branch.node.distance,
@@ -152,17 +150,17 @@ def _edge_svg(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterato
 def _node_svg(node: GraphNode, place: Place, is_start: bool) -> str:
     x, y = place
     side = "end" if x < -1 else "start"
-    beside = x - 12 if side == "end" else x + 12
+    label_x = x - 12 if side == "end" else x + 12
     marked = f"{node.kind} start" if is_start else node.kind
     return (
         f"<g><title>{xml_text(_tooltip(node))}</title>"
         f'<circle class="{marked}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS[node.kind]}"/>'
-        f'<text x="{beside:.1f}" y="{y + 4:.1f}" text-anchor="{side}">{xml_text(_short(node.label))}</text></g>'
+        f'<text x="{label_x:.1f}" y="{y + 4:.1f}" text-anchor="{side}">'
+        f"{xml_text(_short(node.label))}</text></g>"
     )
 
 
 def _tooltip(node: GraphNode) -> str:
-    """What a reader sees when pointing at a node."""
     if node.kind == "memory":
         return f"{node.id}: {node.label}"
     return f"{node.label} ({node.concept_kind}, {node.memories} memories)"
@@ -180,29 +178,23 @@ def _short(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    """The text where markup stands: nothing of it is read as markup, or turns the text around it."""
+    """Escape text for XML, and replace characters that change the text direction."""
     return escape(_unprintable.sub("\ufffd", text))
 
 
 def _quoted(text: str) -> str:
-    """A quoted name of the DOT language, where only the quote and the backslash are special."""
     clean = _unprintable.sub("\ufffd", " ".join(text.split()))
     return '"' + clean.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """A node of the tree, the edge to its parent, and its children."""
-
     node: GraphNode
     edge: GraphEdge | None
     children: tuple[Branch, ...]
 
 
 def tree_of(neighbourhood: Neighbourhood) -> Branch:
-    """The tree in which each node hangs on one a step nearer to the start; among several, on the first.
-
-    Nodes keep their order.
-    """
+    """Return a tree in which each node hangs on one a step nearer to the start."""
     places = {node.id: place for place, node in enumerate(neighbourhood.nodes)}
     parents: dict[str, tuple[int, GraphEdge]] = {}
     for edge in neighbourhood.edges:

@@ -1,8 +1,6 @@
-"""Finds the concepts that a memory mentions, by rules: no model, no network, the same result every time.
+"""Rule-based extraction of concepts from titles, tags, names, dates, code, and known forms.
 
-Concepts known by their form: URLs, paths, identifiers, error codes, quoted terms and dates.
-
-Source code inside a memory. What code defines is what it is about; what it calls is its everyday vocabulary.
+Deterministic, without model or network. Code is `about` what it defines; what it calls is ignored.
 """
 
 from __future__ import annotations
@@ -16,15 +14,14 @@ from trivet.graph.concepts import Mention, Role, TimeBudget, canonical, singular
 from trivet.graph.names import is_name, names_in
 from trivet.types import ConceptKind
 
-# Concepts kept of one memory. A text has at most 32 KiB; further ones say nothing more about its subject.
+# Further concepts of a text, at most 32 KiB, say little about its subject.
 MAX_CONCEPTS = 200
 LONGEST_TITLE_IN_WORDS = 8
-# In characters. Longer ones are runs of punctuation or generated addresses.
+# Characters. Longer labels are runs of punctuation or generated addresses.
 MAX_LABEL_CHARACTERS = 160
 
-# Kinds that people also write in the plural.
 MAY_BE_PLURAL: frozenset[ConceptKind] = frozenset({"name", "title", "tag", "quoted"})
-# Kinds known by their form: a quoted `src/main.py` is a path.
+# Kinds recognized by form, even in quotes: a quoted `src/main.py` is a path.
 KNOWN_BY_FORM: frozenset[ConceptKind] = frozenset({"identifier", "path", "code", "url"})
 
 _parenthetical = re.compile(r"[(\[][^()\[\]]*[)\]]$")
@@ -35,10 +32,7 @@ _STRENGTH: dict[Role, int] = {"about": 2, "in": 1, "maybe": 0}
 def extract(
     title: str | None, content: str, tags: Sequence[str] = (), time: TimeBudget | None = None
 ) -> tuple[Mention, ...]:
-    """Every concept once, in the strongest role it has, in the order of first mention.
-
-    Those that were found when `time` is over; the title and the tags come first.
-    """
+    """Return every concept once, in its strongest role; partial when `time` is over."""
     time = time or TimeBudget()
     found: dict[str, Mention] = {}
     if title:
@@ -53,7 +47,7 @@ def extract(
 
 
 def _add_text(found: dict[str, Mention], text: str, role: Role, time: TimeBudget) -> None:
-    """Marks come before names: an error code stays one, although it has capitals."""
+    """Patterns come first, so that an error code is not taken for a name."""
     dates, rest = dates_in(text)
     for date in dates:
         _add(found, date, "date", role)
@@ -65,7 +59,7 @@ def _add_text(found: dict[str, Mention], text: str, role: Role, time: TimeBudget
             _add(found, name.text, "name", role)
         elif (
             name.text.lower() not in lower
-        ):  # else it is capitalised only because it begins the sentence
+        ):  # otherwise it is capitalized only as the first word of a sentence
             _add(found, name.text, "name", "maybe")
 
 
@@ -105,8 +99,8 @@ MAX_PATTERN_CHARACTERS = 80
 
 _url = re.compile(r"(?:https?://|www\.)[^\s<>\"'`)\]}|]+")
 _scheme = re.compile(r"^(?:https?://)?(?:www\.)?")
-# The value of an attribute (`alt="..."`) is no quotation. No quotation holds the mark that opens it: a run of such
-# marks would else be read to its end from each of them.
+# An attribute's value (`alt="..."`) is not a quotation. None contains its opening mark: a run of
+# them would be scanned from each.
 _quoted = re.compile(
     r"(?<![\w=])\"([^\"\n]+)\"(?!\w)|“([^“”\n]+)”|«([^«»\n]+)»|(?<!`)`([^`\n]+)`(?!`)|[「『《]([^「『《」』》\n]+)[」』》]"
 )
@@ -117,12 +111,12 @@ _code = re.compile(
 _not_a_mark = re.compile(
     r"^(?:e\.g|i\.e|a\.m|p\.m|and/or|either/or|w/o|\w+'\w+|v?s\.|(?:\w\.)+\w)$", re.IGNORECASE
 )
-# Numbers, sizes and times are no concepts: "3.5", "11-inch", "5k", "10:30am".
+# Not concepts: "3.5", "11-inch", "5k", "10:30am".
 _numeric = re.compile(r"^[\d.,:/\-x×%+#]++[a-z]*$", re.IGNORECASE)
 
 
 def find_patterns(text: str) -> Iterator[PatternMatch]:
-    """Each mark with its kind; URLs without their scheme. `dates_in` takes the dates out before."""
+    """Yield each term known by its form; dates must be removed before."""
     for match in _url.finditer(text):
         yield _scheme.sub("", match.group()).rstrip("/.,;:!?"), "url"
     rest = _url.sub(" ", text)
@@ -131,7 +125,7 @@ def find_patterns(text: str) -> Iterator[PatternMatch]:
         if _is_term(quoted):
             yield quoted, "quoted"
     for token in _token.findall(rest):
-        if not (token.isalpha() and token[1:].islower()):  # an ordinary word, as most are
+        if not (token.isalpha() and token[1:].islower()):  # skip ordinary words
             yield from _by_form(token)
 
 
@@ -178,8 +172,9 @@ def _is_file(name: str) -> bool:
 
 _separator = re.compile(r"[/\\]")
 _SUFFIXES = frozenset(
-    "py js ts tsx jsx json toml yaml yml md txt rst html css scss sql sh bash zsh go rs java kt c h cpp hpp cs rb php "
-    "swift cfg ini conf env lock log csv tsv xml svg png jpg pdf ipynb db sqlite parquet proto tf service".split()
+    "py js ts tsx jsx json toml yaml yml md txt rst html css scss sql sh bash zsh go rs java kt c "
+    "h cpp hpp cs rb php swift cfg ini conf env lock log csv tsv xml svg png jpg pdf ipynb db "
+    "sqlite parquet proto tf service".split()
 )
 
 
@@ -201,19 +196,16 @@ _SPELLINGS = (
 
 
 def dates_in(text: str) -> tuple[list[str], str]:
-    """The dates in any common spelling as ISO dates or months, and the text without them.
-
-    Without them, so that no other concept is made of their parts.
-    """
+    """Return the dates in ISO form, and the text without them."""
     dates: list[str] = []
-    if "19" not in text and "20" not in text:  # every spelling has a year
+    if "19" not in text and "20" not in text:  # every spelling contains a year
         return dates, text
 
     def take(match: re.Match[str]) -> str:
         parts = match.groupdict()
         day = f"-{int(parts['day']):02d}" if parts.get("day") else ""
         dates.append(f"{parts['year']}-{_number(parts['month'])}{day}")
-        return " , "  # a comma, so that the names on both sides do not become one
+        return " , "  # a comma, so that names on both sides stay separate
 
     for spelling in _SPELLINGS:
         text = spelling.sub(take, text)
@@ -223,32 +215,32 @@ def dates_in(text: str) -> tuple[list[str], str]:
 def _number(month: str) -> str:
     if month.isdigit():
         return month
-    return f"{next(place for place, name in enumerate(_MONTHS, 1) if name.startswith(month[:3].lower())):02d}"
+    return f"{next(place for place, name in enumerate(_MONTHS, 1) if name.startswith(month[:3].lower())):02d}"  # noqa: E501
 
 
 _code_line = re.compile(
-    r"^\s*(?:def|class|import|from \S+ import|return|if|elif|else|for|while|try|except|finally|with|raise|yield|async|"
-    r"await|function|const|let|var|public|private|static|void|int|func|fn|package|use|struct|impl|select|insert|update|create)\b"
+    r"^\s*(?:def|class|import|from \S+ import|return|if|elif|else|for|while|try|except|"
+    r"finally|with|raise|yield|async|await|function|const|let|var|public|private|static|void|int|func|fn|package|use|struct|impl|select|insert|update|create)\b"
     r".*[:;{})\]=]|[;{}]\s*+$|^\s*[\w.\[\]\"']++\s*+[-+*/|&]?=\s*\S|^\s*[\w.]++\(.*\)\s*+(?:;\s*+)?$|^\s*(?:@\w|#include|//|/\*)",
     re.IGNORECASE,
 )
 _defined = re.compile(
     r"[ \t]*(?:(?:export|public|private|static|async|default)[ \t]+){0,4}"
-    r"(?:def|class|function|func|fn|struct|interface|type|trait|module|namespace|CREATE[ \t]+(?:TABLE|VIEW|INDEX))"
+    r"(?:def|class|function|func|fn|struct|interface|type|trait|module|namespace|"
+    r"CREATE[ \t]+(?:TABLE|VIEW|INDEX))"
     r"[ \t]+"
     r"([A-Za-z_]\w{2,})",
     re.IGNORECASE,
 )
-# A text of which this share of lines looks like code is code, also without a fence around it.
+# Code without fences.
 SHARE_OF_CODE_LINES = 0.5
 FEWEST_LINES = 3
-# Characters looked at of a line: readable code has shorter lines.
+# Readable code has shorter lines.
 LONGEST_LINE = 300
 FENCES = ("```", "~~~")
 
 
 def split_code(text: str) -> tuple[str, str]:
-    """The prose of a text, and its code: what stands in fences, or all of it if it looks like code."""
     prose: list[str] = []
     code: list[str] = []
     fence = ""

@@ -1,4 +1,4 @@
-"""Names in running text, known by their capitals: "Ada Lovelace", "Bank of America", "J. K. Rowling", "Witcher 3"."""
+"""Names in prose, recognized by capitals: "Ada Lovelace", "Bank of America", "Witcher 3"."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ import msgspec
 
 from trivet.analyse import STOP_WORDS
 
-# Words that belong to the sentence, also where they stand before a name with a capital.
+# Words of the sentence, even if they stand capitalized before a name.
 SENTENCE_OPENERS = STOP_WORDS | frozenset(
     """
-    hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please maybe absolutely
-    definitely exactly actually finally recently lately yesterday today tomorrow tonight let see ask tell meet
-    however therefore moreover furthermore meanwhile instead otherwise thus hence despite due given following according
-    another many several every either neither later eventually originally currently previously usually often sometimes
-    always never using running installing loading adding creating building setting getting making writing reading
-    press click show save open close screenshot objective objectives background method methods result results
-    conclusion conclusions
+    hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please
+    maybe absolutely definitely exactly actually finally recently lately yesterday today tomorrow
+    tonight let see ask tell meet however therefore moreover furthermore meanwhile instead
+    otherwise thus hence despite due given following according another many several every either
+    neither later eventually originally currently previously usually often sometimes always never
+    using running installing loading adding creating building setting getting making writing
+    reading press click show save open close screenshot objective objectives background method
+    methods result results conclusion conclusions
     """.split()
 )
-# Words that are no names by themselves, capital or not: they begin sentences, lists and docstrings, or mean a time.
+# Never names alone: they begin sentences, lists and docstrings, or denote a time.
 NOT_NAMES = SENTENCE_OPENERS | frozenset(
     """
-    great good nice cool awesome amazing look get got take make made use used using add added set run try keep check
-    note notes todo fixme tip warning one two three four five six seven eight nine ten first second third last next new
-    old early late update fix bug decision reminder question answer summary context reason problem solution step
-    none true false null nil self args kwargs return returns raise raises yield yields parameter parameters param
-    example examples default type value values usage deprecated introduction abstract design setting
-    january february march april june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec
-    monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
-    mondays tuesdays wednesdays thursdays fridays saturdays sundays lot much really
-    am pm utc gmt eg ie etc andor vs st dr mr mrs ms prof ii iii iv
+    great good nice cool awesome amazing look get got take make made use used using add added set
+    run try keep check note notes todo fixme tip warning one two three four five six seven eight
+    nine ten first second third last next new old early late update fix bug decision reminder
+    question answer summary context reason problem solution step none true false null nil self args
+    kwargs return returns raise raises yield yields parameter parameters param example examples
+    default type value values usage deprecated introduction abstract design setting january
+    february march april june july august september october november december jan feb mar apr jun
+    jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue
+    wed thu fri sat sun mondays tuesdays wednesdays thursdays fridays saturdays sundays lot much
+    really am pm utc gmt eg ie etc andor vs st dr mr mrs ms prof ii iii iv
     """.split()
 )
-# Names that are function words when written in lower case.
+# Names that are function words in lower case.
 ACRONYMS = frozenset({"US", "U.S.", "IT", "WHO", "W.H.O."})
-# Lower-case words that may stand inside a name.
 CONNECTORS = frozenset(
     "of de la le les du des do dos das von van der den di da del della al bin ibn".split()
 )
-# "And" in English, Spanish, Italian, French, German and Nordic languages: the names on both sides are two.
+# "And" in English, Spanish, Italian, French, German and Nordic languages.
 JOINERS = frozenset("and & y e et und og och".split())
 LONGEST_IN_WORDS = 7
 
@@ -57,7 +57,7 @@ _piece = re.compile(
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
-    """A run of capitalised words. Not `sure` if its only capital may be due to the start of a sentence."""
+    """A run of capitalized words, not `sure` if it may only start a sentence."""
 
     words: tuple[str, ...]
     sure: bool
@@ -68,9 +68,9 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 
 
 def names_in(text: str) -> Iterator[Name]:
-    """Every name in reading order; for "A and B" both parts and the whole."""
-    run: list[str] = []  # the words of the present name
-    pending: list[str] = []  # lower-case words after it that belong to it if a capital follows
+    """Yield every name; for "A and B" both parts and the whole."""
+    run: list[str] = []  # words of the current name
+    pending: list[str] = []  # lower-case words that belong to it if a capital follows
     opens = at_start = True
     for match in _piece.finditer(text):
         kind, piece = match.lastgroup, match.group()
@@ -79,7 +79,7 @@ def names_in(text: str) -> Iterator[Name]:
         ):
             if (
                 run and run[-1].endswith(".") and _opens(piece)
-            ):  # "... in N.Y. The ...": a sentence ended there
+            ):  # "... in N.Y. The ...": the sentence ended there
                 yield from _names_of_run(run, opens)
                 run, pending, at_start = [], [], True
             if not run:
@@ -100,7 +100,7 @@ def names_in(text: str) -> Iterator[Name]:
 
 
 def _is_speaker_colon(text: str, match: re.Match[str]) -> bool:
-    """Whether this is the colon after a speaker's name, as in "Caroline: ..."."""
+    """Match the colon in "Caroline: ..."."""
     return match.group() == ":" and text[match.end() : match.end() + 1] == " "
 
 
@@ -130,14 +130,13 @@ def _names_of_run(run: list[str], opens: bool) -> Iterator[Name]:
             first = number == 0 and opens and part[0] == whole[0]
             yield Name(tuple(part), sure=len(part) > 1 or not first)
             tail = _trimmed(list(dropwhile(CONNECTORS.__contains__, part[1:]))) if first else []
-            if tail:  # "Restart Redis ...": the capital in front may be that of a verb
+            if tail:  # "Restart Redis ...": the first capital may be that of a verb
                 yield Name(tuple(tail), sure=False)
     if len(parts) == 2 and all(trimmed) and trimmed[0] == parts[0] and len(run) <= LONGEST_IN_WORDS:
         yield Name(tuple(run), sure=True)
 
 
 def _trimmed(words: list[str]) -> list[str]:
-    """Without words of the sentence before the name, and without function words and numbers at its ends."""
     start, stop = 0, len(words)
     while start < stop and (_opens(words[start]) or words[start].isdigit()):
         start += 1
@@ -147,7 +146,6 @@ def _trimmed(words: list[str]) -> list[str]:
 
 
 def is_name(word: str) -> bool:
-    """Whether a single capitalised word can be a name by itself."""
     return word in ACRONYMS or not (_plain(word) in NOT_NAMES or _contracted.search(word))
 
 

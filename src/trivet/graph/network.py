@@ -1,12 +1,7 @@
-"""The graph in memory: which concepts each memory mentions, and which memories mention each concept.
+"""The graph in memory: mentions as flat arrays in both directions, and the hubs that walks skip.
 
-Both directions are flat arrays of five bytes a mention. Later changes are kept beside them in small dictionaries that
-are looked at first, so a write costs its own mentions and never a rebuild.
-
-Which concepts are hubs among the memories a caller may see: the walk does not follow them.
-
-Counting the visible mentions of a concept that thousands mention costs more than the rest of the walk. So counts are
-kept, and made again only if the changes since could have brought one below the bound.
+Arrays take five bytes per mention and direction. Changes live in small dictionaries that override
+them, so a write never rebuilds them.
 """
 
 from __future__ import annotations
@@ -24,12 +19,12 @@ Keys = NDArray[np.int32]
 Roles = NDArray[np.uint8]
 Pair = tuple[Keys, Roles]
 
-# A table of all keys up to the highest is quicker than sorting as long as it has no more than so many for each key:
-# for a few hundred keys of a million memories it takes 600 microseconds, and to sort them 20.
+# With at most this many slots per key, a table is faster than sorting: for a few hundred of a
+# million keys it takes 600 microseconds, sorting 20.
 TABLE_SLOTS_PER_KEY = 40
 
-# With more changed nodes than this share of all, and than so many, a walk mostly meets changed ones, which takes twice
-# as long: then the arrays are made anew. Of so many edges that takes up to ten milliseconds.
+# Rebuild when more nodes than this share and number have changed: walks then take twice as long.
+# The maximum number of edges takes up to ten milliseconds.
 COMPACT_SHARE = 1 / 32
 COMPACT_MIN_NODES = 50
 MAX_COMPACTED_EDGES = 100_000
@@ -38,7 +33,7 @@ _NONE: Pair = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
 class Neighbours(msgspec.Struct, frozen=True):
-    """The neighbours of several nodes in one array: `origins` says to which of the nodes each belongs."""
+    """Neighbors of several nodes; `origins` are indexes of these nodes."""
 
     origins: NDArray[np.int64]
     keys: Keys
@@ -46,7 +41,7 @@ class Neighbours(msgspec.Struct, frozen=True):
 
 
 class Edges(msgspec.Struct, frozen=True):
-    """One direction in flat arrays: node n's edges lie from `starts[n]` to `starts[n + 1]`."""
+    """Flat arrays: node n's edges are from `starts[n]` to `starts[n + 1]`."""
 
     starts: NDArray[np.int32]
     others: Keys
@@ -60,18 +55,18 @@ class Edges(msgspec.Struct, frozen=True):
 
 
 class Adjacency:
-    """One direction: from a node's key to the keys on the other side. Nodes that changed live in `changed`."""
+    """One direction of the graph; `changed` overrides the arrays."""
 
     def __init__(self, edges: Edges) -> None:
         self.edges = edges
         self._size = len(edges.starts) - 1
         self._starts, self._others, self._roles = edges.starts, edges.others, edges.roles
         self.changed: dict[int, Pair] = {}
-        # Which nodes are among these, so that a walk need not ask for each. Ends with False, for nodes beyond it.
+        # Marks changed nodes. The last entry is False, for nodes beyond.
         self._marked = np.zeros(self._size + 1, bool)
 
     def change(self, node: int, pair: Pair) -> None:
-        """Marked last, so that a concurrent walk finds what is marked."""
+        """Replace a node's neighbors, safely for concurrent walks."""
         self.changed[node] = pair
         if node >= len(self._marked) - 1:
             grown = np.zeros(2 * node + 2, bool)
@@ -110,10 +105,10 @@ class Adjacency:
         )
 
     def compacted(self) -> Edges:
-        """Everything in flat arrays again."""
         size = max(self._size, max(self.changed, default=-1) + 1)
         every = self.gather(np.arange(size, dtype=np.int32))
-        order = np.argsort(every.origins, kind="stable")  # those of one node keep their order
+        # stable: the neighbors of a node keep their order
+        order = np.argsort(every.origins, kind="stable")
         return Edges(_starts(every.origins, size), every.keys[order], every.roles[order])
 
     def _changed_among(self, nodes: Keys) -> list[tuple[int, int]]:
@@ -123,13 +118,12 @@ class Adjacency:
         return list(zip(places.tolist(), nodes[places].tolist(), strict=True))
 
     def _bounds(self, nodes: Keys) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Where the edges of each begin and end; a node beyond the arrays has none, at their end."""
         return self._starts.take(nodes, mode="clip"), self._starts.take(nodes + 1, mode="clip")
 
     def _from_arrays(self, nodes: Keys) -> Neighbours:
         starts, stops = self._bounds(nodes)
         counts = stops - starts
-        ends = counts.cumsum()  # in the arrays that are made here
+        ends = counts.cumsum()  # offsets in the result
         rows = (stops - ends).repeat(counts)
         rows += np.arange(len(rows))
         return Neighbours(
@@ -147,25 +141,23 @@ class Adjacency:
 
 
 class Network:
-    """The mentions from both sides, and the links between memories."""
+    """Mentions in both directions, and links between memories."""
 
     def __init__(self, of_memory: Edges, of_concept: Edges, links: Mapping[int, Keys]) -> None:
-        """Of the same mentions in both directions."""
         self.edges = len(of_memory.others)
-        self.changes = 0  # how many memories have changed since it was made
+        self.changes = 0  # changed memories since the network was built
         self.of_memory = Adjacency(of_memory)
         self.of_concept = Adjacency(of_concept)
         self.links = dict(links)
 
     @classmethod
     def of(cls, memories: Keys, concepts: Keys, roles: Roles, links: Mapping[int, Keys]) -> Network:
-        """Of mentions in any order: which memory mentions which concept, in which role."""
         return cls(Edges.of(memories, concepts, roles), Edges.of(concepts, memories, roles), links)
 
     def replace(self, mentions: Mapping[int, Pair], links: Mapping[int, Keys]) -> None:
-        """Updates some memories to their present state; deleted ones have no mentions.
+        """Update some memories; deleted ones have no mentions.
 
-        Arrays are replaced and never changed in place, so a concurrent walk sees each node as it was or as it is.
+        Arrays are never changed in place, so a concurrent walk sees each node before or after.
         """
         self.changes += len(mentions)
         for memory, (concepts, roles) in mentions.items():
@@ -184,7 +176,6 @@ class Network:
                 self.links.pop(memory, None)
 
     def links_of(self, memories: Iterable[int]) -> tuple[list[int], list[int]]:
-        """For each link of these memories: the memory's place among them, and the linked memory."""
         places: list[int] = []
         others: list[int] = []
         if self.links:
@@ -197,19 +188,17 @@ class Network:
 
     @property
     def changed(self) -> int:
-        """How many nodes have changed since the arrays were made."""
         return len(self.of_memory.changed) + len(self.of_concept.changed)
 
     @property
     def needs_compaction(self) -> bool:
-        """Whether so much has changed since the arrays were made that walks are slower for it."""
         nodes = len(self.of_memory.edges.starts) + len(self.of_concept.edges.starts)
         return self.edges <= MAX_COMPACTED_EDGES and self.changed > max(
             COMPACT_MIN_NODES, COMPACT_SHARE * nodes
         )
 
     def compacted(self) -> Network:
-        """The same as if it had been built from what is there now. A walk under way keeps what it started with."""
+        """Return an equal network without changes; running walks keep the old one."""
         return Network(self.of_memory.compacted(), self.of_concept.compacted(), self.links)
 
     @property
@@ -219,14 +208,12 @@ class Network:
 
 
 def _starts(nodes: NDArray[np.integer], size: int) -> NDArray[np.int32]:
-    """Where the edges of each node begin, and where those of the last end."""
     starts = np.zeros(size + 1, np.int32)
     np.cumsum(np.bincount(nodes, minlength=size), out=starts[1:])
     return starts
 
 
 def _with(pair: Pair, memory: int, role: int | None) -> Pair:
-    """A concept's memories with this one in its new role, or without it if it mentions the concept no more."""
     keys, roles = pair
     kept = keys != memory
     if role is None:
@@ -236,13 +223,12 @@ def _with(pair: Pair, memory: int, role: int | None) -> Pair:
 
 
 def unique_sorted(keys: Keys) -> Keys:
-    """Each key once, rising. numpy's `unique` would load its module of masked arrays: tens of milliseconds."""
+    """Avoid numpy's `unique`, whose import takes tens of milliseconds."""
     rising = np.sort(keys)
     return rising[_firsts(rising)]
 
 
 def unique_with_positions(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    """Each key once, rising, and at which place there each of these stands."""
     size = int(keys.max()) + 1 if len(keys) else 0
     return (
         _unique_by_table(keys, size)
@@ -255,7 +241,7 @@ def _unique_by_table(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
     is_there = np.zeros(size, bool)
     is_there[keys] = True
     found = is_there.nonzero()[0]
-    places = np.empty(size, np.int64)  # its memory is only touched where keys are
+    places = np.empty(size, np.int64)  # pages are touched only where keys are
     places[found] = np.arange(len(found))
     return found.astype(np.int32), places[keys]
 
@@ -270,14 +256,13 @@ def _unique_by_sorting(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
 
 
 def _firsts(rising: Keys) -> NDArray[np.bool_]:
-    """Where each key stands for the first time."""
     firsts = np.ones(len(rising), bool)
     np.not_equal(rising[1:], rising[:-1], out=firsts[1:])
     return firsts
 
 
 def visible_mask(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
-    """Which of these memories are visible. A memory newer than the mask is not."""
+    """Return which memories are visible; those newer than the mask are not."""
     inside = keys < len(visible)
     if inside.all():
         return visible[keys]
@@ -285,18 +270,22 @@ def visible_mask(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
     return shown
 
 
-# A concept that more visible memories mention passes on next to nothing to each (docs/decisions/0010).
+# A concept that more visible memories mention passes almost nothing to each (docs/decisions/0010).
 HUB_MENTIONS = 200
-# For the counts of one filter, some 500 hubs, and for those of all filters together, some 64 of the latest.
+# About 500 hubs of one filter, and 64 recent filters.
 COUNTS_BYTES = 128 * KIB
 FILTERS_BYTES = 8 * MIB
 
 
 class Hubs:
-    """The hubs for one filter. Kept from walk to walk, as long as the network is the same object."""
+    """Hubs for one filter and one network object.
+
+    Counting visible mentions costs more than the rest of a walk, so counts are kept until changes
+    could have brought one below the bound.
+    """
 
     def __init__(self) -> None:
-        # Of a concept, the visible mentions, and the network's changes by then.
+        # Visible mentions, and the network's `changes` when they were counted.
         self._counted: BoundedCache[int, tuple[int, int]] = BoundedCache(COUNTS_BYTES)
 
     def among(
@@ -318,7 +307,7 @@ class Hubs:
         return found
 
     def _still_known(self, network: Network, concept: int) -> int | None:
-        """The kept count if it still decides: each change since took away or added one mention at most."""
+        """Keep the count if it still decides: a change moves it by at most one."""
         count, changes = self._counted.get(concept) or (0, -1)
         return (
             count
@@ -340,8 +329,6 @@ class Hubs:
 
 
 class HubsByFilter:
-    """The hubs of each of the latest filters; dropped when the network is another one."""
-
     def __init__(self) -> None:
         self._network: Network | None = None
         self._known = _no_hubs()
@@ -360,4 +347,4 @@ class HubsByFilter:
 def _no_hubs() -> BoundedCache[Filter, Hubs]:
     return BoundedCache(
         FILTERS_BYTES, lambda hubs: COUNTS_BYTES
-    )  # counted as full, since they grow
+    )  # counted as full, because they grow

@@ -1,10 +1,8 @@
-"""The walk: personalised PageRank by local push, from the best hits and the query's concepts.
+"""The walk, a personalized PageRank by local push, and paths that explain its results.
 
-Each round pushes the mass at memories through the concepts they mention on to other memories. A concept that few
-memories mention passes on much, a hub next to nothing; a memory whose concepts are all common keeps its mass. The
-result is the mass that arrived by walking, so a seed gains only where other seeds lead to it.
-
-How the walk reached a memory: a short path from the query over rare concepts, for people to read.
+It starts at the best hits and the query's concepts. Each round pushes mass from memories through
+their concepts, rare ones most, to other memories. The result is the mass that arrived, so a seed
+gains only if other seeds lead to it.
 """
 
 from __future__ import annotations
@@ -31,23 +29,20 @@ from trivet.graph.network import (
 
 Mass = NDArray[np.float64]
 
-# Bounds on the work of a walk: rounds, memories pushed in each, the heaviest first, and the least share of the start
-# that is worth another push. Looser ones change nothing in the third decimal (docs/decisions/0010).
+# Bounds of a walk; looser ones change nothing in the third decimal (docs/decisions/0010).
 ROUNDS = 2
 MAX_PUSHED_MEMORIES = 50
 MIN_MASS_SHARE = 1e-3
-# Mentions that mass is passed on by in each, those of the rarest concepts first: short memories of any number have
-# fewer, and a text of thousands of words brings hundreds of concepts that many others mention (docs/decisions/0010).
+# Rarest concepts first; only texts of thousands of words have more (docs/decisions/0010).
 MAX_MENTIONS_PER_ROUND = 10_000
-# A word counts as a name if it stands capitalised within sentences at least this share as often as at their start.
+# A name stands capitalized within sentences at least this often per capital at a start.
 MIN_SURE_RATIO = 0.2
-# Weight of a link between two memories, beside their concepts: as of a concept that only the two mention.
+# That of a concept that only these two memories mention.
 LINK_WEIGHT = 0.6
 
-# For powers of counts, by exponent: those of a walk and of a few others that a lab tries.
 POWERS_BYTES = MIB
 
-# Never divide by a concept that no visible memory holds.
+# Avoids division by zero.
 MIN_PULL = 1e-9
 
 _MAYBE = ROLES.index("maybe")
@@ -55,25 +50,21 @@ _ABOUT = ROLES.index("about")
 
 
 class WalkParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """The constants of the walk, chosen in docs/decisions/0010."""
+    """Constants of the walk, chosen in docs/decisions/0010."""
 
-    seeds: float = 10  # best hits to start from
-    sharpness: float = 3.0  # how much more the first of them start with than the last
-    hits: float = 0.85  # share of the start that the hits get; the query's concepts get the rest
-    onward: float = 0.7  # share of what arrives that is passed on
-    rare: float = 0.75  # a concept in n memories passes on as n to the power of minus this
-    rest: float = 0.5  # weight of staying, beside the weights of a memory's concepts
-    about: float = (
-        6.0  # what a memory is about leads to it so many times as strongly as what it mentions
-    )
+    seeds: float = 10  # number of hits to start from
+    sharpness: float = 3.0  # how much more the first hits start with than the last
+    hits: float = 0.85  # share of the start for the hits; the query's concepts get the rest
+    onward: float = 0.7  # share of arriving mass that is passed on
+    rare: float = 0.75  # a concept in n memories passes on n to the power of minus this
+    rest: float = 0.5  # weight of staying, relative to the weights of a memory's concepts
+    about: float = 6.0  # factor for concepts a memory is about, relative to those it mentions
     named: float = 0.3  # weight of the query's concepts at which the walk has half its strength
-    even: float = (
-        0.25  # a memory that mentions n concepts draws from each as n to the power of minus this
-    )
+    even: float = 0.25  # a memory with n concepts draws n to the power of minus this from each
 
 
 class ConceptWeights(msgspec.Struct, frozen=True):
-    """Of concepts: weights, numbers of visible memories that mention them, and each such memory's share."""
+    """Weights of concepts, counts of visible mentions, and memories' shares."""
 
     weights: Mass
     mentions: NDArray[np.int64]
@@ -83,7 +74,7 @@ class ConceptWeights(msgspec.Struct, frozen=True):
 
 
 class NodeMasses(msgspec.Struct, frozen=True):
-    """Memories, by ascending keys, and the mass at each."""
+    """Memories, by ascending key, and their mass."""
 
     keys: Keys
     values: Mass
@@ -97,7 +88,7 @@ def walk(
     how: WalkParameters,
     hubs: Hubs | None = None,
 ) -> NodeMasses:
-    """The mass that arrives at the visible memories. `concepts` are concepts and the mass that starts at them."""
+    """Return the mass that arrives at visible memories from `hits` and `concepts`."""
     hubs = hubs or Hubs()
     least = MIN_MASS_SHARE * float(hits.values.sum() + concepts.values.sum())
     reached = _from_concepts(network, visible, concepts, how)
@@ -117,7 +108,6 @@ def walk(
 def weigh_concepts(
     network: Network, visible: NDArray[np.bool_], concepts: Keys, how: WalkParameters
 ) -> ConceptWeights:
-    """Weighs concepts by the visible memories alone: how many mention them, and how surely."""
     memories = _shown(visible, network.of_concept.gather(concepts))
     count = len(concepts)
     mentions = np.bincount(memories.origins, minlength=count)
@@ -140,13 +130,12 @@ def _some(found: Neighbours, places: NDArray[np.int64]) -> Neighbours:
 
 
 def _pulls(network: Network, memories: Keys, roles: Roles, how: WalkParameters) -> Mass:
-    """How strongly each memory draws from a concept: one that mentions much would else be reached by every walk."""
+    """Memories with many concepts draw less from each: every walk would reach them."""
     pulls = np.where(roles == _ABOUT, how.about, 1.0)
     return pulls * _powers(network.of_memory.counts(memories), -how.even) if how.even else pulls
 
 
 def _powers(counts: NDArray[np.int64], exponent: float) -> Mass:
-    """Of each count, and of 1 for none. Most are small and alike, so each is raised once."""
     return _powers_up_to(int(counts.max(initial=0)).bit_length(), exponent)[counts]
 
 
@@ -159,7 +148,7 @@ def _powers_up_to(bits: int, exponent: float) -> Mass:
 def _push(
     network: Network, visible: NDArray[np.bool_], at: NodeMasses, how: WalkParameters, hubs: Hubs
 ) -> tuple[NodeMasses, Mass]:
-    """The mass that memories pass on through concepts and links, and how much of it returns to each directly."""
+    """Return the mass passed on, and how much returns to each memory."""
     mentioned, concepts, place = _shared(network, visible, network.of_memory.gather(at.keys), hubs)
     spread = weigh_concepts(network, visible, concepts, how)
     weights = np.where(spread.mentions > 1, spread.weights, 0.0)[place]
@@ -211,20 +200,20 @@ def _added(parts: list[NodeMasses]) -> NodeMasses:
 
 
 def _masses(keys: Keys, values: Mass) -> NodeMasses:
-    """One entry a key, in the order of keys, so that equal parts always add up to exactly the same sum."""
+    """Sum in key order, so that equal parts give exactly equal sums."""
     found, place = unique_with_positions(keys)
     return NodeMasses(found, _sums(place, values, len(found)))
 
 
 def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
-    # Without a single value numpy would count in integers.
+    # Without any value, numpy would count in integers.
     return np.bincount(places, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
 def _shared(
     network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs
 ) -> tuple[Neighbours, Keys, NDArray[np.int64]]:
-    """Of the concepts that are followed alone; each concept, and where those stand there."""
+    """Return mentions of followed concepts, the concepts, and each mention's index in them."""
     concepts, place = unique_with_positions(mentioned.keys)
     followed = _followed(network, visible, concepts, hubs)
     kept = followed[place].nonzero()[0]
@@ -234,14 +223,13 @@ def _shared(
 def _followed(
     network: Network, visible: NDArray[np.bool_], concepts: Keys, hubs: Hubs
 ) -> NDArray[np.bool_]:
-    """Those that several memories mention and that are no hubs; of many, the rarest."""
     counts = network.of_concept.counts(concepts)
     followed: NDArray[np.bool_] = (counts > 1) & ~hubs.among(network, visible, concepts)
     if counts[followed].sum() > MAX_MENTIONS_PER_ROUND:
         places = followed.nonzero()[0]
         rarest = places[
             np.argsort(counts[places], kind="stable")
-        ]  # of equal counts those of lower keys
+        ]  # stable: of equal counts, those of lower keys
         followed[rarest[counts[rarest].cumsum() > MAX_MENTIONS_PER_ROUND]] = False
     return followed
 
@@ -249,23 +237,23 @@ def _followed(
 def _heaviest(reached: NodeMasses, least: float) -> NodeMasses:
     found = (reached.values > least).nonzero()[0]
     if len(found) > MAX_PUSHED_MEMORIES:
-        # Stable, so that equal masses are taken by key and the same graph always gives the same walk.
+        # Stable: the same graph always gives the same walk.
         found = np.sort(
             found[np.argsort(-reached.values[found], kind="stable")[:MAX_PUSHED_MEMORIES]]
         )
     return NodeMasses(reached.keys[found], reached.values[found])
 
 
-# A stop on a path, in order from the query: ("concept", key) or ("memory", key).
+# A stop of a path from the query: ("concept", key) or ("memory", key).
 Step = tuple[str, int]
 
-# A path over two concepts is searched among the rarest concepts only, and among few memories of each.
+# Bounds of the search for a path over two concepts.
 MAX_CONCEPTS_TRIED = 8
 MAX_MEMORIES_TRIED = 20
 
 
 class Paths:
-    """Paths of one query: from its own concepts, and from the hits that the walk started at, best first."""
+    """Short paths from a query to its hits; `hits` are the walk's seeds, best first."""
 
     def __init__(
         self,
@@ -285,7 +273,7 @@ class Paths:
         self._ends, self._how, self._hubs = ends, how, hubs or Hubs()
 
     def to(self, memory: int) -> tuple[Step, ...]:
-        """The path from the query to just before the memory. Empty if none leads over at most two concepts."""
+        """Return the path before the memory; empty if it needs more than two concepts."""
         if named := self._named_in(memory):
             return named
         ring = self._concepts_of(memory)
@@ -308,7 +296,6 @@ class Paths:
         return () if hit is None else (*self._named_in(hit), ("memory", hit))
 
     def _start(self, concept: int, but: Sequence[int]) -> tuple[Step, ...]:
-        """From the query to this concept, if the query names it or a hit other than `but` mentions it."""
         if concept in self._named:
             return (("concept", concept),)
         hit = next((hit for hit in self._mentioned_by.get(concept, ()) if hit not in but), None)
@@ -317,8 +304,7 @@ class Paths:
         return (*self._named_in(hit), ("memory", hit), ("concept", concept))
 
     def _named_in(self, memory: int) -> tuple[Step, ...]:
-        """The rarest of the query's concepts that a memory mentions; empty if it mentions none."""
-        if memory not in self._found:  # many paths lead over the same few hits
+        if memory not in self._found:  # cached, because many paths share the same few hits
             keys, _ = self._network.of_memory.of(memory)
             named = [key for key in keys.tolist() if key in self._named]
             self._found[memory] = (("concept", min(named, key=self._mentions)),) if named else ()
@@ -328,7 +314,6 @@ class Paths:
         return len(self._network.of_concept.of(concept)[0])
 
     def _concepts_of(self, memory: int) -> list[int]:
-        """The concepts of a memory that the walk would follow, the rarest first."""
         return sorted(self._followed(memory), key=lambda key: (-self._weights[key], key))
 
     def _followed(self, memory: int) -> list[int]:
@@ -345,7 +330,6 @@ class Paths:
 
     @cached_property
     def _mentioned_by(self) -> dict[int, list[int]]:
-        """The hits by each of their concepts, the best first."""
         found: dict[int, list[int]] = {}
         for hit in self._hits:
             for concept in self._followed(hit):
@@ -354,8 +338,7 @@ class Paths:
 
     @cached_property
     def _weights(self) -> dict[int, float]:
-        """Of the concepts that the walk would follow, for the memories whose path has to be searched: most mention
-        what the query names, and those of long ones are many."""
+        """Weigh followed concepts of memories whose path must be searched, which are few."""
         ends = [end for end in self._ends if not self._named_in(end)]
         mentioned = self._network.of_memory.gather(np.array(sorted({*self._hits, *ends}), np.int32))
         keys = unique_sorted(mentioned.keys)

@@ -1,6 +1,5 @@
-"""Models: embedders and rerankers, bundled, from a folder or hosted; language models behind a chat endpoint."""
+"""Embedders, rerankers, and language models behind an endpoint."""
 
 from pathlib import Path
 
-# The folders of the models that come with Trivet.
 WEIGHTS = Path(__file__).resolve().parent / "weights"

@@ -1,4 +1,4 @@
-"""One question to an OpenAI-compatible chat endpoint, answered in JSON, with bounds on time, size and attempts."""
+"""Bounded requests to an OpenAI-compatible chat endpoint that answer in JSON."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from trivet.models.http import Limits, post_json
 OPENAI_HOST = "api.openai.com"
 OPENAI_KEY = "OPENAI_API_KEY"
 OTHER_KEY = "TRIVET_LLM_API_KEY"
-# A local model sends nothing until its whole answer is made: half a billion parameters on one core took 140 s for a
-# batch of four short texts (docs/results/language_model.md).
+# A local model sends nothing before its whole answer: four short texts took half a billion
+# parameters on one core 140 s (docs/results/language_model.md).
 LIMITS = Limits(seconds=180.0, deadline=360.0, attempts=2, most_bytes=2**20)
 MAX_ANSWER_TOKENS = 2_000
-# After so many failed requests in a row the endpoint is taken to be down.
+# Consecutive failed requests after which the endpoint counts as down.
 PATIENCE = 3
-# Braces at which the JSON of an answer may begin: chatter before it seldom holds more.
+# Braces tried as the start of the JSON.
 MAX_JSON_STARTS = 8
 _brace = re.compile("{")
 _decoder = json.JSONDecoder()
 
 
 class BadAnswer(Exception):
-    """The endpoint answered, but not what was asked for."""
+    """An answer in the wrong format."""
 
 
 class Chat:
-    """Asks a model. The key for OpenAI goes to OpenAI alone; other servers get TRIVET_LLM_API_KEY if it is set."""
+    """A chat model. OPENAI_API_KEY is sent to OpenAI only, TRIVET_LLM_API_KEY to others."""
 
     def __init__(
         self, spec: str, limits: Limits = LIMITS, wait: Callable[[float], object] = time.sleep
@@ -59,7 +59,12 @@ class Chat:
         most_tokens: int = MAX_ANSWER_TOKENS,
         limits: Limits | None = None,
     ) -> Any:
-        """The JSON value in the model's answer. EmbedderError if none is to be had, BadAnswer if it is no JSON."""
+        """Return the JSON value in the answer.
+
+        Raises:
+            EmbedderError: The endpoint gave no answer.
+            BadAnswer: The answer holds no JSON.
+        """
         body = {
             "model": self.model,
             "messages": [
@@ -82,11 +87,10 @@ class Chat:
 
 
 def convert(value: Any, kind: type[Any]) -> Any:
-    """The value as what was asked for; a model that answers anything else has given a bad answer."""
     try:
         return msgspec.convert(value, prepared_type(kind), strict=True)
-    except msgspec.ValidationError:  # which may quote the answer
-        raise BadAnswer("the answer has another shape than asked for") from None
+    except msgspec.ValidationError:  # the error may quote the answer
+        raise BadAnswer("the answer does not have the requested shape") from None
 
 
 def _checked(text: str) -> Spec:
@@ -96,29 +100,28 @@ def _checked(text: str) -> Spec:
         spec = None
     if spec is None or spec.kind != "openai" or spec.dimensions or spec.window:
         raise InvalidInput(
-            "The endpoint must be like openai:MODEL@http://127.0.0.1:11434/v1, or openai:MODEL for OpenAI itself: "
-            "a server that speaks OpenAI's chat completions."
+            "The endpoint must be like openai:MODEL@http://127.0.0.1:11434/v1, or openai:MODEL for "
+            "OpenAI itself: a server with OpenAI's chat completions API."
         )
     return spec
 
 
 def _text(answer: Any) -> tuple[str, bool]:
-    """What the model said, and whether it was cut off."""
     try:
         choice = answer["choices"][0]
         text, cut_off = choice["message"]["content"], choice.get("finish_reason") == "length"
     except (KeyError, TypeError, IndexError, AttributeError):
-        raise EmbedderError("the answer is no chat completion: is the address right?") from None
+        raise EmbedderError("the answer is not a chat completion. Check the address.") from None
     if not isinstance(text, str):
-        raise BadAnswer("the answer holds no text")
+        raise BadAnswer("the answer has no text")
     return text, cut_off
 
 
 def _value(text: str, cut_off: bool) -> Any:
-    """The first JSON object in the answer: small models put it into a fence, or say something before or after it."""
+    """Return the first JSON object; small models write text around it."""
     for brace in islice(
         _brace.finditer(text), 1 if cut_off else MAX_JSON_STARTS
-    ):  # an inner object is no answer
+    ):  # in a cut-off answer, a later brace would be an inner object
         found = _closed(text[brace.start() :]) if cut_off else text[brace.start() :]
         try:
             return _decoder.raw_decode(found)[0]
@@ -126,13 +129,13 @@ def _value(text: str, cut_off: bool) -> Any:
             continue
     if cut_off:
         raise BadAnswer(
-            "the answer broke off: the model said too much, or its context is too small"
+            "the answer was cut off: it is too long, or the model's context is too small"
         )
     raise BadAnswer("the answer is not JSON")
 
 
 def _closed(text: str) -> str:
-    """An answer that broke off, up to the last whole entry of a list: small models repeat themselves until then."""
+    """Cut a broken-off answer, mostly repetitions, after the last whole list entry."""
     open_ones: list[str] = []
     whole, closers = len(text), ""
     quoted = escaped = False

@@ -1,4 +1,4 @@
-"""One JSON request over HTTP with bounds on everything: time, attempts, waiting, and the size of the answer."""
+"""One JSON request over HTTP with limits on time, attempts, waiting, and answer size."""
 
 import email.utils
 import http.client
@@ -17,18 +17,18 @@ from trivet.errors import EmbedderError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
-# What a refusal mostly means. Its body is not shown: providers quote in it the text that they refuse, and an error is
-# seen by others than the user whose text that was.
+# The usual cause. The body is not shown: providers quote the rejected text in it, and others may
+# see the error.
 HINTS: Mapping[int, str] = {
-    400: "it does not take such a request: is the model's name right, and window=N small enough?",
-    401: "is the key right?",
-    403: "may this key use the model?",
-    404: "are the address and the model's name right?",
-    413: "the text is too long for it: set a smaller window=N",
-    422: "it does not take such a text: is window=N small enough?",
-    429: "it asks for fewer requests",
+    400: "the request is not accepted: check the model's name, or set a smaller window=N",
+    401: "check the key",
+    403: "check that this key may use the model",
+    404: "check the address and the model's name",
+    413: "the text is too long: set a smaller window=N",
+    422: "the text is not accepted: set a smaller window=N",
+    429: "too many requests",
 }
-# Machine-readable reasons that are told as they are; any other word of an answer may be a user's.
+# Reasons that may be shown; any other text of an answer may be a user's.
 KNOWN_CODES = frozenset(
     (
         "model_not_found",
@@ -44,7 +44,7 @@ CHUNK_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`seconds` bounds each silence of the server, `deadline` everything together, waits included."""
+    """Limits in seconds: `seconds` per silence of the server, `deadline` overall."""
 
     seconds: float
     deadline: float
@@ -54,15 +54,14 @@ class Limits:
     most_bytes: int = 64 * 2**20
 
 
-# Someone waits for a query's answer, and recall works without the dense leg; nobody waits for a document's.
+# Recall works without a query's vector; nobody waits for a document's.
 QUERY_LIMITS = Limits(seconds=5.0, deadline=8.0, attempts=2)
 DOCUMENT_LIMITS = Limits(seconds=60.0, deadline=180.0, attempts=5)
-# Whether an endpoint answers again is asked by nobody who waits, and once.
 TRIAL_LIMITS = Limits(seconds=5.0, deadline=5.0, attempts=1)
 
 
 class _Failure(Exception):
-    """One attempt that failed: what to say, whether to try again, and how long the server asked us to wait."""
+    """A failed attempt."""
 
     def __init__(
         self,
@@ -74,11 +73,11 @@ class _Failure(Exception):
         super().__init__(reason)
         self.retryable = retryable
         self.retry_after = retry_after
-        self.fault = fault  # of the endpoint; None where it answered, and refused this request
+        self.fault = fault  # fault of the endpoint; None if it answered but rejected this request
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an error: following it would carry the key to a host that nobody named."""
+    """Following a redirect would send the key to an undeclared host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -92,10 +91,10 @@ def post_json(
     wait: Callable[[float], object] = time.sleep,
     name: str = "the endpoint",
 ) -> Any:
-    """The decoded answer, or an EmbedderError that calls the endpoint by `name`.
+    """Return the decoded answer, or raise an EmbedderError that calls the endpoint `name`.
 
-    The error says what went wrong as a code. It holds no word of the request or of the answer, no key and no address:
-    users of a server see it, and the text may be another user's.
+    The error holds no text of request or answer, no key and no address: other users of a server may
+    see it.
     """
     request = _request(url, body, key)
     end = time.monotonic() + limits.deadline
@@ -135,11 +134,11 @@ def _attempt(request: urllib.request.Request, limits: Limits, end: float) -> Any
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
-        raise _Failure("the answer is not JSON: is the address right?", retryable=False) from None
+        raise _Failure("the answer is not JSON: check the address", retryable=False) from None
 
 
 def _opener(host: str) -> urllib.request.OpenerDirector:
-    """Proxies from the environment are used as usual, but never for a server on this machine."""
+    """Use proxies of the environment, but never for a server on this machine."""
     handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
     if is_loopback(f"//{host}"):
         handlers.append(urllib.request.ProxyHandler({}))
@@ -166,15 +165,16 @@ def _refused(error: urllib.error.HTTPError) -> _Failure:
         body = error.read(REFUSAL_BYTES)
     except (OSError, http.client.HTTPException):
         body = b""
-    asked = _retry_after(error.headers.get("Retry-After"))
+    retry_after = _retry_after(error.headers.get("Retry-After"))
     error.close()
     retryable = error.code in RETRYABLE
-    told = [f"refused (HTTP {error.code})", _known_code(body), HINTS.get(error.code, "")]
-    return _Failure(", ".join(filter(None, told)), retryable, asked, "down" if retryable else None)
+    parts = [f"refused (HTTP {error.code})", _known_code(body), HINTS.get(error.code, "")]
+    return _Failure(
+        ", ".join(filter(None, parts)), retryable, retry_after, "down" if retryable else None
+    )
 
 
 def _known_code(body: bytes) -> str:
-    """The provider's own name for what is wrong, where it is one of KNOWN_CODES."""
     try:
         error = json.loads(body)["error"]
         given = (error.get("code"), error.get("type"))
@@ -189,14 +189,15 @@ def _unreachable(error: Exception, timeout: float) -> _Failure:
         return _Failure(f"no answer within {timeout:g} s", retryable=True, fault="hung")
     if isinstance(cause, ConnectionRefusedError):
         return _Failure(
-            "the connection was refused: is the server running?", retryable=False, fault="down"
+            "the connection was refused: check that the server is running",
+            retryable=False,
+            fault="down",
         )
     broken = isinstance(cause, ConnectionError | http.client.HTTPException)
     return _Failure(f"cannot be reached ({_cause(cause)})", retryable=broken, fault="down")
 
 
 def _cause(cause: object) -> str:
-    """What broke, without what an exception quotes: a line of the answer, or the name of a host."""
     known = (
         cause.strerror
         if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
@@ -208,7 +209,6 @@ def _cause(cause: object) -> str:
 
 
 def _pause(failure: _Failure, attempt: int, limits: Limits) -> float:
-    """What the server asked for, else twice as long each time, spread so that clients do not return in step."""
     if failure.retry_after is not None:
         return min(failure.retry_after, limits.longest_wait)
     spread = random.uniform(0.5, 1.0)
@@ -216,7 +216,6 @@ def _pause(failure: _Failure, attempt: int, limits: Limits) -> float:
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds to wait: the header holds a number of them or a date."""
     if value is None:
         return None
     if value.strip().isascii() and value.strip().isdigit():

@@ -1,7 +1,4 @@
-"""What embedders and rerankers over ONNX files share: tokenizer, session, inputs.
-
-How texts are cut into tokens for one embedder.
-"""
+"""Tokenizers, sessions and inputs shared by embedders and rerankers over ONNX files."""
 
 from __future__ import annotations
 
@@ -21,11 +18,9 @@ from trivet.models.vocabulary import is_brief, tokenizer_of
 logger = logging.getLogger("trivet.models")
 
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-# The runtime's own log level for errors alone.
 QUIET = 3
-# Beside a bundled model: its graph, whose tables stay where they lie in the model's file (scripts/map_weights.py).
+# A model's graph without its tables (scripts/map_weights.py).
 MAPPED = "mapped.onnx"
-# So much of a file's checksum tells one model from another in an identity.
 HASH_LENGTH = 12
 
 
@@ -42,10 +37,9 @@ def open_tokenizer(path: Path) -> Any:
 
 
 class SharedEmbeddings:
-    """The table of words that several bundled models have in common, mapped from its file.
+    """The memory-mapped word table of bundled models, called `name` in their files.
 
-    `name` is what the models' files call it. Whoever opens a session with it must keep it for as long as the session:
-    the runtime reads the mapped file.
+    Keep it as long as the session that uses it.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -54,7 +48,7 @@ class SharedEmbeddings:
             self._table = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise EmbedderError(
-                f"cannot read the table of words {path} ({error}): is the installation whole?"
+                f"cannot read the word table {path} ({error}): is the installation complete?"
             ) from None
         self.name = name
         self.value = runtime.OrtValue.ortvalue_from_numpy(self._table)
@@ -63,19 +57,17 @@ class SharedEmbeddings:
 def open_session(
     model: Path, threads: int, without: Sequence[str] = (), words: SharedEmbeddings | None = None
 ) -> Any:
-    """`without` names optimisations of the runtime that would make this model slower.
+    """Open a model, memory-mapped if possible: twice as fast, and processes share memory.
 
-    Where the model's tables can be mapped, they are: it opens in half the time, and processes share them.
+    `without` names graph optimizations to skip.
     """
     mapped = model.with_name(MAPPED)
     if mapped.exists():
         try:
             return _session(mapped, threads, without, words)
-        except (
-            EmbedderError
-        ) as error:  # the runtime has its own rules for files that name other files
+        except EmbedderError as error:  # ONNX Runtime restricts files that refer to other files
             logger.warning(
-                "%s is read whole, which takes more memory, since it cannot be mapped: %s",
+                "%s cannot be memory-mapped, so it is loaded whole and takes more memory: %s",
                 model,
                 error,
             )
@@ -92,7 +84,7 @@ def _session(
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = QUIET
-    # Spinning threads would burn a core in a process that waits for the next question.
+    # Spinning threads would use a core while waiting.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(
@@ -101,18 +93,18 @@ def _session(
             providers=["CPUExecutionProvider"],
             disabled_optimizers=list(without) or None,
         )
-    except Exception as error:  # the runtime's errors share no public base class
+    except Exception as error:  # ONNX Runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
 
 
 def import_runtime() -> None:
-    """What opening a model imports, so that it can be opened in another thread without importing anything there."""
+    """Import what opening a model needs, so that another thread can open one."""
     _runtime()
     import tokenizers  # noqa: F401
 
 
 def _runtime() -> Any:
-    # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
+    # Since 1.29, ONNX Runtime sends telemetry unless this is set before it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
@@ -127,16 +119,15 @@ def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np
     unknown = sorted(set(inputs) - set(KNOWN_INPUTS))
     if unknown:
         raise EmbedderError(
-            f"{model} wants the inputs {unknown}; a text embedder takes only {list(KNOWN_INPUTS)}"
+            f"{model} needs the inputs {unknown}; only {list(KNOWN_INPUTS)} are supported"
         )
     return inputs
 
 
 class Tokens:
-    """The first text is cut without opening the whole tokenizer, where that can be: many a process asks only once."""
+    """An embedder's tokenizer; the first short text does not load it whole."""
 
     def __init__(self, file: Path, most: int) -> None:
-        """`most` tokens are a text's at most, the special ones among them."""
         self._file, self._most = file, most
         self._opened: Any = None
         self._opening = threading.Lock()
@@ -171,7 +162,7 @@ class Tokens:
             return tokenizer_of(text, self._file.parent)
         except Exception as error:  # the library raises bare Exception
             raise EmbedderError(
-                f"cannot read the tokenizer beside {self._file}: {error}"
+                f"cannot read the tokenizer next to {self._file}: {error}"
             ) from error
 
 

@@ -1,10 +1,8 @@
-"""Cuts a short text into the tokens of a model whose own tokenizer is not open: to open that takes a tenth of a second.
+"""Fast tokenization of one short text, and the words that the bundled embedder knows.
 
-Most of that goes into fifty thousand merges. Which of them a text needs, its own letters tell: a merge makes a token,
-and that token stands in the text. So they are looked up by all parts of the text's words, and the same library cuts the
-text by those alone. What it makes is what the whole tokenizer makes.
-
-The words that the bundled embedder knows whole: some thirty thousand, most of them English, names among them.
+Opening the whole tokenizer takes 0.1 s, mostly for fifty thousand merges. A merge that a text needs
+produces a substring of its words, so only the merges of such tokens are loaded. The result is the
+same.
 """
 
 from __future__ import annotations
@@ -21,29 +19,26 @@ from numpy.typing import NDArray
 
 from trivet.models import WEIGHTS
 
-# Beside the whole tokenizer: it without its merges, and its tokens in the order of their bytes
-# (scripts/make_brief_tokenizer.py).
+# Written by scripts/make_brief_tokenizer.py.
 FRAME, TOKENS = "brief.json", "brief.npy"
-# Of a token in UTF-8. Longer words are left to the whole tokenizer.
+# Bytes of a token. The whole tokenizer handles longer words.
 LONGEST = 32
-# `rank`: which merge makes the token, NO_RANK if none does. `left`: so many of its bytes are the first of the two.
+# `rank`: the merge that makes the token, or NO_RANK; `left`: bytes of that merge's first part.
 ROW = [("token", f"S{LONGEST}"), ("id", "<i4"), ("rank", "<i4"), ("left", "u1")]
 NO_RANK = -1
-# Looking up costs more than opening where a text is long.
+# For longer texts, lookups take longer than opening the tokenizer.
 LONGEST_TEXT = 400
-# The special tokens begin so; what stands around them in a text may be cut in another way.
+# Special tokens start with it; text around them may split differently.
 SPECIAL = "<"
 
 Rows = NDArray[np.void]
 
 
 def is_brief(folder: Path) -> bool:
-    """Whether there is what is needed."""
     return (folder / FRAME).exists() and (folder / TOKENS).exists()
 
 
 def tokenizer_of(text: str, folder: Path) -> Any:
-    """A tokenizer for this text alone; None where only the whole one cuts it for sure."""
     from tokenizers import Tokenizer
 
     if len(text) > LONGEST_TEXT or SPECIAL in text:
@@ -81,17 +76,16 @@ def _pair(token: bytes, left: int) -> str:
     return f"{token[:left].decode()} {token[left:].decode()}"
 
 
-# How its tokenizer's file spells a piece before which a space stands.
+# A token that follows a space, in the tokenizer file.
 _AFTER_SPACE = '"Ġ{}"'
 _words_after_space = re.compile('"Ġ([^"\\\\]+)":'.encode())
-# To look through the file takes a millisecond a word, to list its words twenty: who asks for more is no command that
-# ends with its answer.
+# Searching the file takes 1 ms per word, listing all words 20 ms.
 MAX_SCANNED_WORDS = 6
 _asked = count()
 
 
 def is_known_word(word: str) -> bool:
-    """In small letters, with a capital or in capitals."""
+    """Return whether the embedder knows the word, also capitalized or in capitals."""
     spellings = {word.lower(), word.capitalize(), word.upper()}
     if next(_asked) < MAX_SCANNED_WORDS:
         return any(

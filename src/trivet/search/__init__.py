@@ -1,1 +1,1 @@
-"""Finding candidates: the legs, the fusion of their rankings, and what turns a fused score into a judgement."""
+"""Retrieval: legs, rank fusion, reranking, relevance, and external systems."""

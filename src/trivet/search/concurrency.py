@@ -1,12 +1,7 @@
-"""How many recalls are at work in this process: where others wait for a core, what is optional is left out.
+"""Limits on concurrent recalls, load shedding, and the threads that run legs in parallel.
 
-Recalls of one process take turns, since Python runs one thread at a time anyway.
-
-Where many compete, each loses the interpreter at every row that the database gives it, and gets it back only after the
-others have had it: eight threads answered 33 requests a second, one of them 53 (docs/decisions/0008). Whoever waits
-for somebody else, such as a hosted model, lets the next one go on meanwhile.
-
-Runs legs at the same time, each within a time limit, so that a slow or broken one costs only itself.
+Recalls of one process take turns: eight unlimited threads answered 33 requests a second, one thread
+53 (docs/decisions/0008). A recall that waits for a hosted model gives up its turn meanwhile.
 """
 
 from __future__ import annotations
@@ -28,30 +23,26 @@ from trivet.errors import TrivetError
 from trivet.search.fuse import check
 from trivet.types import LegHealth, Ranking
 
-# So often what waits for room looks whether there is some.
+# Interval at which background work checks for capacity.
 POLL_SECONDS = 0.1
-# Whoever recalled within so long is likely to do so again.
+# After a recall, assume for this long that another follows.
 RECENT_SECONDS = 1.0
-# A recall takes a few milliseconds; where there is always one at work, work that can wait goes on after this long.
+# Longest wait of background work for recalls, which take a few milliseconds each.
 MAX_YIELD_SECONDS = 0.02
 
 
 class RecallLoad:
-    """Counts the recalls of all who share a process. There is room while each of them can have a core.
-
-    Where several processes are one server, each has its part of the cores, and room for one at least.
-    """
+    """Count of running recalls, compared with this process's share of the cores."""
 
     def __init__(self, processes: int = 1) -> None:
         self.capacity = max(1, cores() // processes)
         self.active_recalls = 0
-        self.shed_count = 0  # how often something was left out, since the process began
+        self.shed_count = 0  # optional work skipped since the process started
         self._ended = -math.inf
         self._lock = threading.Condition()
 
     @contextmanager
     def recall(self) -> Iterator[None]:
-        """One more for as long as this lasts."""
         with self._lock:
             self.active_recalls += 1
         try:
@@ -63,16 +54,13 @@ class RecallLoad:
                 self._lock.notify_all()
 
     def lately(self) -> bool:
-        """Whether somebody recalls, or did a moment ago."""
         return self.active_recalls > 0 or time.monotonic() - self._ended < RECENT_SECONDS
 
     def yield_to_recalls(self) -> None:
-        """Until nobody recalls, for work that is done piece by piece between recalls; not for ever."""
         with self._lock:
             self._lock.wait_for(lambda: not self.active_recalls, MAX_YIELD_SECONDS)
 
     def wait_for_capacity(self, stop: threading.Event, seconds: float) -> None:
-        """For work that nobody waits for: until there is room, it is to stop, or so long."""
         until = time.monotonic() + seconds
         while (
             self.active_recalls > self.capacity
@@ -82,19 +70,19 @@ class RecallLoad:
             pass
 
     def overload_reason(self) -> str | None:
-        """Why what is optional must be left out now; None while there is room for it. A refusal is counted.
+        """Return why optional work must be skipped now, or None.
 
-        How many are at work is not said: they may be other tenants'.
+        The number of recalls is not shown: they may belong to other tenants.
         """
         with self._lock:
             if self.active_recalls <= self.capacity:
                 return None
             self.shed_count += 1
-            return "left out, because more recalls are at work than there are cores"
+            return "skipped because more recalls are running than there are cores"
 
 
 class ConcurrencyLimit:
-    """So many have theirs at once; the others come in their order, those first that were interrupted."""
+    """A reentrant limit on concurrent threads, first come, first served."""
 
     def __init__(self, limit: int) -> None:
         self._free = limit
@@ -104,7 +92,7 @@ class ConcurrencyLimit:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Waits for it. Within one's own turn it is that one."""
+        """Hold a slot; one that the thread already holds is reused."""
         if self._holds_slot():
             yield
             return
@@ -116,7 +104,7 @@ class ConcurrencyLimit:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While it lasts, another may have the turn of this thread, if it has one."""
+        """Release this thread's slot meanwhile, and wait for one again."""
         if not self._holds_slot():
             yield
             return
@@ -133,14 +121,13 @@ class ConcurrencyLimit:
         gate = self._enqueue(first)
         if gate is not None:
             try:
-                gate.acquire()  # until whoever has the turn opens it
-            except BaseException:  # an interruption must not leave a turn to nobody
+                gate.acquire()  # another thread opens it on release
+            except BaseException:
                 self._dequeue(gate)
                 raise
         self._local.slot = True
 
     def _enqueue(self, first: bool) -> threading.Lock | None:
-        """A closed gate; None where a turn is free."""
         with self._guard:
             if self._free:
                 self._free -= 1
@@ -169,19 +156,19 @@ class ConcurrencyLimit:
             if gate in self._queue:
                 self._queue.remove(gate)
                 return
-        self._release_next()  # it was opened just then
+        self._release_next()  # the gate was opened meanwhile
 
 
 Search = Callable[[], Ranking]
 Timed = tuple[Ranking, float]
 
-# Each leg has its own threads: one that hangs cannot take those of another.
-THREADS_PER_LEG = 4  # unless the settings say otherwise
+# Default threads per leg. A hanging leg cannot use up those of another.
+THREADS_PER_LEG = 4
 STOPPING_SECONDS = 0.5
 
 
 class _LegThreads:
-    """A few daemon threads that keep their database connections, and never hold up the end of the process."""
+    """Daemon threads of one leg, which keep their database connections."""
 
     def __init__(self, name: str, most: int) -> None:
         self._name = name
@@ -205,7 +192,6 @@ class _LegThreads:
         return future
 
     def stop(self) -> None:
-        """Ends the threads, and waits a moment for those that are not hanging, so that their connections can go."""
         for _ in self._running:
             self._tasks.put(None)
         deadline = time.monotonic() + STOPPING_SECONDS
@@ -222,7 +208,7 @@ class _LegThreads:
 
 
 class ParallelLegs:
-    """The threads that legs run in, kept from one recall to the next, and whose turn it is."""
+    """Threads that run legs, reused between recalls."""
 
     def __init__(self, threads_per_leg: int = THREADS_PER_LEG, at_once: int = 1) -> None:
         self.turns = ConcurrencyLimit(at_once)
@@ -236,20 +222,18 @@ class ParallelLegs:
         here: Sequence[str],
         late: Callable[[str], None] = lambda name: None,
     ) -> tuple[list[Ranking], list[LegHealth]]:
-        """The rankings of the legs that answered in time, and the health of all.
+        """Return the rankings of the legs that answered in time, and the health of every leg.
 
-        `here` names the legs that run in the caller's thread, in this order, while the others run in theirs: they
-        should be ones that cannot hang, and the others ones that mostly wait or compute outside the interpreter. `late`
-        is told each that did not answer in time.
+        Legs in `here` run in the caller's thread and must not hang. `late` gets the name of each
+        leg that exceeded the limit.
         """
         started = time.perf_counter()
-        # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
-        apart = {
+        threaded = {
             name: partial(copy_context().run, leg) for name, leg in legs.items() if name not in here
         }
-        futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
+        futures = {name: self._of(name).submit(leg) for name, leg in threaded.items()}
         futures |= {name: _done(legs[name]) for name in here}
-        with self.turns.waiting() if apart else nullcontext():
+        with self.turns.waiting() if threaded else nullcontext():
             outcomes = {
                 name: self._outcome(name, futures[name], started, time_limit_ms, late)
                 for name in legs
@@ -274,7 +258,7 @@ class ParallelLegs:
             future.cancel()
             late(name)
             return None, _unanswered(name, f"no answer within {time_limit_ms} ms", time_limit_ms)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - reported as the leg's health
             took_ms = (time.perf_counter() - started) * 1000
             return None, _unanswered(name, _reason(error), took_ms)
         count = len(ranking.candidates)
@@ -299,21 +283,19 @@ def _done(leg: Search) -> Future[Timed]:
 def _fulfil(future: Future[Timed], leg: Search) -> None:
     try:
         future.set_result(_timed(leg))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - raised in the caller
         future.set_exception(error)
 
 
 def _timed(leg: Search) -> Timed:
     started = time.perf_counter()
     ranking = leg()
-    check(
-        ranking
-    )  # here, so that a leg that breaks its promises fails alone and not the whole answer
+    check(ranking)  # checked here, so that an invalid ranking fails this leg alone
     return ranking, (time.perf_counter() - started) * 1000
 
 
 def _reason(error: Exception) -> str:
-    """An error of ours tells what to do. Any other only its kind: it may quote texts that are not the caller's."""
+    """Quote only Trivet's own errors: others may contain texts of other users."""
     kind = type(error).__name__
     return f"{kind}: {error}" if isinstance(error, TrivetError) else f"an unexpected {kind}"
 

@@ -1,4 +1,4 @@
-"""Which embedder makes a store's vectors, which ones answer, and the move from one to another while recalls go on."""
+"""The embedders of a store: which one writes vectors, which one answers, and moving a store."""
 
 from __future__ import annotations
 
@@ -30,18 +30,16 @@ if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
-# `why_not` and a repeated recall ask for the same vector again.
+# `why_not` and repeated recalls need the same query vectors.
 QUERIES_BYTES = 4 * MIB
-# Memories that were just written and are recalled before the worker has stored their vectors.
+# Vectors of new memories that are recalled before the worker has stored them.
 DOCUMENTS_BYTES = 4 * MIB
 
-# Names come out of a file that may be anybody's, and are shown in terminals.
+# Names come from a file that anyone may have written, and are printed in terminals.
 LONGEST_NAME = 200
 
 
 class _PendingVector:
-    """A query's vector that is on its way."""
-
     def __init__(self, vector: Future[NDArray[np.float32]], within_ms: int) -> None:
         self._vector = vector
         self._until = time.monotonic() + within_ms / 1000
@@ -51,14 +49,11 @@ class _PendingVector:
 
 
 class Embedding:
-    """The store's vectors and the embedders of the settings.
+    """The vectors of a store and the embedders named by the settings.
 
-    A store names the model of its vectors. Whom this process asks comes from its settings alone: the configured
-    embedder, the earlier ones that the user lists, and the model that comes with Trivet. A store whose model is none of
-    these is read by words, and nothing is sent anywhere.
-
-    A process whose embedder is another than the store's writes no vectors of its own into it; the owner moves a store
-    on purpose (`move`). While it moves, the vectors of the model before it answer.
+    Only the configured, earlier and bundled embedders are ever called; if none makes the store's
+    vectors, recall works by words. Vectors are written only if the configured embedder is the
+    store's; the owner changes that with `move`.
     """
 
     def __init__(
@@ -68,10 +63,10 @@ class Embedding:
         self._spec = spec
         self._configured = configured
         self._others: dict[str, Embedder] = {one.identity: one for one in earlier}
-        self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = (
+        self._model_cache: tuple[tuple[Model, ...], tuple[Model, ...]] = (
             (),
             (),
-        )  # as stored, and as they are told
+        )  # as stored, and with printable names
         self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(
             QUERIES_BYTES
         )
@@ -95,19 +90,19 @@ class Embedding:
 
     @property
     def endpoint(self) -> str | None:
-        """Where the configured embedder is asked; None for one that runs inside this process. For the owner alone."""
+        """Return the embedder's address, to be shown to the store's owner only."""
         return getattr(self._configured, "endpoint", None)
 
     def be_patient(self) -> None:
-        """Has hosted embedders waited for with a query as long as with a document: for measurements."""
+        """Use the document time limits for queries too, for measurements."""
         for embedder in (self._configured, *self._others.values()):
             if (wait := getattr(embedder, "be_patient", None)) is not None:
                 wait()
 
     def adopt(self) -> None:
-        """Makes the configured model the store's where the store has none yet, or only what a release has outdated.
+        """Make the configured model the store's if that has none, or an older bundled one.
 
-        A hosted model may have to be asked for its dimension, so this is the worker's business and never a caller's.
+        May call a hosted model to learn its dimension, so only the worker calls this.
         """
         if self._configured is None or self._known() is not None:
             return
@@ -120,7 +115,6 @@ class Embedding:
             self._leave(serving)
 
     def _leave(self, serving: Model) -> None:
-        """Vectors that no model here can be asked for answer nothing: the new ones do from the first on."""
         known = self._known()
         if (
             known is not None
@@ -130,7 +124,6 @@ class Embedding:
             self._store.vectors.serve(known)
 
     def drop_unused(self) -> None:
-        """A store without any memory to embed is nobody's yet: it takes the embedder of the first who fills it."""
         serving = self.serving()
         if self._configured is None or serving is None or self._known() is not None:
             return
@@ -138,11 +131,7 @@ class Embedding:
             self._store.vectors.remove(serving)
 
     def move(self) -> Model | None:
-        """Has the store move to the configured model, because its owner said so; None without an embedder.
-
-        A known model whose vectors have another width by now is dropped and entered anew, and so is a move to a third
-        model that was not finished.
-        """
+        """Start moving the store to the configured model, and drop an unfinished move."""
         if self._configured is None:
             return None
         for model in self.models():
@@ -156,23 +145,23 @@ class Embedding:
         return self._known()
 
     def difference(self) -> str | None:
-        """What to tell where the store's vectors are of another model than the configured one; None if they agree."""
+        """Return a warning if the store's model is not the configured one."""
         serving = self.serving()
         if self._configured is None or serving is None or self._known() is not None:
             return None
         return (
-            f"the vectors of this store are of {serving.identity}, and the setting embedder names {self.identity}, "
-            "which writes none into it. Set embedder to the store's, or move the store: `trivet reindex --vectors`"
+            f"the vectors of this store are of {serving.identity}, but the setting embedder names "
+            f"{self.identity}, so no vectors are written. Set embedder to the store's model, or "
+            "move the store: `trivet reindex --vectors`"
         )
 
     def probe(self) -> str:
-        """Asks the configured embedder for a vector and returns its identity, or raises what it raised."""
         assert self._configured is not None
         self._configured.embed_query("is anybody there")
         return self._configured.identity
 
     def check_key(self) -> None:
-        """Raises an error that says which key a hosted embedder lacks, if it lacks one."""
+        """Raise an error if a hosted embedder's API key is missing."""
         if self._configured is None or self._configured.local:
             return
         from trivet.models.embed.hosted import HostedEmbedder
@@ -181,19 +170,18 @@ class Embedding:
             self._configured.check_key()
 
     def serving(self) -> Model | None:
-        """The model whose vectors answer. None before the first vector, or with no embedder."""
         return next((model for model in self.models() if model.serving), None)
 
     def models(self) -> tuple[Model, ...]:
         stored = self._store.vectors.models()
-        known, shown = self._shown
+        known, shown = self._model_cache
         if stored is not known:
             shown = tuple(map(_as_shown, stored))
-            self._shown = (stored, shown)
+            self._model_cache = (stored, shown)
         return shown
 
     def embedder_of(self, model: Model) -> Embedder:
-        """Who makes a model's vectors: an embedder of the settings or the one that Trivet brings, and nobody else."""
+        """Return the embedder of a model, or raise EmbedderError if none here makes its vectors."""
         if self._configured is not None and model.identity == self._configured.identity:
             return self._configured
         with self._lock:
@@ -201,32 +189,30 @@ class Embedding:
                 found = shipped(model.identity)
                 if found is None:
                     raise EmbedderError(
-                        f"the vectors of this store are of {model.identity}, which neither your settings name nor "
-                        "Trivet brings along, so it is not asked. Name it in the setting embedder or "
-                        "earlier_embedders, or move the store to yours: `trivet reindex --vectors`"
+                        f"the vectors of this store are of {model.identity}, which is neither in "
+                        "your settings nor bundled with Trivet, so it is not called. Name it in "
+                        "the setting embedder or earlier_embedders, or move the store to your "
+                        "model: `trivet reindex --vectors`"
                     )
                 self._others[model.identity] = found
             return self._others[model.identity]
 
     def floor(self, model: Model) -> float:
-        """As low as cosines of the model count: as far below those of unrelated texts as -1 is for MiniLM's."""
+        """Return the lowest cosine that counts, comparable to -1 for MiniLM."""
         background = self.background(model)
         return background.mean - DEVIATIONS * background.deviation
 
     def background_now(self) -> SimilarityBaseline:
-        """Of the vectors that answer now."""
         serving = self.serving()
         return self.background(serving) if serving else UNMEASURED_BASELINE
 
     def background(self, model: Model) -> SimilarityBaseline:
-        """How near unrelated texts are to the model. One whom nobody here can ask is not searched by either."""
         try:
             return similarity_baseline_of(self.embedder_of(model))
-        except EmbedderError:  # the dense leg says so
+        except EmbedderError:  # the dense leg reports it
             return UNMEASURED_BASELINE
 
     def resting(self, text: str) -> str | None:
-        """Why no vector of this query can be had now; None if it can, or is known already."""
         serving = self.serving()
         if serving is None or self._queries.get((serving.identity, text)) is not None:
             return None
@@ -234,7 +220,6 @@ class Embedding:
         return breaker.refusal() if breaker else None
 
     def late(self) -> None:
-        """A recall has waited for a query's vector as long as it may."""
         serving = self.serving()
         breaker = self._breaker(serving) if serving else None
         if serving and breaker:
@@ -242,26 +227,25 @@ class Embedding:
             replace_hung_batch(self.embedder_of(serving))
 
     def _breaker(self, model: Model) -> CircuitBreaker | None:
-        """Of the endpoint that makes a model's vectors; None where that is no endpoint, or cannot be loaded."""
         try:
             found: CircuitBreaker | None = getattr(self.embedder_of(model), "breaker", None)
-        except EmbedderError:  # the leg meets it too, and tells it
+        except EmbedderError:  # the dense leg reports it
             return None
         return found
 
     def begin(self, text: str, within_ms: int) -> None:
-        """Has a query's vector made while the caller does something else; whoever asks for it waits so long at most.
+        """Start embedding a query in the background; `query_vector` waits at most `within_ms`.
 
-        Only where the model runs inside this process: a hosted one would be told what a recall still mends. Which model
-        answers, the store is asked once; after that it is the one of the last recall. If it is another by now, a vector
-        is made for nothing.
+        Only for a model in this process: a hosted one would also receive uncorrected queries.
         """
-        serving = next((model for model in self._shown[1] or self.models() if model.serving), None)
+        serving = next(
+            (model for model in self._model_cache[1] or self.models() if model.serving), None
+        )
         if serving is None or serving.identity != self.identity or self._is_pending(serving, text):
             return
         try:
             vector = batched(self.embedder_of(serving)).begin(text)
-        except Exception:
+        except Exception:  # noqa: BLE001 - `query_vector` meets and reports it
             return
         if vector is not None:
             name = (serving.identity, text)
@@ -271,12 +255,9 @@ class Embedding:
     def _arrived(self, name: tuple[str, str], made: Future[NDArray[np.float32]]) -> None:
         if made.exception() is None:
             self._queries.put(name, made.result())
-        self._begun.pop(
-            name, None
-        )  # whoever has not asked yet and finds no vector makes it, and hears what is wrong
+        self._begun.pop(name, None)  # on failure, the next caller embeds again and gets the error
 
     def is_available(self, text: str) -> bool:
-        """Whether the query's vector is known or on its way, so that whoever asks for it need not be left behind."""
         serving = self.serving()
         return serving is not None and self._is_pending(serving, text)
 
@@ -298,11 +279,7 @@ class Embedding:
     def document_vectors(
         self, model: Model, texts: Sequence[str], keep: bool = False
     ) -> NDArray[np.float32]:
-        """The vectors of passages. What was embedded a moment ago is not embedded again: a memory that is saved is
-        compared by its text, the next recalls want its vector, and the worker stores it.
-
-        `keep` where others are going to want them.
-        """
+        """Return the vectors of passages; with `keep`, cache new ones for recall and the worker."""
         embedder = self.embedder_of(model)
         known = {
             text: vector
@@ -317,7 +294,7 @@ class Embedding:
             known[text] = vector
             if keep:
                 self._documents.put((model.identity, text), vector)
-        from numpy import stack  # a command that has no vectors to do with starts without it
+        from numpy import stack  # imported late: commands without vectors start faster
 
         return stack([known[text] for text in texts])
 
@@ -331,7 +308,7 @@ class Embedding:
         return vector
 
     def promote(self) -> None:
-        """Once the model that the store moves to has a vector for everything, it answers, and the others go."""
+        """Serve the configured model once it has a vector for every passage."""
         configured = self._known()
         if (
             configured is not None
@@ -346,7 +323,7 @@ class Embedding:
     def _enter(self) -> None:
         assert self._configured is not None
         identity = self._configured.identity
-        name = DEFAULT if self._spec == DEFAULT else identity  # never an address or a path
+        name = DEFAULT if self._spec == DEFAULT else identity
         self._store.vectors.adopt(identity, name, self._configured.dimension)
 
 

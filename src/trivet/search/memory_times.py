@@ -1,7 +1,6 @@
-"""The times that a memory's text names. They are stored with it, so that a recall that asks about a time reads no text.
+"""The times that a memory's text mentions, stored with it so that recall reads no text.
 
-What is stored says by which grammar and from which moment it was read: by an older grammar, or in another zone of time,
-it says nothing.
+Stored values of another grammar version or local writing time are ignored.
 """
 
 from __future__ import annotations
@@ -15,24 +14,22 @@ from trivet.common.clock import local_time
 from trivet.dates.spans import LocalTime, Spans, may_mention_time
 from trivet.types import Memory
 
-# A change to what `find_time_expressions` finds or to what it means needs a new number.
+# Increment when `find_time_expressions` finds or interprets anything differently.
 GRAMMAR = 1
-# The first dates of a long memory tell when it was. So much is read of each in about a millisecond.
+# Prefix of a text to parse, about a millisecond of work.
 MAX_READ_CHARACTERS = 2_000
-# More than a time takes with its spans: to measure each takes a third as long as to find them.
+# Generous, because measuring takes a third as long as parsing.
 MENTIONED_TIME_BYTES = 1_000
 
 
 class MentionedTime(msgspec.Struct, frozen=True, array_like=True):
-    """One of them, as it was meant on the day it was written. `yearly`: without a year, as a birthday may be."""
+    """A time resolved on the writing date; `yearly` if it names no year."""
 
     spans: Spans
     yearly: bool
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
-    """Without a moment where the text can name no time, whenever it was written."""
-
     grammar: int
     written: LocalTime | None = None
     times: tuple[MentionedTime, ...] = ()
@@ -54,7 +51,7 @@ def encode_mentioned_times(memory: Memory) -> str:
 def decode_mentioned_times(
     stored: str | None, created_at: datetime
 ) -> tuple[MentionedTime, ...] | None:
-    """Those of a memory that was written then; None where its text has to be read."""
+    """Return the stored times, or None if the text must be parsed."""
     if stored is None or stored == _NONE:
         return None if stored is None else ()
     try:
@@ -62,7 +59,7 @@ def decode_mentioned_times(
     except (
         msgspec.MsgspecError,
         TypeError,
-    ):  # as a later version writes it, or damaged: the text says the same
+    ):  # damaged or written by a later version: parse the text instead
         return None
     return (
         found.times if (found.grammar, found.written) == (GRAMMAR, local_time(created_at)) else None
@@ -70,7 +67,6 @@ def decode_mentioned_times(
 
 
 def mentioned_times(memory: Memory) -> tuple[MentionedTime, ...]:
-    """As its text says them."""
     written = local_time(memory.created_at)
     return () if written is None else _read_cached(_beginning(memory), written)
 
@@ -80,7 +76,7 @@ def _beginning(memory: Memory) -> str:
     return text[:MAX_READ_CHARACTERS]
 
 
-# Of memories stored by earlier versions all that a question about a time finds are read, and the same ones again.
+# Memories of earlier versions have no stored times.
 @cached(4 * MIB, lambda times: MENTIONED_TIME_BYTES * (1 + len(times)))
 def _read_cached(text: str, written: datetime) -> tuple[MentionedTime, ...]:
     return _read(text, written)
@@ -91,7 +87,7 @@ def _read(text: str, written: datetime) -> tuple[MentionedTime, ...]:
         return ()
     from trivet.dates.parse import (
         find_time_expressions,
-    )  # takes milliseconds to load, and few texts need it
+    )  # loading takes milliseconds, and few texts need it
 
     return tuple(
         MentionedTime(one.spans, one.yearly)

@@ -1,14 +1,7 @@
-"""From the filters of a request to the Filter that every query carries.
+"""A request becomes a query: filter, search terms, quoted phrases, and spelling corrections.
 
-A query as it is asked of a store: in English, and in the other languages that its memories are written in.
-
-Quoted words are exact: which memories hold them as they stand.
-
-A word of a query that no visible memory holds, and one that is a slip of the keyboard away.
-
-`vualt paht` finds nothing by its words, and a model of meaning cuts it into syllables. Where memories hold a word that
-differs by one letter, or by two that changed places, the query is asked with that word; the answer says so. A word that
-the bundled model knows is none: whoever asks for the prize does not mean the price.
+A query word that no visible memory holds (`vualt paht`) is corrected to an indexed word one typo
+away, unless the bundled model knows it: a query for "prize" does not mean "price".
 """
 
 from __future__ import annotations
@@ -38,12 +31,12 @@ def build_filter(request: Selection, settings: Settings, viewer: str | None) -> 
     if unknown:
         known = ", ".join(settings.categories)
         raise InvalidInput(
-            f"category: there is no {', '.join(unknown)}. The categories are {known}."
+            f"category: unknown category {', '.join(unknown)}. The categories are {known}."
         )
     after, before = _time(request, "created_after"), _time(request, "created_before")
     if after is not None and before is not None and after >= before:
         raise InvalidInput(
-            "created_after must be earlier than created_before; no memory can be in between otherwise."
+            "created_after must be earlier than created_before; otherwise no memory matches."
         )
     return Filter(
         scope=request.scope,
@@ -64,24 +57,22 @@ def _time(request: Selection, field: str) -> str | None:
 
 
 def ask(store: Store, text: str, filter: Filter, bm25: Bm25) -> Question:
-    """The query's words with the terms that visible memories hold them by. `bm25` as in the search that follows."""
     question = analyse_query(text, store.lexical.languages(filter))
     if not question.others:
         return question
     return question.with_indexed_terms(store.lexical.holders(question.every_term, filter, bm25))
 
 
-# How many memories with all words of the phrases are read to see whether they hold them as phrases.
 MAX_PHRASE_CANDIDATES = 1_000
 
 
 def keep_phrase_holders(
     store: Store, question: Question, filter: Filter, recipe: Recipe, rankings: Sequence[Ranking]
 ) -> list[Ranking]:
-    """The rankings with those memories alone that hold every quoted phrase; empty if none does.
+    """Return the rankings reduced to memories that hold every quoted phrase; empty if none does.
 
-    The lexical ranking is made anew from all memories with the words, since one that holds them as a phrase may score
-    below the depth of the leg. Function words are in no index: for them, what the legs found is read instead.
+    The lexical ranking is computed again, because a holder may score below the leg's depth.
+    Function words are not indexed: for them, only what the legs found is read.
     """
     quoted = analyse_query("\n".join(question.phrases), question.languages)
     terms = quoted.terms
@@ -114,15 +105,15 @@ def holds_phrases(memory: Memory, question: Question) -> bool:
     return all(holds_phrase(text, phrase) for phrase in question.phrases)
 
 
-# People seldom get the first letter wrong, and a vocabulary is read by its first two.
+# The first letter is rarely wrong, and the vocabulary is read by prefix.
 PREFIX_LETTERS = 2
-# Shorter words have neighbours everywhere: `boat`, `boot`, `bolt`. Of these only letters that changed places count, and
-# of a short stem the word it comes from must be longer.
+# Short words have many neighbors (`boat`, `boot`, `bolt`): for these only transpositions count, and
+# a short stem must come from a longer word.
 MIN_WORD_LENGTH, MIN_SWAPPED_LENGTH, MIN_SHORT_STEM_WORD_LENGTH = 5, 4, 6
-# Each costs a look into the vocabulary. A query of many unknown words is in another language or about another matter.
+# Each costs a lookup. A query with more unknown words is in another language.
 MAX_UNKNOWN_WORDS = 4
 
-# What terms consist of where a query's words are ASCII: words are folded, and identifiers may have these within.
+# Characters of the terms of an ASCII query.
 LETTERS = f"{ascii_lowercase}{digits}-_./:@#+\\"
 
 _word = re.compile(r"\w+")
@@ -136,7 +127,6 @@ class SpellingCorrection(NamedTuple):
 def correct_spelling(
     store: Store, question: Question, filter: Filter, bm25: Bm25
 ) -> SpellingCorrection:
-    """The query with its slips mended, and what was done."""
     unknown = list(_unknown(store, question, filter, bm25))
     if not 0 < len(unknown) <= MAX_UNKNOWN_WORDS:
         return SpellingCorrection(question.text)
@@ -167,7 +157,7 @@ def _unknown(store: Store, question: Question, filter: Filter, bm25: Bm25) -> It
 
 
 def _is_ordinary(word: Word) -> bool:
-    """No identifier, number or name in another script, of which each letter counts."""
+    """Exclude identifiers, numbers and non-ASCII words, in which each letter counts."""
     return (
         len(word.text) >= MIN_SWAPPED_LENGTH
         and word.text.isascii()
@@ -177,7 +167,7 @@ def _is_ordinary(word: Word) -> bool:
 
 
 def _correction_of(store: Store, word: Word, filter: Filter, bm25: Bm25) -> str | None:
-    """The word nearest to it that most visible memories hold, as one of them writes it."""
+    """Return the closest word in most visible memories, as a memory spells it."""
     near = [
         term
         for term in _known(store, word)
@@ -196,10 +186,6 @@ def _variants(word: Word) -> set[str]:
 
 
 def _known(store: Store, word: Word) -> set[str]:
-    """The terms that begin as it does, or would with its second letter gone or in the third's place.
-
-    In a large store those alone that are a slip away: to look for each of these takes less than to read them all.
-    """
     text = word.text.lower()
     starts = {text[:PREFIX_LETTERS], text[0] + text[2]}
     slips = {
@@ -215,7 +201,7 @@ def _known(store: Store, word: Word) -> set[str]:
 
 
 def typos_of(typed: str) -> Iterator[str]:
-    """Everything with one letter less, wrong or more, or with two neighbours in each other's place."""
+    """Yield every string one insertion, deletion, substitution or transposition away."""
     for at in range(len(typed) + 1):
         before, rest = typed[:at], typed[at:]
         yield from (before + letter + rest for letter in LETTERS)
@@ -227,14 +213,15 @@ def typos_of(typed: str) -> Iterator[str]:
 
 def _as_written(store: Store, id: str, term: str) -> str | None:
     memory = store.memories.get_many([id]).get(id)
-    if memory is None or memory.sensitive:  # gone since; or a word that is masked everywhere else
+    # deleted meanwhile, or a word that is masked everywhere else
+    if memory is None or memory.sensitive:
         return None
     tokens = tokens_of(f"{memory.title or ''} {memory.content}")
     return next((token for token in tokens if analyse(token) == (term,)), None)
 
 
 def is_typo(typed: str, meant: str, length: int) -> bool:
-    """Whether one letter is missing, wrong or too many, or two neighbours changed places, in a word of this length."""
+    """Return whether two words differ by one typo; `length` is that of the unstemmed word."""
     shorter = min(len(typed), len(meant))
     if typed == meant or abs(len(typed) - len(meant)) > 1 or shorter < MIN_SWAPPED_LENGTH:
         return False

@@ -1,7 +1,6 @@
 """The recall configuration as one string: `rrf(k=60) | depth(100) | bonus(0.05) | prior(0.3)`.
 
-It reads like the data flows, parses, and prints back. Steps that are left out take their defaults, which were chosen on
-seven corpora, each tested on what won on the others: docs/decisions/0006.
+Defaults were chosen on seven corpora by leave-one-out: docs/decisions/0006.
 """
 
 from __future__ import annotations
@@ -32,17 +31,15 @@ from trivet.store.records import Bm25
 
 Match = Literal["any", "all-then-any"]
 
-# Those that the defaults were chosen with. A leg that is registered later runs where a recipe names it.
+# Later registered legs run only where a recipe names them.
 DEFAULT_LEGS: tuple[str, ...] = ("lexical", "dense", "graph")
 MATCHES: tuple[Match, ...] = ("any", "all-then-any")
 DEEPEST = 1_000
-# For the recipes that recalls follow, as text and as values: a store has a few, a search for a better one hundreds.
+# A store uses a few recipes, a search for a better one hundreds.
 RECIPES_BYTES = 2 * MIB
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """How a recall retrieves, fuses and scores."""
-
     fusion: Fusion = parse_fusion(
         "convex(norm=spread, norm.graph=raw, lexical=0.7, dense=12, graph=12)"
     )
@@ -55,7 +52,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     bonus: float = 0.05
     prior: float = 0.3
     time: float = 0.9
-    rerank: Rerank | None = None  # as the settings say
+    rerank: Rerank | None = None  # None: as the settings say
 
     def __str__(self) -> str:
         return _printed(self)
@@ -101,13 +98,13 @@ DEFAULT = Recipe()
 
 
 def parse_recipe(text: str, members: tuple[str, ...] = ()) -> Recipe:
-    """`members` are other systems, whose weights and norms a fusion may name as those of legs."""
+    """Parse a recipe; `members` are external systems that a fusion may name like legs."""
     return _parsed(text, members, leg_names())
 
 
 @cached(RECIPES_BYTES)
 def _parsed(text: str, members: tuple[str, ...], legs: tuple[str, ...]) -> Recipe:
-    """Kept, since most recalls follow the same recipe. `legs` is there so that a new leg is known at once."""
+    """Cached by text, and by legs so that a new leg is known at once."""
     if text.strip() == "default":
         return DEFAULT
     steps: dict[str, object] = {}
@@ -128,20 +125,18 @@ def _fusion(call: Call, members: tuple[str, ...] = ()) -> Fusion:
         legs = (*leg_names(), *members)
         if unknown := sorted(named - set(legs)):
             raise InvalidInput(
-                f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(legs)}"
+                f"{fusion.method}: unknown leg {unknown[0]!r}; the legs are {', '.join(legs)}"
             )
         return fusion
     except InvalidInput as error:
         steps = ", ".join(name for name in _STEPS if name != "fusion")
-        raise InvalidInput(f"{error}. Steps beside the fusion: {steps}.") from None
+        raise InvalidInput(f"{error}. Other steps: {steps}.") from None
 
 
 def _legs(call: Call) -> tuple[str, ...]:
     known = leg_names()
     if not call.arguments or call.options or not set(call.arguments) <= set(known):
-        raise InvalidInput(
-            f"legs takes names out of {', '.join(known)}, such as legs(lexical, dense)."
-        )
+        raise InvalidInput(f"legs takes any of {', '.join(known)}, such as legs(lexical, dense).")
     return tuple(leg for leg in known if leg in call.arguments)
 
 
@@ -162,7 +157,7 @@ def _match(call: Call) -> Match:
 def _bm25(call: Call) -> Bm25:
     values = _constants(call, DEFAULT.bm25, "bm25(k1=1.2, b=0.4)", 10)
     if values.get("b", 0) > 1:
-        raise InvalidInput("bm25: b is the share of length normalisation, 0 to 1.")
+        raise InvalidInput("bm25: b is the share of length normalization, 0 to 1.")
     return msgspec.structs.replace(DEFAULT.bm25, **values)
 
 
@@ -173,7 +168,7 @@ def _walk(call: Call) -> WalkParameters:
             raise InvalidInput(f"walk: {name} is a share, 0 to 1.")
     if values.get("rest", 1) == 0:
         raise InvalidInput(
-            "walk: rest must be above 0; without it a memory with one concept passes everything on."
+            "walk: rest must be above 0; otherwise a memory with one concept passes all on."
         )
     return msgspec.structs.replace(DEFAULT.walk, **values)
 
@@ -212,7 +207,7 @@ def _constants(
     known = defaults.__struct_fields__
     if call.arguments or any(key not in known for key in call.options):
         raise InvalidInput(
-            f"{call.name} takes named numbers out of {', '.join(known)}, such as {example}."
+            f"{call.name} takes named numbers, any of {', '.join(known)}, such as {example}."
         )
     return {key: _bounded(call.name, key, value, 0, most) for key, value in call.options.items()}
 
@@ -224,7 +219,8 @@ def _share(call: Call) -> float:
 def _number(call: Call, least: float, most: float) -> float:
     if len(call.arguments) != 1 or call.options:
         raise InvalidInput(
-            f"{call.name} takes one number from {least:g} to {most:g}, such as {call.name}({least:g})."
+            f"{call.name} takes one number from {least:g} to {most:g}, "
+            f"such as {call.name}({least:g})."
         )
     return _bounded(call.name, call.name, call.arguments[0], least, most)
 

@@ -1,7 +1,4 @@
-"""What happens to a fused score afterwards: the exact-match bonus and the importance prior.
-
-The probability that a candidate is relevant, by a small linear model; its file says how it came to be.
-"""
+"""Exact-match score, importance prior, and the linear relevance model in `relevance.json`."""
 
 from __future__ import annotations
 
@@ -24,17 +21,19 @@ from trivet.errors import TrivetError
 from trivet.search.legs.dense import SILENT
 from trivet.types import Memory, Strength
 
-# A query of one common word is no evidence of an exact match.
+# One common word is no evidence of an exact match.
 MIN_EXACT_QUERY_LENGTH = 8
-# To look into a shorter text takes less than to read its terms.
+# Below this length, searching the text is faster than reading its terms.
 LONG_TEXT_CHARACTERS = 2_000
 
 
 class Exactness:
-    """How literally memories hold one query, 0 to 1: a quoted phrase, the whole query, or its identifiers."""
+    """A score of how literally memories contain one query, 0 to 1.
+
+    A quoted phrase or the whole query scores 1; else the share of its identifiers counts.
+    """
 
     def __init__(self, question: Question, index_covers_text: bool) -> None:
-        """`index_covers_text`: the terms that `of` gets are of all parts of a memory."""
         wholes = question.phrases
         self._has_whole_query = len(question.folded) >= MIN_EXACT_QUERY_LENGTH
         if self._has_whole_query:
@@ -46,10 +45,7 @@ class Exactness:
         self._wholes = [(one, one.terms & known) for one in indexed]
 
     def is_possible(self, held: Set[str]) -> bool:
-        """Whether a memory that has these of the query's terms may be more than 0; of most, they tell that it is not.
-
-        A title that is the whole query holds it as a phrase, unless the query is too short to be looked for as one.
-        """
+        """Return False if a memory with these query terms certainly scores 0."""
         if not self._index_decides(held) or not self._has_whole_query:
             return True
         return any(within <= held for _, within in self._wholes) or bool(
@@ -57,7 +53,7 @@ class Exactness:
         )
 
     def needs_terms(self, memory: Memory, held: Set[str]) -> bool:
-        """Whether a memory that has these of the query's terms may hold a phrase, and `of` looks at all of its own."""
+        """Return whether `of` will call `terms`."""
         is_long = len(memory.content) > LONG_TEXT_CHARACTERS
         return (
             is_long
@@ -66,9 +62,9 @@ class Exactness:
         )
 
     def of(self, memory: Memory, held: Set[str], terms: Callable[[], str]) -> float:
-        """`held` are those of the query's terms that the memory has, and `terms` all of its own, between spaces.
+        """Return the exactness, mostly without reading text.
 
-        Most memories lack some or have them elsewhere, and their texts are not read.
+        `held` are the query's terms in the memory; `terms` returns all its terms, space-separated.
         """
         question = self._question
         if memory.title and fold(memory.title) == question.folded:
@@ -85,8 +81,8 @@ class Exactness:
         return sum(map(text.holds, identifiers)) / max(1, len(question.identifiers))
 
     def _possible_identifiers(self, held: Set[str]) -> list[str]:
-        is_told = self._index_decides(held)
-        return [one.folded for one in self._identifiers if not is_told or one.is_possible(held)]
+        is_indexed = self._index_decides(held)
+        return [one.folded for one in self._identifiers if not is_indexed or one.is_possible(held)]
 
     def _possible_wholes(
         self, memory: Memory, held: Set[str], terms: Callable[[], str]
@@ -103,17 +99,17 @@ class Exactness:
 
 
 def importance_prior(importance: float, weight: float) -> float:
-    """A factor between 1 - weight and 1. It breaks near-ties; it never lifts what does not fit."""
+    """Return a factor from 1 - weight to 1, which decides near-ties only."""
     return (1 - weight) + weight * importance
 
 
 DIGITS = 4
-# The feature that a reranker gives to what it has read.
+# Feature with the reranker's score.
 READ = "read"
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """Its weight, and the range it was trained in: beyond it nothing is known, so nothing more is claimed."""
+    """A weight, and the range seen in training, to which values are clamped."""
 
     weight: float
     least: float = -math.inf
@@ -132,8 +128,6 @@ class Linear(msgspec.Struct, frozen=True):
 
 
 class Calibrated(msgspec.Struct, frozen=True):
-    """`unread` does without a reranker; `read` has a model for each bundled one, by its name."""
-
     unread: Linear
     read: Mapping[str, Linear]
 
@@ -142,11 +136,10 @@ class Calibrated(msgspec.Struct, frozen=True):
 
 
 class RelevanceModel(msgspec.Struct, frozen=True):
-    """A cosine of one embedder means nothing for another, so there is a model for each that is known by name.
+    """Linear models by embedder, since cosines of two embedders are not comparable.
 
-    `other` does without cosines and serves the rest; `words` is for answers to which no vectors contributed.
-    From `threshold` on a hit is a possible answer, and is shown unasked; docs/relevance.md has the curve it was chosen
-    by. From `strong` on it is said to be one.
+    `other` serves unknown embedders, `words` answers without vectors. From `threshold` on, hits are
+    shown by default (docs/relevance.md).
     """
 
     embedders: Mapping[str, Calibrated]
@@ -162,12 +155,10 @@ class RelevanceModel(msgspec.Struct, frozen=True):
 
 
 def _name(identity: str | None) -> str:
-    """Of an identity, which is a name, a slash and a fingerprint."""
     return (identity or "").partition("/")[0]
 
 
 def probability(log_odds: float) -> float:
-    """Without overflow at either end."""
     if log_odds >= 0:
         return 1.0 / (1.0 + math.exp(-log_odds))
     power = math.exp(log_odds)
@@ -176,14 +167,13 @@ def probability(log_odds: float) -> float:
 
 @cache
 def relevance_model() -> RelevanceModel:
-    """The model that comes with Trivet."""
     try:
         return msgspec.json.decode(
             (files("trivet.search") / "relevance.json").read_bytes(), type=RelevanceModel
         )
     except (OSError, msgspec.MsgspecError) as error:
         raise TrivetError(
-            f"relevance.json cannot be used ({error}): is the installation whole?"
+            f"cannot read relevance.json ({error}): is the installation complete?"
         ) from None
 
 
@@ -194,7 +184,7 @@ def relevance(
     reader: str | None = None,
     model: RelevanceModel | None = None,
 ) -> float:
-    """`read` is what the reranker `reader` thinks of the candidate, if it read it."""
+    """Return the probability that a candidate is relevant; `read` is a reranker's score."""
     linear = (model or relevance_model()).of(
         embedder, not features[SILENT], reader if read is not None else None
     )
@@ -203,7 +193,6 @@ def relevance(
 
 
 def strength(relevance: float) -> Strength:
-    """The probability in a word, for readers who do not know what 23 % is worth here."""
     model = relevance_model()
     if relevance >= model.strong:
         return "strong"

@@ -1,11 +1,4 @@
-"""The terms of candidates' texts, as the index has held them since they were written.
-
-What is known of the candidates of one answer, as the named numbers that the model of relevance was trained on.
-
-Three kinds: where a candidate stands in the fused list, what each leg says of it, and how its words answer the query's.
-
-How a memory's own words answer the query's: as named numbers, beside what the legs say.
-"""
+"""Features for the relevance model: fused position, leg rankings, and text match."""
 
 from __future__ import annotations
 
@@ -30,18 +23,13 @@ if TYPE_CHECKING:
 
 
 class IndexedTexts:
-    """Of one recall, each read once.
-
-    To analyse a text takes a thousand times as long as to look into its terms, and grows with its length: a chat of six
-    thousand words takes as long as the query's embedding. So a recall analyses its query and nothing else.
-    """
+    """Terms of candidates from the index, a thousand times faster than analyzing texts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, IndexedText] = {}
 
     def read(self, memories: Iterable[Memory]) -> None:
-        """Those that are not known yet, in one go."""
         missing = [memory for memory in memories if memory.id not in self._known]
         if not missing:
             return
@@ -55,31 +43,28 @@ class IndexedTexts:
 
 
 def _analysed(memory: Memory) -> IndexedText:
-    """Of a memory that the index lacks, which `doctor` reports."""
+    """The index lacks this memory, which `doctor` reports."""
     return IndexedText(" ".join(analyse(memory.content)), " ".join(analyse(memory.title or "")))
 
 
-# So many of the best are looked at together; later ones hardly ever belong to an answer.
+# Lower candidates hardly ever belong to an answer.
 HEAD = 50
-# A place in a leg's list counts 10 / (10 + place): the first few differ, the later ones hardly do.
+# A rank counts 10 / (10 + rank), so that only the first few differ much.
 PLACE_CONSTANT = 10.0
-# Legs agree on what both have among so many of their first.
 AGREED_HEAD = 10
 
 
 def feature_names() -> tuple[str, ...]:
     return (
-        "fixed",  # the fused score as a deviation from the head's mean
-        "first",  # one over its place
-        "legs_agree",  # of the query: the share of first hits that the legs have in common
+        "fixed",  # z-score of the fused score in the head
+        "first",  # 1 / rank
+        "legs_agree",  # of the query: the share of top hits that the legs have in common
         *(name for leg in legs() for name in leg.features),
         *TEXT_MATCH_FEATURES,
     )
 
 
 class Evidence:
-    """Of one answer to one question; made at once, asked for each candidate that matters."""
-
     def __init__(
         self,
         store: Store,
@@ -94,18 +79,18 @@ class Evidence:
         self._store, self._question, self._filter, self._recipe = store, question, filter, recipe
         by_score = sorted(fused, key=lambda hit: -hit.score)[
             :HEAD
-        ]  # stable: the fused order, whatever came after it
+        ]  # stable sort: ties keep the fused order
         self._places = {hit.id: place for place, hit in enumerate(by_score)}
         self._scores = [hit.score for hit in by_score]
         self._rankings = rankings
         self._known: dict[tuple[str, str], dict[str, float]] = {}
 
     def of(self, id: str, memory: Memory) -> dict[str, float] | None:
-        """The features of a candidate. None beyond the head: nothing is known so far down."""
+        """Return a candidate's features; None below the first `HEAD`."""
         place = self._places.get(id)
         if place is None:
             return None
-        if (id, memory.id) not in self._known:  # asked twice where the first look was unsure
+        if (id, memory.id) not in self._known:  # requested twice if the first look was unsure
             self._known[id, memory.id] = self._measured(id, memory, place)
         return self._known[id, memory.id]
 
@@ -133,7 +118,6 @@ class Evidence:
 
     @cached_property
     def _agreement(self) -> float:
-        """Between the legs that search by themselves and whose order can be trusted."""
         trusted = {leg.name for leg in legs() if leg.trust}
         heads = [
             {candidate.id for candidate in ranking.candidates[:AGREED_HEAD]}
@@ -148,7 +132,7 @@ class Evidence:
 
 
 class RankedLeg:
-    """What one leg's ranking says of a memory. A leg that returned nothing at all says 0, but that it is silent."""
+    """Measures of one leg's ranking, all 0 without hits except for `silent`."""
 
     def __init__(self, leg: Leg, ranking: Ranking | None) -> None:
         candidates = ranking.candidates if ranking is not None else ()
@@ -159,10 +143,10 @@ class RankedLeg:
         self._silent = {name: float(measure == "silent") for name, measure in leg.features.items()}
         measures: dict[Measure, Callable[[int | None], float]] = {
             "silent": lambda place: 0.0,
-            # Of the query rather than of the memory: whether anything is near it at all.
+            # Tells about the query whether anything is near it.
             "best": lambda place: self._scores[0],
             "score": self._score,
-            # BM25 has no upper end, and twice the score is not twice as likely.
+            # Twice the BM25 score is not twice as likely.
             "log_score": lambda place: math.log1p(self._score(place)),
             "normalised": lambda place: self._missing if place is None else self._norms[place],
             "place": lambda place: (
@@ -179,11 +163,9 @@ class RankedLeg:
         return {name: measure(place) for name, measure in self._measures}
 
     def _score(self, place: int | None) -> float:
-        """That of the last hit for what the leg did not return."""
         return self._scores[-1 if place is None else place]
 
     def _gap(self, place: int | None) -> float:
-        """How far ahead of the next."""
         if place is None:
             return 0.0
         after = self._norms[place + 1] if place + 1 < len(self._norms) else self._missing
@@ -191,17 +173,17 @@ class RankedLeg:
 
 
 TEXT_MATCH_FEATURES: tuple[str, ...] = (
-    "coverage",  # the share of the query's words that it holds, rare ones counting for more
-    "rarest",  # how rare the rarest of those is
-    "pairs",  # the share of the query's neighbouring words that stand side by side in it too
-    "exact",  # as in the exact-match bonus
-    "known",  # of the query: the share of its words, as above, that any memory holds
-    "words",  # of the query: how many, as a logarithm
+    "coverage",  # share of the query's words that the memory holds, weighted by rarity
+    "rarest",  # rarity of the rarest of these words
+    "pairs",  # share of the query's adjacent word pairs that are adjacent here too
+    "exact",  # the exact-match score
+    "known",  # of the query: share of its words that any memory holds, weighted by rarity
+    "words",  # of the query: logarithm of its number of words
 )
 
 
 class TextMatch:
-    """Of one query; each memory is looked at once. What a memory holds is what the lexical index says it holds."""
+    """How memories match one query's words, according to the index."""
 
     def __init__(
         self, store: Store, question: Question, filter: Filter, bm25: Bm25, texts: IndexedTexts
@@ -218,7 +200,6 @@ class TextMatch:
         )
         self._known = known / self._total if self._total else 0.0
         self._length = math.log1p(len(question.words))
-        # Where there are memories in other languages, each says by a term of its own that it is one of them.
         self._terms = (
             (*question.every_term, NOT_ENGLISH) if question.languages else question.every_term
         )
@@ -228,18 +209,16 @@ class TextMatch:
         self._exact: dict[str, float] = {}
 
     def look_up(self, ids: Iterable[str]) -> None:
-        """Which of the query's terms they hold, of all at once that are going to be asked for."""
         missing = [id for id in ids if id not in self._held]
         if missing:
             self._held |= self._store.lexical.held(self._terms, missing, self._bm25)
 
     def may_be_exact(self, id: str) -> bool:
-        """Whether the memory may hold the query literally, as far as its terms tell, without reading it."""
         self.look_up((id,))
         return self._exactness.is_possible(self._held[id])
 
     def look_into(self, memories: Sequence[Memory]) -> None:
-        """Reads all at once what is needed to tell how literally they hold the query."""
+        """Load what `exactness` needs."""
         self.look_up(memory.id for memory in memories)
         unknown = (memory for memory in memories if memory.id not in self._exact)
         self._texts.read(
@@ -247,13 +226,12 @@ class TextMatch:
         )
 
     def read(self, memories: Sequence[Memory]) -> None:
-        """The same, and the terms in their order of those in which some may stand side by side."""
+        """Load what `of` needs."""
         self.look_into(memories)
         if self._pairs:
             self._texts.read(memory for memory in memories if self._pairs_held(memory))
 
     def words_matched_by(self, memory: Memory) -> list[str]:
-        """Those of the query's words that the memory has."""
         found = self._words.get(memory.id)
         if found is None:
             found = self._words[memory.id] = self._question.words_matched_by(
@@ -298,11 +276,10 @@ class TextMatch:
         return sum(f" {one} {other} " in text for one, other in pairs)
 
     def _in_order(self, memory: Memory) -> str:
-        """Its terms as it is read, each between two spaces."""
         content, title = self._texts.of(memory)
         return f" {title} {content} " if title else f" {content} "
 
 
 def _rarity(word: Word, holders: Mapping[str, int], memories: int) -> float:
-    """What holding the word tells: much where few memories hold its most specific term, little where all do."""
+    """Weigh a word by the rarity of its most specific term."""
     return math.log1p(memories / (0.5 + holders.get(word.terms[0], 0)))

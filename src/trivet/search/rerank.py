@@ -1,7 +1,4 @@
-"""The step of a recipe that reranks: which model, how many of the best it reads, and how much its word counts.
-
-One order out of two: what the legs agreed on, and what the reranker thinks of the best of it.
-"""
+"""The rerank step of a recipe, and blending the reranker's scores with the fused ranking."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from trivet.search.fuse.methods import zscore
 from trivet.search.legs.registry import legs
 from trivet.types import Candidate, Contribution, Fused, Ranking
 
-# The reranker that the settings name, where it is not one of the presets.
+# A reranker of the settings that is no preset.
 CUSTOM = "own"
 CONFIGURED = ""
 MODELS: tuple[str, ...] = (OFF, *PRESETS, CUSTOM)
 
 
 class Rerank(msgspec.Struct, frozen=True):
-    """`model` empty: the one of the settings, and `best` if they have none. `top`, `blend` None: as suits the model."""
+    """The rerank step. An empty `model` means the one of the settings, else `best`."""
 
     model: str = CONFIGURED
     top: int | None = None
@@ -30,7 +27,7 @@ class Rerank(msgspec.Struct, frozen=True):
 
 
 def resolved(step: Rerank | None, option: str | None, setting: RerankSpec) -> Rerank | None:
-    """What a recall does: its own option wins over its recipe's step, which wins over the setting. None: nothing."""
+    """Return the step to run, or None: option over recipe, recipe over setting."""
     model = option or (step.model if step else "")
     if not model:
         model = "best" if step and setting.kind == OFF else setting.kind
@@ -42,19 +39,18 @@ def resolved(step: Rerank | None, option: str | None, setting: RerankSpec) -> Re
     return Rerank(model if preset else CUSTOM, step.top or (preset.top if preset else TOP), blend)
 
 
-# The names under which the second stages stand in a trace. They are not legs: no part of a fused sum is theirs.
+# Second stages in traces. They have no part in a fused sum.
 EXPAND = "expand"
 RERANK = "rerank"
 
 
 def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) -> tuple[Fused, ...]:
-    """The first `top` in the order of the weighed deviations of both scores; the rest stays behind them as it was.
+    """Return the hits with the first `top` ordered by a weighted sum of both scores' z-scores.
 
-    The reranker's share is taken from the legs that read the text. A leg that does not (the graph) keeps its part: a
-    reranker reads one memory by itself and cannot see that it leads to the answer (MuSiQue .706 nDCG@10, and .678 if
-    the graph gives too).
-    A candidate that the reranker was not given keeps its own deviation. The new scores lie between those that these
-    candidates had, so that bonus, prior and the rest keep their measure.
+    The reranker replaces a share of the legs that read text. The graph leg keeps its full part: a
+    reranker cannot see that a memory leads to the answer (MuSiQue .706 nDCG@10, .678 if the graph
+    shares). New scores stay in the range of the old ones, so that bonus and prior keep their
+    effect.
     """
     head, rest = fused[:top], tuple(fused[top:])
     before, after, kept = _deviations(_as_ranking(head)), _deviations(ranking), _kept_parts(head)
@@ -75,12 +71,11 @@ def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) ->
     ]
     order = sorted(
         range(len(head)), key=mixed.__getitem__, reverse=True
-    )  # stable: ties stay as they were
+    )  # stable sort: ties keep their order
     return (*[marked[at] for at in order], *rest)
 
 
 def _kept_parts(head: Sequence[Fused]) -> list[float]:
-    """What the legs that do not read the text gave to each candidate, in deviations of what all legs gave."""
     parts = [
         {part.leg: part.weight * part.normalised for part in hit.contributions} for hit in head
     ]
@@ -119,15 +114,12 @@ def _deviations(ranking: Ranking) -> dict[str, float]:
 
 
 def _rescaled(values: Sequence[float], head: Sequence[Fused], rest: Sequence[Fused]) -> list[float]:
-    """The values stretched over the scores of `head`, so that they stay above the rest and compare with it as before.
-
-    Candidates whose scores were all alike get the room down to the next one below them.
-    """
+    """Stretch values over the score range of `head`, so that they stay above the rest."""
     low, high = head[-1].score, head[0].score
     if low == high:
         low = rest[0].score if rest else 0.0
     least, most = min(values), max(values)
     if least == most:
         return [high] * len(values)
-    # The largest may pass `high` by a rounding.
+    # Rounding may push the largest above `high`.
     return [min(high, low + (value - least) / (most - least) * (high - low)) for value in values]

@@ -1,10 +1,7 @@
-"""What time a question asks about, and which memories belong to it.
+"""The time a question asks about, and which memories belong to it: a preference, never a filter.
 
-A preference, never a filter: what belongs to the time is weighed higher and says why. A memory belongs to it by when it
-was written, by when it became or ceased to be true, or by a date in its text, read as it was meant on the day it was
-written.
-
-Times that are named by an event: "before the launch", where a memory says when that was.
+A memory belongs to a time if it was written, became true or ceased to be true then, or mentions a
+date in it. A dated event may name the time: "before the launch".
 """
 
 from __future__ import annotations
@@ -31,24 +28,24 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# With so many words beside its time a question leaves half as much to the time: "what did we decide last week" is about
-# the week, a page of instructions that ends in "by tomorrow" is not. Chosen on questions of made-up lives; on six
-# conversations of LoCoMo that had no part in it better by .04 MRR than without (docs/decisions/0025).
+# With this many other words, a time has half its weight: "what did we decide last week" is about
+# the week, a page ending in "by tomorrow" is not. Tuned on synthetic questions; +.04 MRR on six
+# held-out LoCoMo conversations (docs/decisions/0025).
 HALF_WEIGHT_WORDS = 8
-# With so few words beside it a question is mostly about its time, and the legs look within the time alone as well.
+# With at most this many other words, the legs also search within the time only.
 MAX_OTHER_WORDS = 2
 
 
 class TemporalQuery(msgspec.Struct, frozen=True, dict=True):
-    """The time that a question names. `question` is without the words that only point to it, such as "last week"."""
+    """The time that a question names; `question` lacks words such as "last week"."""
 
     expressions: tuple[Expression, ...]
     question: Question
     other_words: int
-    left_out: tuple[str, ...]  # the terms of the words that `question` is without
+    left_out: tuple[str, ...]  # terms removed from `question`
 
     def reason(self, memory: Memory) -> str | None:
-        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not."""
+        """Return why a memory belongs to the time, such as "written in 'last week' (2-8 May)"."""
         return self.reason_by_dates(memory) or self.reason_by_text(mentioned_times(memory))
 
     def reason_by_dates(self, memory: Dated) -> str | None:
@@ -59,7 +56,6 @@ class TemporalQuery(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def reason_by_text(self, times: Sequence[MentionedTime]) -> str | None:
-        """`times` are those that its text names."""
         for expression, span in self._spans:
             if any(_mentions(one, expression, span) for one in times):
                 return f"names a time in '{expression.text}' ({format_span(span)})"
@@ -78,13 +74,11 @@ class TemporalQuery(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def understood(self) -> str:
-        """Such as "'last week' (2-8 November 2026)"."""
         return ", ".join(
             f"'{one.text}' ({' or '.join(map(format_span, one.spans))})" for one in self.expressions
         )
 
     def narrowed(self, filter: Filter) -> Filter | None:
-        """The filter for what was written in the time, if the question is mostly about it."""
         now = local_now()
         spans = [
             span
@@ -112,7 +106,6 @@ class TemporalQuery(msgspec.Struct, frozen=True, dict=True):
 def temporal_query_of(
     store: Store, question: Question, filter: Filter, recipe: Recipe
 ) -> TemporalQuery | None:
-    """None for most questions: without any expression of time, of quoted words alone, or where the recipe has none."""
     if question.quoted_only or not recipe.time:
         return None
     found = find_time_expressions(question.text, local_now())
@@ -121,11 +114,11 @@ def temporal_query_of(
         found = [event] if event else []
     if not found:
         return None
-    beside = analyse_query(_remove_expressions(question.text, found))
+    other = analyse_query(_remove_expressions(question.text, found))
     rest = _without_expressions(store, question, found, filter, recipe)
     kept = set(rest.terms)
     left_out = tuple(term for term in question.terms if term not in kept)
-    return TemporalQuery(tuple(found), rest, len(beside.words), left_out)
+    return TemporalQuery(tuple(found), rest, len(other.words), left_out)
 
 
 def _without_expressions(
@@ -135,7 +128,7 @@ def _without_expressions(
     filter: Filter,
     recipe: Recipe,
 ) -> Question:
-    """Those of a spelled date stay, since a memory may hold them; and all of them where no other word is left."""
+    """Remove time words, except spelled dates, which memories may hold."""
     text = _remove_expressions(question.text, [one for one in expressions if not one.spelled])
     rest = ask(store, text, filter, recipe.bm25)
     return (
@@ -172,19 +165,19 @@ def _falls_in(bound: datetime | None, span: Span) -> bool:
     return moment is not None and span.holds(moment)
 
 
-def _mentions(said: MentionedTime, asked: Expression, span: Span) -> bool:
-    """Where neither gives a year, it may be what comes every year, such as a birthday: then any year's will do."""
-    if any(_mostly_within(one, span) for one in said.spans):
+def _mentions(mentioned: MentionedTime, expression: Expression, span: Span) -> bool:
+    """Match yearly dates such as birthdays in any year, if neither side names one."""
+    if any(_mostly_within(one, span) for one in mentioned.spans):
         return True
     bound = span.start or span.end
-    if bound is None or not (said.yearly and asked.yearly):
+    if bound is None or not (mentioned.yearly and expression.yearly):
         return False
-    moved = [in_year(one, bound.year) for one in said.spans]
+    moved = [in_year(one, bound.year) for one in mentioned.spans]
     return any(one is not None and _mostly_within(one, span) for one in moved)
 
 
 def _mostly_within(dated: Span, span: Span) -> bool:
-    """At least half of the time that a text names: "in 2025" does not belong to a day of 2025."""
+    """Require half of the mentioned time: "in 2025" does not belong to a day of 2025."""
     if dated.start is None or dated.end is None or not dated.overlaps(span):
         return False
     start = max(dated.start, span.start) if span.start else dated.start
@@ -192,11 +185,11 @@ def _mostly_within(dated: Span, span: Span) -> bool:
     return 2 * (end - start) >= dated.end - dated.start
 
 
-# So many of the memories that hold all its words are read for the day of an event.
+# Memories searched for the day of an event.
 MAX_EVENT_MEMORIES = 5
 MAX_EVENT_CHARACTERS = 2_000
 
-# "What did we try before the launch?" asks about a time; "what must be done before the launch?" does not.
+# "What did we try before the launch?", but not "what must be done before the launch?".
 _asks_what_was = re.compile(r"\b(?:did|was|were|had|used to|happened|decided)\b", re.IGNORECASE)
 _event = re.compile(
     r"\b(?P<relation>before|after|since|until|during) "
@@ -207,7 +200,7 @@ _sentence_end = re.compile(r"[.!?\n]\s")
 
 
 def event_in(store: Store, text: str, filter: Filter, recipe: Recipe) -> Expression | None:
-    """The time before, after or of an event, if the store knows surely when it was."""
+    """Return the time before, after or of an event for which memories give one day."""
     found = _event.search(text) if _asks_what_was.search(text) else None
     terms = tuple(dict.fromkeys(analyse(found["name"]))) if found else ()
     day = _day_of(store, terms, filter, recipe) if terms else None
@@ -230,7 +223,6 @@ def _span(relation: str, day: datetime, next_day: datetime) -> Span:
 def _day_of(
     store: Store, terms: tuple[str, ...], filter: Filter, recipe: Recipe
 ) -> datetime | None:
-    """The day that the best memory with such a sentence gives for all these terms."""
     best = store.lexical.search(terms, terms, 1, filter, recipe.bm25, MAX_EVENT_MEMORIES)
     memories = store.memories.get_many([candidate.id for candidate in best])
     days = (
@@ -242,7 +234,7 @@ def _day_of(
 
 
 def _day_in(memory: Memory, terms: tuple[str, ...]) -> datetime | None:
-    """The one day in the first sentence that holds all the terms and names a day; None if it names several."""
+    """Return the day in the first dated sentence with all terms; None if ambiguous."""
     created = local_time(memory.created_at)
     if created is None:
         return None

@@ -1,4 +1,4 @@
-"""Secrets: masks of sensitive memories, detection of secrets in text, and their encryption."""
+"""Secrets: detection in text, encryption, and masks of sensitive memories."""
 
 from trivet.secrets.masking import MASK, masked
 

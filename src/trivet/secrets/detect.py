@@ -1,8 +1,6 @@
-"""Secrets broken over lines, by a mail program, a PDF or a string in code: the text is read again without the breaks.
+"""All secrets in a text, without overlaps, including ones wrapped over lines.
 
-Only breaks between characters of which tokens are made are left out, and only where the next line goes on like one.
-
-All secrets in a text, without overlaps. It runs on the caller's time: a note takes about 0.1 ms.
+It runs on the caller's time: a note takes about 0.1 ms.
 """
 
 from __future__ import annotations
@@ -20,9 +18,8 @@ from trivet.secrets.masking import PLACEHOLDER, placeholder
 from trivet.secrets.named_values import assigned_secrets, prose_secrets
 from trivet.secrets.value_shape import LazyPattern
 
-# What a token is made of.
 _TOKEN = r"[A-Za-z0-9_+/=-]"
-# A line end with the indent and the quote of the next line, and the mark of continuation before it.
+# With the next line's indent and quote, and the continuation mark before it.
 _LINE_END = LazyPattern(rf"\r?\n[ \t]{{0,40}}(?P<opening>[\"']?)(?=(?P<rest>{_TOKEN}{{6,400}}))")
 _MARK = LazyPattern(rf"(?<={_TOKEN})[\"']?[ \t]{{0,8}}[\\+]?[ \t]{{0,8}}$")
 LONGEST_MARK = 20
@@ -31,14 +28,11 @@ Spans = Iterator[tuple[str, int, int]]
 
 
 class JoinedText(msgspec.Struct, frozen=True):
-    """A text without some of its line ends, and where its parts stood."""
-
     text: str
-    starts: tuple[int, ...]  # of each part, here
-    were: tuple[int, ...]  # of each part, in the text as it was
+    starts: tuple[int, ...]  # of each part, in `text`
+    were: tuple[int, ...]  # of each part, in the original text
 
     def spans(self, find: Callable[[str], Spans]) -> Spans:
-        """What `find` finds over a break, by its place in the text as it was."""
         for kind, start, stop in find(self.text):
             first, last = (
                 bisect_right(self.starts, start) - 1,
@@ -53,7 +47,10 @@ class JoinedText(msgspec.Struct, frozen=True):
 
 
 def join_wrapped_lines(text: str, only_marked: bool) -> JoinedText | None:
-    """None if nothing is broken. `only_marked`: only where quotes or a mark of continuation say that it goes on."""
+    """Return the text without line ends inside tokens, or None if there are none.
+
+    With `only_marked`, quotes or a continuation mark must connect the lines.
+    """
     breaks = [
         span
         for found in _LINE_END().finditer(text)
@@ -70,7 +67,6 @@ def join_wrapped_lines(text: str, only_marked: bool) -> JoinedText | None:
 
 
 def _break(text: str, found: re.Match[str], only_marked: bool) -> tuple[int, int] | None:
-    """What is left out so that the token is whole."""
     if not only_marked and not _goes_on(found["rest"]):
         return None
     start = max(0, found.start() - LONGEST_MARK)
@@ -85,22 +81,19 @@ def _is_marked(mark: str, opening: str) -> bool:
 
 
 def _goes_on(rest: str) -> bool:
-    """Whether it looks generated: letters and digits, or small letters and capitals in no order of a word."""
     letters = any(map(str.isalpha, rest))
     mixed = rest != rest.lower() and rest[1:] != rest[1:].lower() and rest != rest.upper()
     return letters and (mixed or any(map(str.isdigit, rest)))
 
 
-# `pw=a1b2c3` is the least that any rule takes.
+# `pw=a1b2c3`, the shortest text that any rule matches.
 SHORTEST = 8
-# Digests of texts without secrets that are remembered, about 1 MB. A text passes several doors on its way (a file's
-# digest, the inbox, the write path, a provider's request); only the first of them has to scan it.
+# Digests of clean texts, about 1 MB. A text passes several checks from inbox to provider, and only
+# the first one scans it.
 MAX_CLEAN_DIGESTS = 10_000
 
 
 class SecretSpan(msgspec.Struct, frozen=True):
-    """A secret of some kind, by character positions."""
-
     kind: str
     start: int
     stop: int
@@ -110,7 +103,7 @@ _clean: set[bytes] = set()
 
 
 def find(text: str) -> tuple[SecretSpan, ...]:
-    """The secrets in a text, from left to right. Overlapping ones become one, of the kind that was found first."""
+    """Return the secrets in order; overlapping ones merge into the kind found first."""
     if len(text) < SHORTEST:
         return ()
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -125,7 +118,7 @@ def find(text: str) -> tuple[SecretSpan, ...]:
 
 
 def without_secrets(text: str) -> str:
-    """For error texts: they quote what was wrong, and that may be a secret in the wrong field."""
+    """Clean an error text: it quotes the invalid value, which may be a secret."""
     for found in reversed(find(text)):
         text = f"{text[: found.start]}{placeholder(found.kind, 1)}{text[found.stop :]}"
     return text
@@ -141,18 +134,18 @@ def _scan(text: str) -> tuple[SecretSpan, ...]:
 
 
 def without_overlaps(taken: Sequence[SecretSpan], found: Sequence[SecretSpan]) -> list[SecretSpan]:
-    """Those found that overlap nothing taken. `taken` is in order and without overlaps."""
+    """Return the spans that overlap none in `taken`, which is sorted and disjoint."""
     starts = [one.start for one in taken]
 
     def is_free(span: SecretSpan) -> bool:
-        before = bisect_left(starts, span.stop)  # the last that begins before its end
+        before = bisect_left(starts, span.stop)  # the last that starts before the span's end
         return not before or taken[before - 1].stop <= span.start
 
     return [span for span in found if is_free(span)]
 
 
 def _joined(found: Sequence[SecretSpan]) -> list[SecretSpan]:
-    """From left to right. A password may hold a token and more: nothing of it may be left beside the placeholder."""
+    """Merge overlaps: a password may contain a token, and nothing of it may remain."""
     joined: list[tuple[int, SecretSpan]] = []
     for order, span in sorted(enumerate(found), key=lambda one: (one[1].start, one[0])):
         if joined and span.start < joined[-1][1].stop:
@@ -167,7 +160,7 @@ def _joined(found: Sequence[SecretSpan]) -> list[SecretSpan]:
 
 
 _RULES = (*ISSUED, *COMMANDS)
-# One flat list of all anchors: a hundred look-ups in a text take some microseconds.
+# A hundred lookups in a text take some microseconds.
 _ANCHORS = tuple(
     (anchor, number) for number, rule in enumerate(_RULES) for anchor in rule.anchors or ("",)
 )

@@ -1,6 +1,6 @@
-"""Encrypts secrets by AES-256-GCM, bound to their place: moved to another memory or field they do not decrypt.
+"""The guard that takes secrets out of memories before they are stored, and their encryption.
 
-The guard: takes secrets and private parts out of a memory before it is stored, and reveals them on request.
+AES-256-GCM binds a secret to its memory and field; moved elsewhere, it does not decrypt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trivet.secrets.detect import SecretSpan
 
 
-# 96 bits, as the standard wants; random, since several processes seal with one key.
+# 96 bits by the standard; random, because several processes share a key.
 NONCE_BYTES = 12
 
 
@@ -46,7 +46,7 @@ def seal(
 
 
 def unseal(keys: KeyRing, memory: str, sealed: Sealed, note: bool = True) -> str:
-    """With `note` the store is noted as a user of the key."""
+    """Return the value; with `note`, record the store as a user of the key."""
     from cryptography.exceptions import InvalidTag
 
     cipher = _cipher(keys.get(sealed.key, note))
@@ -54,18 +54,18 @@ def unseal(keys: KeyRing, memory: str, sealed: Sealed, note: bool = True) -> str
         return cipher.decrypt(sealed.nonce, sealed.sealed, _place_of(memory, sealed)).decode()
     except InvalidTag:
         raise SecretError(
-            f"The {sealed.kind} in {sealed.field} of memory {memory} was damaged or moved. Restore a backup to read it."
+            f"The {sealed.kind} in {sealed.field} of memory {memory} was damaged or moved. "
+            "Restore a backup to read it."
         ) from None
 
 
 def reseal(keys: KeyRing, key: Key, memory: str, old: Sealed) -> Sealed:
-    """The same value under another key."""
     value = unseal(keys, memory, old)
     return seal(key, memory, old.revision, old.field, old.kind, old.number, value)
 
 
 def _place_of(memory: str, sealed: Sealed) -> bytes:
-    """The authenticated data. As JSON, so that no two places are written alike."""
+    """Return the authenticated data, as JSON so that no two places are encoded alike."""
     return msgspec.json.encode(
         ["trivet", 1, memory, sealed.revision, sealed.field, sealed.kind, sealed.number]
     )
@@ -75,7 +75,7 @@ def _place_of(memory: str, sealed: Sealed) -> bytes:
 def _ciphers() -> type[AESGCM]:
     from cryptography.hazmat.primitives.ciphers.aead import (
         AESGCM,
-    )  # 55 ms, only where there is a secret
+    )  # 55 ms, needed only if there is a secret
 
     return AESGCM
 
@@ -84,17 +84,16 @@ def _cipher(key: Key) -> AESGCM:
     return _ciphers()(key.secret)
 
 
-# What finds secrets is loaded by whoever writes: a process that only recalls never needs it.
+# Only writes import the detector.
 
 Mode = Literal["redact", "refuse", "off"]
-# A placeholder may be longer than its secret. A title that would grow past its bound is sealed whole; so is a tag or
-# keyword that holds a secret.
+# A longer title is sealed whole; placeholders can be longer than secrets.
 LONGEST_TITLE = 300
 FIELDS_SEALED_WHOLE = ("tags", "expanded_keywords")
 
 
 class ProtectedMemory(msgspec.Struct, frozen=True):
-    """A memory that may be stored, with its earlier revisions, and the sealed secrets taken out of them."""
+    """A memory that may be stored, and the secrets taken out of it."""
 
     memory: Memory
     history: tuple[Revision, ...] = ()
@@ -103,7 +102,7 @@ class ProtectedMemory(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """What stands between a caller and the store. It asks for keys only when it has found something."""
+    """The check between callers and the store; it reads keys only when it finds something."""
 
     def __init__(self, mode: Mode, keys: KeyRing) -> None:
         self.mode = mode
@@ -119,10 +118,11 @@ class Guard:
         refuse: bool = True,
         recognise: bool = True,
     ) -> ProtectedMemory:
-        """The memory as it may be stored as `revision`. `known_secrets` gives those it has already, if needed.
+        """Return the memory as it may be stored.
 
-        Without `recognise` a value that is sealed already is sealed once more under a new name: for a writer who must
-        not learn from the name of a placeholder that a guess was right.
+        `known_secrets` returns those already sealed for it. Without `refuse`, only redact. Without
+        `recognise`, seal known values again, for a writer who must not learn from a placeholder's
+        number that a guess was right.
         """
         if refuse:
             self.check_scope(memory.scope)
@@ -147,11 +147,12 @@ class Guard:
 
         if self.mode != "off" and find(scope):
             raise InvalidInput(
-                "scope: it looks like a secret, and a scope is shown everywhere. Name a place instead."
+                "scope: it looks like a secret, and scopes are shown everywhere. Nothing was "
+                "stored; use the name of a place instead."
             )
 
     def _without_secret_names(self, old: Revision) -> Revision:
-        """An imported revision may name anything as its scope, category or act. Secrets in these are not kept."""
+        """An imported revision's scope, category and action may hold any text."""
         memory, clean = old.memory, self.without_secrets
         named = msgspec.structs.replace(
             memory, scope=clean(memory.scope), category=clean(memory.category)
@@ -159,17 +160,15 @@ class Guard:
         return msgspec.structs.replace(old, memory=named, action=clean(old.action))
 
     def spans(self, text: str) -> list[SecretSpan]:
-        """Everything in a text that must not be stored as it is, from left to right."""
         return _spans(text, secrets=self.mode != "off")
 
     def without_secrets(self, text: str) -> str:
-        """For a query or a message: placeholders instead of secrets and private parts, of which nothing is kept."""
         return redact_text(text, secrets=self.mode != "off")
 
     def masked(self, text: str) -> tuple[str, dict[str, int]]:
-        """For proposals, which are not encrypted: the text without private parts and, in any mode, without secrets.
+        """Return the text for a proposal, and the number of secrets per kind.
 
-        Also says how many secrets of each kind were replaced.
+        Proposals are not encrypted, so secrets are removed in any mode.
         """
         spans = _spans(text, secrets=True)
         counts = Counter(found.kind for found in spans if found.kind != PRIVATE)
@@ -179,14 +178,13 @@ class Guard:
         return text, dict(counts)
 
     def revealed(self, memory: Memory, secrets: Callable[[], Sequence[Sealed]]) -> Memory:
-        """The memory with its secrets back in their places."""
         _, values = self.opened(memory.id, secrets)
         return _map_texts(memory, lambda _, text: fill_placeholders(text, values))
 
     def opened(
         self, memory: str, secrets: Callable[[], Sequence[Sealed]]
     ) -> tuple[Sequence[Sealed], dict[Name, str]]:
-        """The secrets and what they say. Read again if one does not open: a rotation may just have sealed it anew."""
+        """Return the secrets and their values, read again if a key rotation interfered."""
         held = secrets()
         try:
             return held, self._values(memory, held)
@@ -202,10 +200,7 @@ class Guard:
         }
 
     def _spans_by_text(self, memories: Sequence[Memory]) -> dict[str, list[SecretSpan]]:
-        """Each text with what was found in it; empty if nothing was found at all.
-
-        The short fields are scanned together first: nearly always none of them holds anything.
-        """
+        """Short fields are scanned together first: nearly always, none has a secret."""
         contents = {memory.content: self.spans(memory.content) for memory in memories}
         fields = (pair for memory in memories for pair in _texts(memory))
         short = list(dict.fromkeys(text for field, text in fields if field != "content"))
@@ -215,7 +210,6 @@ class Guard:
 
 
 def redact_text(text: str, secrets: bool = True) -> str:
-    """The text with placeholders instead of private parts and, if wanted, secrets."""
     for found in reversed(_spans(text, secrets)):
         text = f"{text[: found.start]}{placeholder(found.kind, 1)}{text[found.stop :]}"
     return text
@@ -233,7 +227,6 @@ def _spans(text: str, secrets: bool) -> list[SecretSpan]:
 
 
 def _whole(found: SecretSpan, text: str) -> SecretSpan:
-    """The whole text as a secret of the same kind."""
     return msgspec.structs.replace(found, start=0, stop=len(text))
 
 
@@ -242,13 +235,13 @@ def _refuse(memory: Memory, spans: Mapping[str, Sequence[SecretSpan]]) -> None:
         kinds = {found.kind for found in spans.get(text, ())} - {PRIVATE}
         if kinds:
             raise InvalidInput(
-                f"{field}: it holds what looks like a secret ({', '.join(sorted(kinds))}). Nothing was stored; "
-                "leave it out, or set secrets = redact to have it encrypted."
+                f"{field}: it holds what looks like a secret ({', '.join(sorted(kinds))}). "
+                "Nothing was stored; leave it out, or set secrets = redact to have it encrypted."
             )
 
 
 class _Redaction:
-    """Replaces what was found in one memory and numbers it: the same value keeps its name, a new one gets the next."""
+    """Replacement of secrets in one memory; equal values share a number."""
 
     def __init__(
         self,
@@ -262,14 +255,14 @@ class _Redaction:
         self._memory = memory
         self._spans = spans
         held, known = guard.opened(memory, known_secrets) if recognise else (known_secrets(), {})
-        # A value that was sealed twice goes by its first name.
+        # If a value was sealed twice, its first name counts.
         self._names = {(name[0], known[name]): name for name in sorted(known, reverse=True)}
         self._used = {(sealed.kind, sealed.number) for sealed in held}
         self.new: list[Sealed] = []
         self.counts: Counter[str] = Counter()
 
     def clean(self, memory: Memory, revision: int) -> Memory:
-        # A placeholder that a person typed, or that came with an import, must not be mistaken for one of ours.
+        # A placeholder typed by a person or imported must not be mistaken for one made here.
         self._used.update(name for _, text in _texts(memory) for name in placeholder_names(text))
         return _map_texts(memory, lambda field, text: self._clean_text(field, text, revision))
 
@@ -305,7 +298,6 @@ class _Redaction:
 
 
 def _texts(memory: Memory) -> Iterator[tuple[str, str]]:
-    """Every free text of a memory with the name of its field."""
     yield "content", memory.content
     if memory.title:
         yield "title", memory.title

@@ -1,4 +1,4 @@
-"""The keys of all places. The first place makes new keys; every place is asked for old ones."""
+"""Encryption keys from several stores: the first one gets new keys, all are searched."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from trivet.secrets.key_storage import FileKeyStore, Keys, KeyStore, find_keyrin
 logger = logging.getLogger("trivet.secrets.keys")
 
 KEY_FILE = "secret-keys.json"
-# How often another process may change the keys first before we give up: every store notes itself once, and a server may
-# open many at the same moment.
+# Attempts to write while other processes change the keys: a server may open many stores at once.
 MAX_TRIES = 30
-# The longest pause before another try; its length is random, so that they do not come in step.
+# Longest random pause between attempts.
 PAUSE_SECONDS = 0.02
 
 
 class Key(msgspec.Struct, frozen=True):
+    """An encryption key whose `repr` hides the secret."""
+
     id: str
     secret: bytes
 
@@ -34,16 +35,16 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class ReleasedKeys(msgspec.Struct, frozen=True):
-    """How many keys a rotation dropped, and which it kept because of which stores."""
+    """The number of dropped keys, and the stores that use the kept ones."""
 
     dropped: int
     kept: Mapping[str, tuple[str, ...]]
 
 
 class KeyRing:
-    """Looks for its places when a key is first needed, which is when there is something to seal or to open.
+    """The keys of a process; key stores are located on first use.
 
-    `user` names the store that it works for; it is noted beside each key that the store uses.
+    `user` returns the memory store's name, recorded with each key it uses.
     """
 
     def __init__(
@@ -57,13 +58,16 @@ class KeyRing:
         self._lock = threading.Lock()
 
     def current(self) -> Key:
-        """The key that seals, made if there is none. Read again each time: another process may have rotated it."""
+        """Return the key for sealing, made if there is none.
+
+        Read on each call, because another process may have rotated it.
+        """
         user = self._find_user()
         with self._lock:
             return self._opened_current(self._change(lambda keys: _with_current(keys, user)))
 
     def get(self, id: str, note: bool = True) -> Key:
-        """The key with this id, from the first place that has it. With `note` the store is noted as its user."""
+        """Return the key from the first store that has it; with `note`, record its use."""
         user = self._find_user() if note and id not in self._recorded_uses else ""
         with self._lock:
             if user or id not in self._opened:
@@ -71,7 +75,8 @@ class KeyRing:
             if id not in self._opened:
                 looked = " or ".join(place.name for place in self._places())
                 raise SecretError(
-                    f"The key {id} that sealed this is not in {looked}. Bring it back to read the secret."
+                    f"The key {id} that sealed this is not in {looked}. Restore it to read the "
+                    "secret."
                 )
             return self._opened[id]
 
@@ -85,7 +90,6 @@ class KeyRing:
                 return
 
     def add(self) -> Key:
-        """A new key becomes the current one; the old ones stay, to open what they sealed."""
         user = self._find_user()
         with self._lock:
             return self._opened_current(
@@ -93,17 +97,16 @@ class KeyRing:
             )
 
     def before(self, id: str) -> tuple[str, ...]:
-        """The keys of the first place that are older than this one."""
         with self._lock:
             return self._first().read().before(id)
 
     def release(
         self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()
     ) -> ReleasedKeys:
-        """This store holds nothing any longer that these keys sealed. With `drop` those without other users go.
+        """Record that this store no longer uses these keys; with `drop`, delete unused ones.
 
-        One compare-and-set: a store that begins to use one of them at the same time is noted before, and keeps it, or
-        comes after and does not find it.
+        One compare-and-set: a store that starts to use a key meanwhile is recorded first, which
+        keeps the key, or does not find it.
         """
         user = self._find_user()
 
@@ -120,18 +123,18 @@ class KeyRing:
         return ReleasedKeys(len(before.keys) - len(after.keys), kept)
 
     def _record_use(self, place: KeyStore, id: str, user: str) -> None:
-        """To open a secret does not depend on it: where the place cannot be written, nobody drops keys there either."""
+        """Failing to record must not prevent decryption."""
         self._recorded_uses.add(id)
         if place is not self._first():
             return
         try:
             self._change(lambda keys: keys.used(id, user))
         except SecretError as error:
-            logger.warning("It cannot be noted that the key %s is in use: %s", id, error)
+            logger.warning("The use of the key %s could not be recorded: %s", id, error)
 
     def _opened_current(self, keys: Keys) -> Key:
         secret = keys.secret(keys.current)
-        assert secret is not None, "a document without its current key is refused when it is read"
+        assert secret is not None, "a document without its current key is rejected on reading"
         return self._opened.setdefault(keys.current, Key(keys.current, secret))
 
     def _change(self, change: Callable[[Keys], Keys]) -> Keys:
@@ -141,7 +144,9 @@ class KeyRing:
             if after == before or self._first().write(before, after):
                 return after
             time.sleep(random.uniform(0, PAUSE_SECONDS))
-        raise SecretError(f"{self._first().name} was changed again and again meanwhile. Try again.")
+        raise SecretError(
+            f"Other processes kept changing {self._first().name}. Nothing was written; try again."
+        )
 
     def _first(self) -> KeyStore:
         return self._places()[0]
@@ -158,20 +163,21 @@ def _with_current(keys: Keys, user: str) -> Keys:
 
 
 def key_stores(vault: str, keyring: bool, folder: Path) -> Sequence[KeyStore]:
-    """A vault if one is configured, else the keyring if there is one, and a file: the first is preferred.
+    """Return the key stores: a configured vault, else the keyring, then a file.
 
-    A configured vault that fails is an error, never a reason to use another place.
+    A configured vault that fails is an error, never a reason to use another key store.
     """
     places: list[KeyStore] = []
     if vault:
         from trivet.secrets.key_vault import (
             VaultKeyStore,
-        )  # 30 ms, only where a vault is configured
+        )  # 30 ms, needed only if a vault is configured
 
         token = os.environ.get("VAULT_TOKEN", "")
         if not token:
             raise SecretError(
-                "secrets_vault is set, but VAULT_TOKEN is not. Set it to a token that may read and write there."
+                "secrets_vault is set, but VAULT_TOKEN is not. Set it to a token that may read and "
+                "write there."
             )
         places.append(VaultKeyStore(vault, token))
     if keyring and (found := find_keyring(folder / KEY_FILE)) is not None:

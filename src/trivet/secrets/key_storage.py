@@ -1,9 +1,4 @@
-"""All keys as one small JSON document, the same in a file, a keyring or a vault.
-
-Keys in a file beside the configuration that only its owner may read.
-
-Keys in the keyring of the operating system, where `keyring` is installed and finds one.
-"""
+"""Encryption keys as one small JSON document, in an owner-only file or the system's keyring."""
 
 from __future__ import annotations
 
@@ -26,18 +21,17 @@ from trivet.common.threads import prepared_type
 from trivet.errors import SecretError
 
 KEY_BYTES = 32
-# Stands among the users of a key that was made before its users were noted.
+# Listed as a user of keys made by versions that recorded no users.
 UNRECORDED_USERS = "stores that used it before users of keys were noted"
-# So many are listed by name, since the document is read with every secret; then it is only noted that there are more.
+# Maximum users listed by name, because every secret needs the document.
 MAX_LISTED_USERS = 200
 MORE = "more stores than are listed"
 
 
 class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Keys by id, oldest first, in base64; `current` seals, the others only open what they sealed.
+    """Keys by id, oldest first, in base64; `current` seals, the others only decrypt.
 
-    `users` names the stores that may hold something that a key sealed. A store is noted before it seals with a key or
-    opens by it, so a key without users can be dropped.
+    A store is recorded in `users` before it uses a key, so a key without users can be dropped.
     """
 
     current: str
@@ -52,7 +46,6 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         return self.users.get(id, (UNRECORDED_USERS,))
 
     def before(self, id: str) -> tuple[str, ...]:
-        """The keys that are older than this one."""
         ids = tuple(self.keys)
         return ids[: ids.index(id)] if id in ids else ()
 
@@ -62,7 +55,6 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         return Keys(id, {**self.keys, id: key}, {**self.users, id: ()})
 
     def used(self, id: str, user: str) -> Keys:
-        """With a store noted as a user of a key."""
         users = self.users_of(id)
         if not user or id not in self.keys or user in users or MORE in users:
             return self
@@ -71,7 +63,6 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         return Keys(self.current, self.keys, {**self.users, id: (*users, user)})
 
     def release(self, ids: Collection[str], user: str) -> Keys:
-        """Without this user of these keys."""
         left = {
             id: tuple(one for one in self.users_of(id) if one != user)
             for id in ids
@@ -91,7 +82,7 @@ EMPTY = Keys("", {})
 
 
 class KeyStore(Protocol):
-    """Where the document is kept. `write` is a compare-and-set: it returns False if the document is not `before`."""
+    """A place for the document; `write` returns False if it no longer equals `before`."""
 
     @property
     def name(self) -> str: ...
@@ -109,11 +100,11 @@ def decode(data: bytes | str, place: str) -> Keys:
         sizes = {len(base64.b64decode(key, validate=True)) for key in keys.keys.values()}
     except (msgspec.DecodeError, msgspec.ValidationError, binascii.Error, ValueError):
         raise SecretError(
-            f"{place} does not hold Trivet's keys, or they are damaged. Put back a copy of it."
+            f"{place} does not hold Trivet's keys, or they are damaged. Restore a backup of it."
         ) from None
     if sizes - {KEY_BYTES} or keys.current not in keys.keys:
         raise SecretError(
-            f"{place} holds keys of the wrong size or no current one. Put back a copy of it."
+            f"{place} holds keys of the wrong size or no current one. Restore a backup of it."
         )
     return keys
 
@@ -136,7 +127,8 @@ class FileKeyStore:
                 mode = os.fstat(file.fileno()).st_mode
                 if os.name == "posix" and mode & 0o077:
                     raise SecretError(
-                        f"{self._path} can be read by others. Run `chmod 600 {self._path}`, then try again."
+                        f"{self._path} is readable by others. Run `chmod 600 {self._path}`, then "
+                        "try again."
                     )
                 return decode(file.read(), self.name)
         except FileNotFoundError:
@@ -145,7 +137,7 @@ class FileKeyStore:
             raise SecretError(f"{self.name} cannot be read: {error.strerror}.") from None
 
     def write(self, before: Keys, after: Keys) -> bool:
-        """Atomic, and on the disk before it returns: a lost key would make what it sealed unreadable."""
+        """Write atomically and sync: a lost key makes its secrets unreadable."""
         try:
             with file_lock(self._path):
                 if self.read() != before:
@@ -167,7 +159,7 @@ class FileKeyStore:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """One process of this machine at a time between reading and writing the keys; the lock file is beside `path`."""
+    """Exclude other processes of this machine."""
     private_folder(path.parent)
     descriptor = os.open(
         path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, OWNER_ONLY_FILE
@@ -203,7 +195,7 @@ class KeyringKeyStore:
         return EMPTY if text is None else decode(text, self.name)
 
     def write(self, before: Keys, after: Keys) -> bool:
-        """A keyring has no compare-and-set, so a lock keeps other processes of this machine from writing between."""
+        """Hold a lock, because a keyring has no compare-and-set."""
         try:
             with file_lock(self._lock):
                 if self.read() != before:
@@ -216,12 +208,11 @@ class KeyringKeyStore:
             ) from None
         except OSError as error:
             raise SecretError(
-                f"{self._lock}.lock cannot be made ({error.strerror}), so no key is changed."
+                f"{self._lock}.lock cannot be created ({error.strerror}), so no key was changed."
             ) from None
 
 
 def find_keyring(lock: Path) -> KeyringKeyStore | None:
-    """None where the package is missing, or finds no keyring, as on most servers."""
     try:
         import keyring
         import keyring.errors

@@ -1,4 +1,4 @@
-"""Keys in HashiCorp Vault's key-value store, version 2, whose version numbers allow compare-and-set."""
+"""Keys in HashiCorp Vault's key-value store, version 2, with compare-and-set."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ FIELD = "keys"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token must not follow a redirection to another host."""
+    """Following a redirect would send the token to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class VaultKeyStore:
-    """`address` is https://HOST:8200/MOUNT/PATH; the token comes from VAULT_TOKEN."""
+    """A key store at https://HOST:8200/MOUNT/PATH."""
 
     def __init__(self, address: str, token: str) -> None:
         parts = urlsplit(address)
         mount, _, path = parts.path.strip("/").partition("/")
         if parts.scheme not in ("http", "https") or not mount or not path or parts.username:
             raise InvalidInput(
-                "secrets_vault: an address such as https://vault.acme.dev:8200/secret/trivet is expected."
+                "secrets_vault: must be an address such as "
+                "https://vault.acme.dev:8200/secret/trivet."
             )
         if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-            raise InvalidInput(
-                "secrets_vault: keys travel only over https, except on this machine."
-            )
+            raise InvalidInput("secrets_vault: must be an https address, except on this machine.")
         self._host = f"{parts.scheme}://{parts.netloc}"
         self._url = f"{self._host}/v1/{mount}/data/{path}"
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirect)
-        # Writes with secrets take turns at the keys: one that hung is enough to wait for.
+        # Writes with secrets are serialized on the keys, so only one may wait for a vault that
+        # hangs.
         self._breaker = breaker_for("vault", self._url, "", lambda: self._asked("GET"), _resting)
 
     @property
@@ -74,7 +74,7 @@ class VaultKeyStore:
             raise
         if not isinstance(data.get("data"), dict) or FIELD not in data["data"]:
             raise SecretError(
-                f"{self.name} holds something else under that path. Name another one."
+                f"{self.name} holds something else under that path. Use another path."
             )
         return decode(data["data"][FIELD], self.name), int(data["metadata"]["version"])
 
@@ -115,6 +115,6 @@ def _resting(reason: str) -> SecretError:
 class _Refused(SecretError):
     def __init__(self, name: str, status: int) -> None:
         super().__init__(
-            f"{name} answered with status {status}. Check VAULT_TOKEN and its policy for this path."
+            f"{name} returned status {status}. Check VAULT_TOKEN and its policy for this path."
         )
         self.status = status

@@ -1,7 +1,4 @@
-"""What replaces a secret in a text: `[secret:github-token:1]`, or `[private]`.
-
-`<private>...</private>`: parts that the writer keeps from every index, model and reader.
-"""
+"""Placeholders of secrets, `<private>` parts, and masks of sensitive memories."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ PLACEHOLDER = re.compile(
     r"\[(?:secret:(?P<kind>[a-z0-9-]+):(?P<number>[1-9]\d{0,8})|private(?::(?P<private>[1-9]\d{0,8}))?)\]"
 )
 
-# A secret by its kind and number, which together are unique within a memory.
+# Kind and number of a secret, unique within a memory.
 Name = tuple[str, int]
 
 
@@ -32,12 +29,11 @@ def placeholder_names(text: str) -> list[Name]:
 
 
 def fill_placeholders(text: str, values: Mapping[Name, str]) -> str:
-    """The text with every placeholder whose value is known replaced by it."""
     return PLACEHOLDER.sub(lambda match: values.get(_name(match), match[0]), text)
 
 
 def renumber_placeholders(text: str, by: int) -> str:
-    """The text with numbers of its own: those of two memories mean nothing beside each other."""
+    """Raise placeholder numbers, so that those of two memories differ."""
 
     def moved(match: re.Match[str]) -> str:
         kind, number = _name(match)
@@ -47,7 +43,6 @@ def renumber_placeholders(text: str, by: int) -> str:
 
 
 def without_placeholders(text: str) -> str:
-    """For models and the graph: a placeholder is no name or term of the text."""
     return PLACEHOLDER.sub(" ", text) if "[" in text else text
 
 
@@ -61,7 +56,7 @@ MASK = "[sensitive; reveal it to read]"
 
 
 def masked(memory: Memory, reveal: bool = False, viewer: str | None = None) -> Memory:
-    """The memory as it may leave Trivet: a sensitive one without its words, unless its owner reveals it."""
+    """Return the memory without its text if it is sensitive, unless its owner reveals it."""
     if not memory.sensitive or (reveal and viewer in (None, memory.owner)):
         return memory
     return msgspec.structs.replace(
@@ -78,7 +73,7 @@ _TAG = re.compile(r"<\s*(?:(?P<end>/)\s*)?private\b[^<>]*>", re.IGNORECASE)
 
 
 def private_spans(text: str) -> list[tuple[int, int]]:
-    """Start and stop of each private span with its marks. Marks nest; one that is never closed reaches to the end."""
+    """Return private spans with their tags, which nest; an open one extends to the end."""
     if "<" not in text:
         return []
     spans: list[tuple[int, int]] = []
@@ -95,7 +90,6 @@ def private_spans(text: str) -> list[tuple[int, int]]:
 
 
 def open_private_tags(text: str) -> int:
-    """How many marks are still open at the end of the text, for readers that split it."""
     depth = 0
     for tag in _TAG.finditer(text):
         depth = max(0, depth - 1) if tag["end"] else depth + 1
@@ -103,7 +97,6 @@ def open_private_tags(text: str) -> int:
 
 
 def remove_private_parts(text: str) -> str:
-    """The text with a new line in place of each private span."""
     kept, position = [], 0
     for start, stop in private_spans(text):
         kept.append(text[position:start])

@@ -1,11 +1,7 @@
-"""Secrets recognised by the name before them: `password=...`, `api_key: ...`, "the password is ...".
+"""Secrets recognized by the name before them: `api_key: ...`, "the password is ...", "PIN 4821".
 
-The form of such a value is free, so the name must say that it is a secret and the value must look like one.
-
-Passwords and PINs as people tell them: "the password in the office is ...", "Passwort vom WLAN: ...", "PIN 4821".
-
-Words may stand between the name and its value, so the value is looked for in the few words after the name: behind a
-verb such as "is", behind a colon, or at once. It counts only if it looks like a password or a code.
+The value must look like a password, token or code. In prose, it is searched in the few words after
+the name.
 """
 
 from __future__ import annotations
@@ -26,39 +22,39 @@ _PASSWORD_NAMES = (
     r"pass(?:word|wort|wd|phrase|code)?|pwd|psk|contrase(?:ñ|n)a|kennwort|mot de passe"
 )
 _TOKEN = (
-    r"api[-_ ]?key|access[-_ ]?key|secret[-_ ]?key|auth[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|master[-_ ]?key|"
-    r"private[-_ ]?key|account[-_ ]?key|license[-_ ]?key|client[-_ ]?secret|secret|token|credential|auth"
+    r"api[-_ ]?key|access[-_ ]?key|secret[-_ ]?key|auth[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|master[-_ ]?key|"  # noqa: E501
+    r"private[-_ ]?key|account[-_ ]?key|license[-_ ]?key|client[-_ ]?secret|secret|token|credential|auth"  # noqa: E501
 )
-# Ends of names that are about a secret and do not hold one: token_count, password_file, secret_name.
+# About a secret, without holding one: token_count, password_file, secret_name.
 _NOT_A_SECRET_SUFFIX = LazyPattern(
     r"(?:id|ids|url|uri|name|path|file|dir|type|count|limit|budget|length|len|size|ttl|expiry|expires?|expires_in|version|"
     r"hash|policy|manager|field|class|provider|endpoint|header|hint|prompt|template|ref|arn|alias|usage|format|"
     r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w{1,30})$"
 )
-# A word of its own, or the capitalised part of a name such as dbPassword; no unbounded repeats, so no slow texts.
+# A separate word, or the capitalized part of dbPassword; bounded repeats keep every text fast.
 _EDGE = r"(?:(?<![A-Za-z])|(?<=(?-i:[a-z]))(?=(?-i:[A-Z]))|(?=password|passwd|secret|token|apikey))"
 _REST = r"(?P<rest>s?[-_.][\w.-]{0,30}?|s?(?-i:[A-Z])\w{0,30}?|s|\d{1,2})?"
 _JOIN = (
     r"[\"'`]?\]?(?P<join>\s{0,3}(?::=|=>|==?|:)\s{0,3}|\s{1,3}(?:is|was|lautet|ist|es|est|to|are)(?:\s+now)?:?\s{1,3}|"
     r"\s?,\s?(?=[\"'])|\s(?=[\"'`]))"
 )
-_VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;<>|)\]}]{4,400}))"
+_VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;<>|)\]}]{4,400}))"  # noqa: E501
 
 
 def _compiled(words: str) -> LazyPattern:
     return LazyPattern(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
 
 
-# Where such a name may begin: the expensive patterns are tried only there.
+# The expensive patterns are tried only here.
 _NEAR = LazyPattern(
-    r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|"
+    r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|"  # noqa: E501
     r"token|cred",
     re.IGNORECASE,
 )
-# The same in a text of plain letters, which `in` finds in a twentieth of the time; most texts hold none of them.
+# For ASCII texts, `in` takes a twentieth of the time.
 _STARTS = (
     "mot de",
-    *"pass pwd psk contrase kennwort api acces auth account secret signing encr master priv licen client".split(),
+    *"pass pwd psk contrase kennwort api acces auth account secret signing encr master priv licen client".split(),  # noqa: E501
     *"token cred".split(),
 )
 _PASSWORDS = _compiled(_PASSWORD_NAMES)
@@ -67,7 +63,7 @@ _PROSE = LazyPattern(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
 
 
 def assigned_secrets(text: str) -> Iterator[tuple[str, int, int]]:
-    """Kind, start and stop of each secret."""
+    """Yield kind, start and stop of each secret."""
     lower = text.lower()
     if text.isascii() and not any(start in lower for start in _STARTS):
         return
@@ -96,7 +92,7 @@ def _password(match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _is_verb(match: re.Match[str]) -> bool:
-    """Pass `statement_cache_size=0`: with nothing between them it is no name and its value."""
+    """Match the verb in "Pass `statement_cache_size=0`"."""
     return (
         not match["join"].strip()
         and match.string[match.start() : match.start("join")].lower() == "pass"
@@ -111,7 +107,6 @@ def _token(match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _kind(match: re.Match[str]) -> str:
-    """Amazon's secret keys have no prefix: their name and their forty characters identify them."""
     name = match.string[max(0, match.start() - len("aws_")) : match.start("join")].lower()
     of_amazon = "aws" in name or "secretaccesskey" in name.replace("_", "")
     return (
@@ -122,7 +117,6 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def _value(match: re.Match[str]) -> tuple[str, int]:
-    """The value and its start, without marks that end the sentence around it."""
     if match["quoted"] is not None:
         return match["quoted"], match.start("quoted")
     value = match["bare"]
@@ -135,16 +129,15 @@ def _is_about_a_secret(match: re.Match[str]) -> bool:
     return bool(rest and _NOT_A_SECRET_SUFFIX().search(rest))
 
 
-# How far behind its name a value is looked for.
 MOST_CHARACTERS = 120
 MOST_WORDS = 14
-# How far around "code" a word must stand that says what it opens.
+# How far from "code" a word must be that says what it opens.
 NEAR_CODE = 60
 
-# One of these stands in every text in which a name is found; most texts hold none of them.
+# Every text with a matching name contains one of these.
 _MAY_NAME_PASSWORD = (
     "mot de passe",
-    *"passw passp passc passo pw kennwort contrase senha clave wachtwoord senord adgangskode parola".split(),
+    *"passw passp passc passo pw kennwort contrase senha clave wachtwoord senord adgangskode parola".split(),  # noqa: E501
     *"hasl hasł heslo salasana пароль".split(),
 )
 _MAY_NAME_WIFI = ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router", "ssid")
@@ -153,11 +146,11 @@ _MAY_NAME_CODE = tuple(
     "pin puk code codic digo combi kombi geheimzahl zahlenschloss keypad box".split()
 )
 _PASSWORD_WORD = LazyPattern(
-    r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|clave|"
+    r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|clave|"  # noqa: E501
     r"wachtwoord|lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
     re.IGNORECASE,
 )
-# "Password policy", "password manager": it speaks of passwords and tells none.
+# "Password policy", "password manager": about passwords, without a value.
 _PASSWORD_TOPIC = LazyPattern(
     r"[\s-]*(?:polic|manager|reset|hash|length|field|rule|prompt|form|file|check|strength|rotation|generator|protect|"
     r"richtlinie|through|on to|over)",
@@ -165,13 +158,13 @@ _PASSWORD_TOPIC = LazyPattern(
 )
 _CODE = LazyPattern(
     r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|"
-    r"(?P<open>[^\W\d_]{0,20}code|codice|c[oó]digo|combination|combo|kombination|zahlenschloss|keypad|key ?box))"
+    r"(?P<open>[^\W\d_]{0,20}code|codice|c[oó]digo|combination|combo|kombination|zahlenschloss|keypad|key ?box))"  # noqa: E501
     r"(?:s|[ -](?:code|number|nummer))?(?![^\W_])",
     re.IGNORECASE,
 )
-# What a code opens. "Code" alone may be that of an error, a country or a review.
+# "Code" alone may be that of an error, a country or a review.
 _OPENED = LazyPattern(
-    r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|"
+    r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|"  # noqa: E501
     r"screen|\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|schlie(?:ß|ss)fach|"
     r"spind|tresor|zugangs|sicherheits|porte|puerta|coffre|portail|cassaforte|cancello|port(?:a|one)\b|allarme|alarma",
     re.IGNORECASE,
@@ -179,18 +172,17 @@ _OPENED = LazyPattern(
 _NOT_OPENING = LazyPattern(
     r"(?:error|exit|status|return|response|reason|zip|postal|post|country|area|source|dress|discount|promo|coupon|"
     r"course|order|item|part|model|serial|service|tracking|voucher|gift|referral|sort|http|colou?r|bar|qr|swift|bank|"
-    r"tax|language|event|fault|trouble|product|airport|booking|stock|article|flight|fehler|bestell|artikel|vor)[ -]?$",
+    r"tax|language|event|fault|trouble|product|airport|booking|stock|article|flight|fehler|bestell|artikel|vor)[ -]?$",  # noqa: E501
     re.IGNORECASE,
 )
 _LINKS = frozenset(
-    "is was are to = -> => → reads ist war auf lautet lautete heißt heisst est es era è é e sera será är er jest je "
+    "is was are to = -> => → reads ist war auf lautet lautete heißt heisst est es era è é e sera será är er jest je "  # noqa: E501
     "это".split()
 )
-# Those that say what something is. A version is pinned *to* a number.
+# A version is pinned *to* a number.
 _SAYS = _LINKS - {"to"}
-# Words that may stand between the verb and the value.
 _BETWEEN = frozenset(
-    "now still again currently always just simply actually jetzt nun noch wieder immer weiterhin derzeit aktuell "
+    "now still again currently always just simply actually jetzt nun noch wieder immer weiterhin derzeit aktuell "  # noqa: E501
     "ahora siempre todavía maintenant toujours sempre ancora adesso agora nog steeds".split()
 )
 _WORD = LazyPattern(r"\S+")
@@ -198,11 +190,11 @@ _DIGITS = LazyPattern(r"(?:\d{4,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?")
 _AS = LazyPattern(r"(?<!\S)(\S{6,64}) (?:as|als|como|comme) (?:\w{1,8} ){0,2}$", re.IGNORECASE)
 # "login: admin / ...", "credentials are bob / ...".
 _PAIR = LazyPattern(
-    r"(?<![^\W_])(?:log-?in|credentials?|creds|zugangsdaten|benutzer(?:name)?|user(?:name)?)(?: (?:is|are|ist|sind))?"
+    r"(?<![^\W_])(?:log-?in|credentials?|creds|zugangsdaten|benutzer(?:name)?|user(?:name)?)(?: (?:is|are|ist|sind))?"  # noqa: E501
     r"[ \t]{0,3}[: =][ \t]{0,3}[\w.@+-]{1,60}[ \t]{1,3}[/|][ \t]{1,3}(?P<value>\S{6,100})",
     re.IGNORECASE,
 )
-# The key of a wireless network, on one line with its name.
+# On the same line as the network's name.
 _WIFI_KEY = LazyPattern(
     r"(?<![^\W_])(?:wi-?fi|wlan|wpa[23]?|hotspot|router|ssid)(?![^\W_])[^\n]{0,60}?"
     r"(?<![^\W_])(?:key|schlüssel|cl[ée]|chiave|code)(?![^\W_])",
@@ -212,7 +204,7 @@ _OPENING, _CLOSING = "\"'`“‘«(<", "\"'`”’».,;:!?)>"
 
 
 def prose_secrets(text: str) -> Iterator[tuple[str, int, int]]:
-    """Kind, start and stop of each secret."""
+    """Yield kind, start and stop of each secret."""
     lower = text.lower()
     wifi = _WIFI_KEY().finditer(text) if any(start in lower for start in _MAY_NAME_WIFI) else ()
     for name in wifi:
@@ -254,7 +246,7 @@ def _password_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _code_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
-    """Behind `pin` in small letters only if a verb says so: pin 4021 is a leg of a chip."""
+    """After lower-case `pin`, require a verb: pin 4021 belongs to a chip."""
     if name[0] in ("pin", "pins") and text[name.end() : name.end() + 1] != ":":
         return next(
             (
@@ -272,10 +264,9 @@ def _is_code(text: str, span: tuple[int, int]) -> bool:
 
 
 def _values_after(text: str, end: int) -> Iterator[tuple[tuple[int, int], str]]:
-    """Start and stop of each word that the text may mean as the value, and the word or mark that says so, if any."""
     stop = min(len(text), end + MOST_CHARACTERS)
     line_end = -1 if text.startswith(":\n", end) else text.find("\n", end, stop)
-    link: str | None = ""  # at once is close enough
+    link: str | None = ""  # directly after the name counts
     for number, word in enumerate(_WORD().finditer(text, end, stop if line_end < 0 else line_end)):
         if number >= MOST_WORDS:
             return
@@ -291,7 +282,7 @@ def _values_after(text: str, end: int) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 def _value_before(text: str, name: re.Match[str]) -> tuple[int, int] | None:
-    """ "Use ... as the password"."""
+    """Match "use ... as the password"."""
     start = max(0, name.start() - NEAR_CODE)
     before = _AS().search(text[start : name.start()])
     if before is None or not _is_prose_password(before[1].strip(_OPENING + _CLOSING)):
@@ -310,7 +301,7 @@ def _opens_something(text: str, name: re.Match[str]) -> bool:
 
 
 def _stripped(text: str, word: re.Match[str]) -> tuple[int, int]:
-    """Without marks around it, unless they may be part of it: a password often ends with one."""
+    """Keep punctuation that often ends a password."""
     value = word[0]
     start = word.start() + len(value) - len(value.lstrip(_OPENING))
     stop = word.end() - len(value) + len(value.rstrip(".,;:\"'`”’»)>"))
@@ -318,7 +309,6 @@ def _stripped(text: str, word: re.Match[str]) -> tuple[int, int]:
 
 
 def _is_prose_password(value: str) -> bool:
-    """In a sentence more is asked than behind `password=`: a digit or a mark, and nothing that code is made of."""
     telling = any(map(str.isdigit, value)) or any(mark in value for mark in "!#$%&*+?@^~")
     plain = not value.startswith(("--", ":")) and not any(mark in value for mark in '=(){}[]`"')
     return telling and plain and is_password(value) and not is_placeholder(value)

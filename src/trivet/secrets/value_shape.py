@@ -1,4 +1,4 @@
-"""What a value looks like: generated at random, an ordinary word, or a stand-in that opens nothing."""
+"""The shape of a value: random, an ordinary word, or a placeholder that opens nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 
 
 class LazyPattern:
-    """A pattern compiled when it is first called for: all of them take 25 ms, and most texts need three."""
+    """A pattern compiled on first use: all take 25 ms, and most texts need three."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self._of = pattern, flags
@@ -22,7 +22,6 @@ class LazyPattern:
 
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 6, 200
 SHORTEST_TOKEN = 16
-# Methods, versions, dates and paths.
 _NAMES_A_THING = (
     r"(?i:argon2(?:id?)?|sha-?(?:1|224|256|384|512)|md5|pbkdf2|base64|oauth-?2|utf-?8|1password|http2|hs256|rs256|es256|"
     r"ed25519|x25519|p256|bip39|aes-?(?:128|192|256)(?:-[a-z]+)?)\W*"
@@ -31,7 +30,6 @@ _NAMES_A_THING = (
     r"|(?:[\w.@-]+/)+[\w.@-]*|[\w-]+\.(?:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|sh|com|org|net|io|dev)\b.*"
 )
 _THING = LazyPattern(_NAMES_A_THING)
-# And words joined by marks, identifiers and sizes.
 _WORDY = LazyPattern(
     r"[A-Za-z]+(?:[-_./:+'][A-Za-z]+)*[.!?]*|[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z]{2,}(?:_[a-z0-9]{2,}){1,8}"
     rf"|[\d.,]+(?:%|[A-Za-z]{{1,7}})?|{_NAMES_A_THING}"
@@ -41,25 +39,22 @@ _VOWELLED = LazyPattern(r"[aeiouy]", re.IGNORECASE)
 
 
 def entropy(value: str) -> float:
-    """Shannon entropy in bits a character."""
     return -sum(
         count / len(value) * math.log2(count / len(value)) for count in Counter(value).values()
     )
 
 
 def looks_like_words(value: str) -> bool:
-    """Words, identifiers, versions, dates, sizes, paths: ordinary values after `key:`."""
     return _WORDY().fullmatch(value) is not None
 
 
 def character_classes(value: str) -> int:
-    """How many of small letters, capitals, digits and marks it has."""
     kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
     return sum(any(map(kind, value)) for kind in kinds)
 
 
 def is_password(value: str) -> bool:
-    """What may follow `password:`. Short values count, since people choose such; plain words do not."""
+    """Return whether a value after `password:` is one; short values may be."""
     return (
         SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD
         and character_classes(value) >= 2
@@ -69,7 +64,7 @@ def is_password(value: str) -> bool:
 
 
 def is_weak_password(value: str) -> bool:
-    """In `PASSWORD=...` of an env file or in quotes, letters with a digit or two are meant as one."""
+    """Accept also letters with a digit, in quotes or after `PASSWORD=`."""
     mixed = (
         character_classes(value) >= 2
         and any(map(str.isdigit, value))
@@ -79,7 +74,6 @@ def is_weak_password(value: str) -> bool:
 
 
 def is_token(value: str) -> bool:
-    """A generated value: long, mixed and with no more order than chance gives."""
     if len(value) < SHORTEST_TOKEN or looks_like_words(value) or not _has_letter(value):
         return False
     digits = sum(map(str.isdigit, value))
@@ -89,12 +83,12 @@ def is_token(value: str) -> bool:
 
 
 def _least_entropy(value: str) -> float:
-    """Hexadecimal has 4 bits a character at most, others reach 4 only when longer."""
+    """Hexadecimal has at most 4 bits per character, other short values also fewer."""
     return 2.8 if len(value) < 24 else 3.0
 
 
 def _is_hyphenated_words(value: str) -> bool:
-    """use-middleware-refactor-plan-2: most of its parts are words."""
+    """Match use-middleware-refactor-plan-2."""
     parts = [part for part in _HYPHENS().split(value) if part]
     words = [part for part in parts if part.isalpha() and _VOWELLED().search(part)]
     return (
@@ -108,14 +102,15 @@ def _has_letter(value: str) -> bool:
     return any(map(str.isalpha, value))
 
 
-# Words people put where the secret goes. Only whole words or obvious parts: a random key may hold any three letters.
+# Stand-ins for secrets. Only whole words or obvious parts: a random key may contain any three
+# letters.
 _WORDS = LazyPattern(
-    r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"
+    r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"  # noqa: E501
     r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|fake|my[-_](?:secret|token|key|pass)|"
     r"goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
     re.IGNORECASE,
 )
-# Runs that people type for a stand-in. A generated key may hold one by chance: they count if they are most of it.
+# Typed runs. A generated key may contain one, so it must be most of the value.
 _TYPED_RUN = LazyPattern(
     r"12345678\d*|abcdefgh[a-z]*|(?:deadbeef)+|0{8,}|1{8,}|a{8,}", re.IGNORECASE
 )
@@ -130,12 +125,12 @@ _REFERENCE = LazyPattern(
 _DOCUMENTED = frozenset(
     {
         "4eC39HqLyjWDarjtT1zdp7dc",  # Stripe's
-        "4242424242424242", "4000056655665556", "5555555555554444", "2223003122003222", "5200828282828210",
-        "5105105105105100", "378282246310005", "371449635398431", "6011111111111117", "6011000990139424",
-        "3056930009020004", "36227206271667", "30569309025904", "38520000023237", "3566002020360505",
-        "6200000000000005", "4111111111111111", "4012888888881881", "4222222222222", "4000000000000002",
-        "DE89370400440532013000", "GB82WEST12345698765432", "GB29NWBK60161331926819", "GB33BUKB20201555555555",
-        "FR1420041010050500013M02606", "CH9300762011623852957", "NL91ABNA0417164300", "ES9121000418450200051332",
+        "4242424242424242", "4000056655665556", "5555555555554444", "2223003122003222", "5200828282828210",  # noqa: E501
+        "5105105105105100", "378282246310005", "371449635398431", "6011111111111117", "6011000990139424",  # noqa: E501
+        "3056930009020004", "36227206271667", "30569309025904", "38520000023237", "3566002020360505",  # noqa: E501
+        "6200000000000005", "4111111111111111", "4012888888881881", "4222222222222", "4000000000000002",  # noqa: E501
+        "DE89370400440532013000", "GB82WEST12345698765432", "GB29NWBK60161331926819", "GB33BUKB20201555555555",  # noqa: E501
+        "FR1420041010050500013M02606", "CH9300762011623852957", "NL91ABNA0417164300", "ES9121000418450200051332",  # noqa: E501
         "AT611904300234573201", "BE68539007547034", "IT60X0542811101000000123456",
     }
 )  # fmt: skip
@@ -147,7 +142,7 @@ FEWEST_DIFFERENT = 5
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it opens nothing: a stand-in, a reference to where the secret is, or a key out of documentation."""
+    """Return whether it opens nothing: a stand-in, a reference, or a documented key."""
     if len(set(value)) < FEWEST_DIFFERENT or _WORDS().search(value) or _REFERENCE().match(value):
         return True
     return is_documented(value) or _is_mostly_typed(value)

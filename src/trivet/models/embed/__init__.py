@@ -1,4 +1,4 @@
-"""Embedders: text to vectors, from the bundled model, a folder or a hosted service."""
+"""Embedders: text to vectors, bundled, local or hosted."""
 
 from trivet.models.embed.registry import Spec, load
 

@@ -1,7 +1,4 @@
-"""An embedder from a local folder: the bundled layout, plain ONNX, or a sentence-transformers folder.
-
-An embedder over the sentence-transformers library, for folders whose weights are not ONNX.
-"""
+"""Embedders from a local folder: bundled layout, plain ONNX, or sentence-transformers."""
 
 from __future__ import annotations
 
@@ -21,9 +18,9 @@ from trivet.models.embed.onnx import OnnxEmbedder, OnnxFiles, Pooling, described
 from trivet.models.onnx import HASH_LENGTH
 
 DEFAULT_MAX_TOKENS = 512
-# Tokenizer configurations write "no limit" as a number like 1e30.
+# Tokenizer configurations express "no limit" as a number like 1e30.
 MAX_SENSIBLE_WINDOW = 1_000_000
-# The parts we can run ourselves; anything else (a dense layer, a bag of words) needs the library.
+# Any other module, such as a dense layer, needs the library.
 SIMPLE_MODULES = ("Transformer", "Pooling", "Normalize")
 POOLING_MODES: dict[str, Pooling] = {
     "pooling_mode_mean_tokens": "mean",
@@ -36,10 +33,9 @@ SAMPLE_BYTES = 2**20
 
 
 def open_folder(name: str) -> Embedder:
-    """The embedder in that folder. Prefers ONNX; weights in another format need the sentence-transformers library."""
     folder = Path(name).expanduser().resolve()
     if not folder.is_dir():
-        raise EmbedderError(f"there is no folder {folder} to load an embedder from")
+        raise EmbedderError(f"cannot load an embedder: the folder {folder} does not exist")
     if (folder / "model.json").is_file():
         return OnnxEmbedder(described(folder))
     model = _onnx_model(folder)
@@ -48,7 +44,7 @@ def open_folder(name: str) -> Embedder:
     if (folder / "modules.json").is_file() or _has_weights(folder):
         return SentenceEmbedder(folder, _identity(folder))
     raise EmbedderError(
-        f"{folder} holds no model: expected model.onnx (or onnx/model.onnx) beside tokenizer.json"
+        f"{folder} holds no model: expected model.onnx (or onnx/model.onnx) and tokenizer.json"
     )
 
 
@@ -66,7 +62,7 @@ def _onnx_files(folder: Path, model: Path) -> OnnxFiles:
 
 
 def _onnx_model(folder: Path) -> Path | None:
-    """model.onnx first: variants beside it are often made for one kind of processor."""
+    """Prefer model.onnx: other files are often variants for one kind of processor."""
     usual = (folder / "model.onnx", folder / "onnx" / "model.onnx")
     candidates = [*usual, *sorted(folder.glob("onnx/model*.onnx"))]
     return next((path for path in candidates if path.is_file()), None)
@@ -79,13 +75,12 @@ def _has_weights(folder: Path) -> bool:
 def _is_simple(folder: Path) -> bool:
     modules = _read(folder / "modules.json", [])
     kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
-    # Without this a prompt's own tokens would be pooled although the model was trained without them.
+    # Trivet pools all tokens; excluding the prompt needs the library.
     prompt_pooled = _read(folder / "1_Pooling" / "config.json", {}).get("include_prompt", True)
     return prompt_pooled and all(kind in SIMPLE_MODULES for kind in kinds)
 
 
 def _pooling(folder: Path) -> Pooling:
-    """As configured; the mean where nothing is, which is what exports without a configuration expect."""
     path = folder / "1_Pooling" / "config.json"
     config = _read(path, {})
     chosen = [
@@ -95,7 +90,7 @@ def _pooling(folder: Path) -> Pooling:
         return "mean"
     if len(chosen) > 1 or chosen[0] not in POOLING_MODES:
         raise EmbedderError(
-            f"{path} asks for {chosen}; an ONNX folder may have exactly one of {list(POOLING_MODES)}"
+            f"{path} sets {chosen}; an ONNX folder must set exactly one of {list(POOLING_MODES)}"
         )
     return POOLING_MODES[chosen[0]]
 
@@ -110,7 +105,6 @@ def _prompts(folder: Path) -> dict[str, str]:
 
 
 def _max_tokens(folder: Path) -> int:
-    """What the model was published for, else what its tokenizer or its position table allows."""
     stated = (
         _read(folder / "sentence_bert_config.json", {}).get("max_seq_length"),
         _read(folder / "tokenizer_config.json", {}).get("model_max_length"),
@@ -125,10 +119,9 @@ def _identity(folder: Path) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """A hash of every configuration file and of the size and both ends of every weights file.
+    """Hash configuration files, and the size and both ends of weights, which can be gigabytes.
 
-    Weights can be gigabytes, and this runs at every start; another training run changes every tensor, so a MiB at
-    either end tells two models apart.
+    Further training changes every tensor, so a MiB at each end distinguishes models.
     """
     digest = hashlib.sha256()
     for path in _identifying_files(folder):
@@ -153,7 +146,6 @@ def _identifying_files(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, missing: Any) -> Any:
-    """The JSON in a file, or `missing` where there is no such file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -166,7 +158,7 @@ SENTENCE_MAX_TOKENS = 512
 
 
 class SentenceEmbedder:
-    """Says at once when the library is missing; loads the model at its first use."""
+    """An embedder over the sentence-transformers library, loaded on first use."""
 
     local = True
 
@@ -222,6 +214,6 @@ def _library(folder: Path) -> Any:
         return importlib.import_module("sentence_transformers")
     except ImportError as error:
         raise EmbedderError(
-            f"{folder} has no ONNX model that runs by itself, so it needs another package: "
+            f"{folder} has no ONNX model that Trivet can run, so it needs another package: "
             "pip install 'sentence-transformers>=5'"
         ) from error

@@ -1,4 +1,4 @@
-"""Hosted embedders: what all share (batches, limits, the key, a dimension known from the first answer), then each."""
+"""Hosted embedders: OpenAI and compatible servers, Voyage and Cohere."""
 
 import os
 import time
@@ -21,22 +21,18 @@ OPENAI_URL = "https://api.openai.com/v1"
 VOYAGE_URL = "https://api.voyageai.com/v1"
 COHERE_URL = "https://api.cohere.com/v2"
 ANY_KEY = "TRIVET_EMBED_API_KEY"
-# Cohere takes at most 96 texts in a request, the others more.
+# Texts per request; Cohere accepts 96, the others more.
 BATCH_TEXTS = 64
-# The strictest documented bound on the tokens of one request is 120,000.
+# Tokens per request; the strictest documented limit is 120,000.
 BATCH_TOKENS = 100_000
-# Many small models behind these APIs end at 512 tokens and reject or cut what is longer. Shorter passages also match
-# a question better, so a large window is something to ask for.
+# Many small models reject or cut texts over 512 tokens; larger windows are opt-in.
 DEFAULT_WINDOW = 500
-# Without the tokenizer: English has about 4 bytes a token and Chinese 3, so this errs on the safe side.
+# English has about 4 bytes per token and Chinese 3.
 BYTES_PER_TOKEN = 3
 
 
 class HostedEmbedder(ABC):
-    """Speaks to one endpoint. A subclass says how a request and an answer look.
-
-    The key is looked up when it is used: without it recall still answers by words, and says what is missing.
-    """
+    """Client of one endpoint. Without its API key, recall still works by words."""
 
     local = False
 
@@ -50,7 +46,7 @@ class HostedEmbedder(ABC):
         document_limits: Limits = DOCUMENT_LIMITS,
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
-        # Without the address: it says what the vectors are, in the store and in every answer, not where they come from.
+        # Without the address, because the identity is stored and shown.
         self.identity = str(Spec(spec.kind, spec.name, dimensions=spec.dimensions))
         self.window = spec.window or DEFAULT_WINDOW
         self.endpoint = endpoint
@@ -66,22 +62,19 @@ class HostedEmbedder(ABC):
 
     @abstractmethod
     def _rows(self, answer: Any) -> list[list[float]]:
-        """The vectors in the order of the texts. May raise KeyError, ValueError and the like on a strange answer."""
+        """Return vectors in the order of the texts; may raise anything on an unknown shape."""
 
     @property
     def dimension(self) -> int:
-        """As the settings say, else as the first answer says: one short request if there was none yet."""
         if self._dimension is None:
             self.embed_query("dimension")
         assert self._dimension is not None
         return self._dimension
 
     def check_key(self) -> None:
-        """Raises an EmbedderError that names the variable, if the key is missing; asks nobody."""
         self._key()
 
     def be_patient(self) -> None:
-        """Waits for a query's vector as long as for a document's, since nobody waits for the answer."""
         self._limits["query"] = self._limits["document"]
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -117,7 +110,6 @@ class HostedEmbedder(ABC):
         return vectors
 
     def _try(self) -> None:
-        """Asks for one vector, to see whether the endpoint answers again."""
         post_json(
             self.endpoint,
             self._body([PROBE_TEXT], "query"),
@@ -131,14 +123,14 @@ class HostedEmbedder(ABC):
             return self._rows(answer)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
             raise EmbedderError(
-                f"{self.identity} answered JSON of an unknown shape: is its address right?"
+                f"{self.identity} returned JSON of an unknown shape. Check its address."
             ) from None
 
 
 class OpenAIEmbedder(HostedEmbedder):
-    """OpenAI, and every server that speaks the same API: Ollama, llama.cpp, vLLM, TEI, ...
+    """OpenAI and compatible servers: Ollama, llama.cpp, vLLM, TEI.
 
-    Sends OPENAI_API_KEY to OpenAI only; another server gets TRIVET_EMBED_API_KEY, or no key if that is not set.
+    Sends OPENAI_API_KEY to OpenAI only; others get TRIVET_EMBED_API_KEY, if set.
     """
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
@@ -164,7 +156,7 @@ class OpenAIEmbedder(HostedEmbedder):
 
 
 class VoyageEmbedder(HostedEmbedder):
-    """Voyage AI, whose vectors differ for queries and documents."""
+    """Voyage AI, with different vectors for queries and documents."""
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
         super().__init__(
@@ -189,7 +181,7 @@ class VoyageEmbedder(HostedEmbedder):
 
 
 class CohereEmbedder(HostedEmbedder):
-    """Cohere (API version 2), whose vectors differ for queries and documents."""
+    """Cohere (API version 2), with different vectors for queries and documents."""
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
         super().__init__(
@@ -216,7 +208,7 @@ class CohereEmbedder(HostedEmbedder):
 
 
 def batched(texts: Sequence[str], tokens: Sequence[int]) -> Iterator[list[str]]:
-    """The texts in order, in groups that stay within both bounds; a single text too large goes alone."""
+    """Yield the texts in groups within both limits; an oversized text goes alone."""
     batch: list[str] = []
     total = 0
     for text, size in zip(texts, tokens, strict=True):
@@ -230,7 +222,6 @@ def batched(texts: Sequence[str], tokens: Sequence[int]) -> Iterator[list[str]]:
 
 
 def rows_by_index(answer: Any) -> list[list[float]]:
-    """The vectors of an OpenAI-shaped answer, whose entries need not come in order."""
     entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
     if [entry["index"] for entry in entries] != list(range(len(entries))):
         raise KeyError("index")
@@ -238,12 +229,11 @@ def rows_by_index(answer: Any) -> list[list[float]]:
 
 
 def key_from(*variables: str) -> str:
-    """The first of these environment variables that is set, or an empty string."""
     for variable in variables:
         key = os.environ.get(variable, "").strip()
         if key and not (key.isascii() and key.isprintable() and " " not in key):
             raise EmbedderError(
-                f"the key in {variable} holds characters that no key has; set it again"
+                f"the key in {variable} contains characters that no key has. Set it again."
             )
         if key:
             return key

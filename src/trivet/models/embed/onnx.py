@@ -1,9 +1,8 @@
-"""An embedder over ONNX files on disk: the bundled model, or any folder that `folder.py` can describe.
+"""An embedder over ONNX files: the bundled model, or any folder that `folder.py` supports.
 
-Texts are not batched. Dynamic int8 quantisation takes one scale over the whole input of a layer, so in a batch a text's
-vector depends on its neighbours (cosine .991 between alone and in a batch of 64, as much as quantisation itself costs).
-And it is no slower: on 2 cores, single texts on two threads of ours embed 1.15 times as many as the best padded batch
-on two threads of the runtime. It also leaves nothing to pad.
+Texts are not batched: dynamic int8 quantization uses one scale per layer input, so a text's vector
+would depend on its batch (cosine .991 between alone and in a batch of 64). Single texts on two
+threads are also 1.15 times as fast as the best padded batch (2 cores).
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from trivet.models.onnx import HASH_LENGTH, Tokens, input_types, open_session
 Pooling = Literal["mean", "cls", "max", "last"]
 
 POOLED_OUTPUTS = ("sentence_embedding", "embedding")
-# Below this the cost of waking threads inside one text eats what they gain (bundled model: 2.0 ms on one thread and
-# 1.7 ms on two); above it a single query is slow enough to deserve every core.
+# Below this, waking threads within a text costs as much as it gains (bundled model: 2.0 ms on one
+# thread, 1.7 ms on two).
 SINGLE_THREAD_BYTES = 64 * 2**20
 OURS = WEIGHTS / "embedder"
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxFiles:
-    """Everything needed to run a model from disk. `dimension` None means: ask the model."""
+    """A model on disk. A `dimension` of None is read from the model."""
 
     identity: str
     model: Path
@@ -50,7 +49,7 @@ class OnnxFiles:
 
 
 class OnnxEmbedder:
-    """Costs nothing until its first use; then opens the model once and keeps it."""
+    """An embedder that opens its model on first use."""
 
     local = True
 
@@ -63,7 +62,7 @@ class OnnxEmbedder:
         self._opening = threading.Lock()
 
     def open(self, *, whole: bool = False) -> None:
-        """What the first query needs; the `whole` of it is opened for the second, or for the first text."""
+        """Open what the first query needs; with `whole`, also the full tokenizer."""
         runtime = self._runtime()
         if whole:
             runtime.tokens.open()
@@ -76,7 +75,6 @@ class OnnxEmbedder:
 
     @property
     def queries_as_documents(self) -> bool:
-        """Whether a text has one vector, be it asked or stored."""
         return self._files.query_prompt == self._files.document_prompt
 
     @property
@@ -95,9 +93,9 @@ class OnnxEmbedder:
         return self._begun(text)()
 
     def begun(self, text: str) -> Callable[[], Vectors]:
-        """What is left of `embed_query` when the text is cut into tokens: to run the model, outside the interpreter.
+        """Tokenize the query and return the function that runs the model.
 
-        Before the model is opened that is left too, since it takes far longer.
+        That part, and opening the model if needed, runs mostly outside the interpreter.
         """
         if self._opened is None:
             return lambda: self._begun(text)()
@@ -144,7 +142,6 @@ class OnnxEmbedder:
 
 
 def described(folder: Path) -> OnnxFiles:
-    """The files of a folder in the bundled layout, where model.json says what is inside."""
     try:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         return OnnxFiles(
@@ -159,24 +156,21 @@ def described(folder: Path) -> OnnxFiles:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(
-            f"{folder / 'model.json'} cannot be used ({error!r}): is the installation whole?"
+            f"cannot read {folder / 'model.json'} ({error!r}): is the installation complete?"
         ) from error
 
 
 def bundled() -> OnnxEmbedder:
-    """Our own model, which comes with Trivet."""
     return _shared(described(OURS))
 
 
 @cache
 def _shared(files: OnnxFiles) -> OnnxEmbedder:
-    """One for all stores that a process opens: it takes a quarter of a second and 80 MB."""
+    """Shared by the stores of a process: opening takes 0.25 s and 80 MB."""
     return OnnxEmbedder(files)
 
 
 class Runtime:
-    """One model opened for use, one text at a time. Opening takes tens of milliseconds. Safe for any thread."""
-
     def __init__(self, model: Path, tokenizer: Path, max_tokens: int, pooling: Pooling) -> None:
         threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else worker_cores()
         self.workers = worker_cores() // threads
@@ -187,7 +181,7 @@ class Runtime:
         self.tokens = Tokens(tokenizer, max_tokens)
 
     def vector(self, text: str) -> Vectors:
-        """The pooled vector of one text, not yet checked or normalised."""
+        """Return the pooled vector, neither checked nor normalized."""
         return self.vector_of(self.tokens.ids(text))
 
     def vector_of(self, ids: list[int]) -> Vectors:
@@ -207,14 +201,13 @@ class Runtime:
             return self._session.run([self._output], feed)[0]
         except (
             Exception
-        ) as error:  # the runtime's errors share no public base class, and may quote tokens
+        ) as error:  # ONNX Runtime's errors share no public base class, and may quote tokens
             raise EmbedderError(
                 f"the ONNX model failed on a text of {len(ids)} tokens ({type(error).__name__})"
             ) from error
 
 
 def pooled(states: Vectors, pooling: Pooling) -> Vectors:
-    """One vector from the states of one text's tokens; there is no padding among them."""
     vector: Vectors
     match pooling:
         case "mean":
@@ -229,7 +222,7 @@ def pooled(states: Vectors, pooling: Pooling) -> Vectors:
 
 
 def _weight(model: Path) -> int:
-    """Size of the model with its external data, which large exports keep in files named after the model."""
+    """Include external data files, named after the model."""
     return sum(path.stat().st_size for path in model.parent.glob(f"{model.name}*"))
 
 

@@ -1,10 +1,6 @@
-"""What a table of models has for each kind: how a setting writes it, and what opens it. Two tables use this.
+"""Names of embedders as values, and the kinds that open them, imported on first use.
 
-A new embedder is a file and a line in `embed/spec.py`, a new reranker a file and a line in `rerank/spec.py`.
-
-The name of an embedder as one small value: parses from a string and prints back to it.
-
-    bundled                                     the model that comes with Trivet
+    bundled                                     the bundled model
     none                                        no dense leg
     folder:/path/to/model                       an ONNX or sentence-transformers folder
     openai:MODEL[@BASE_URL][#OPTIONS]           OpenAI, or any server that speaks its API
@@ -12,8 +8,6 @@ The name of an embedder as one small value: parses from a string and prints back
     cohere:MODEL[@BASE_URL][#OPTIONS]
 
 OPTIONS are `dimensions=N` and `window=N`, joined by `&`.
-
-From the name of an embedder to the embedder. Importing this is cheap: each kind is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -34,16 +28,15 @@ if TYPE_CHECKING:
     from trivet.models.embed.onnx import OnnxEmbedder
 
 
-# What follows the name of the kind: nothing, the path of a folder, a model (with an address and options), an address.
 Follows = Literal["nothing", "path", "model", "url"]
 
-# A model name may hold an @ of its own, so only one that starts a URL divides.
+# A model name may contain @.
 HOSTED_FORM = re.compile(r"(?P<model>[^#]+?)(@(?P<url>https?://[^#]*))?(#(?P<options>.*))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`opens` names a module and a function or class in it; it is imported when the first such model is opened."""
+    """How a kind is written, and the `module:name` that opens it."""
 
     written: str
     opens: str = ""
@@ -69,9 +62,10 @@ def checked_url(url: str, whose: str = "embedder") -> str:
     except ValueError:
         acceptable = False
     if not acceptable:
-        # The value is not repeated: what makes it unacceptable may be a password.
+        # The value is not shown: it may contain a password.
         raise InvalidInput(
-            f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, no query"
+            f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, "
+            "no query"
         )
     return url.rstrip("/")
 
@@ -90,13 +84,13 @@ KINDS: Mapping[str, Kind] = {
     "voyage": Kind("voyage:MODEL", "trivet.models.embed.hosted:VoyageEmbedder", "model"),
     "cohere": Kind("cohere:MODEL", "trivet.models.embed.hosted:CohereEmbedder", "model"),
 }
-# What earlier releases had beside `bundled`: all-MiniLM-L6-v2.
+# A second bundled embedder of earlier releases, all-MiniLM-L6-v2.
 STOCK = "stock"
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """`name` is the model of a hosted embedder or the path of a folder."""
+    """A parsed name; `name` is a model or a folder."""
 
     kind: str
     name: str = ""
@@ -119,9 +113,9 @@ class Spec:
         kind, _, rest = text.strip().partition(":")
         if kind == STOCK and not rest:
             raise InvalidInput(
-                "the embedder stock (all-MiniLM-L6-v2) is no longer shipped. Leave it out: then the bundled one is "
-                "used, and a store of its vectors moves. Or name a folder of your own that has a model's model.onnx "
-                "beside tokenizer.json: folder:/path/to/model"
+                "the embedder stock (all-MiniLM-L6-v2) is no longer shipped. Remove the setting to "
+                "use the bundled embedder; stores with its vectors are moved. Or name a folder "
+                "with model.onnx and tokenizer.json: folder:/path/to/model"
             )
         follows = KINDS[kind].follows if kind in KINDS else None
         if follows == "nothing" and not rest:
@@ -134,7 +128,7 @@ class Spec:
 
 
 def without_address(identity: str) -> str:
-    """The identity of a model as a store may say it: stores of earlier releases hold the address of hosted ones too."""
+    """Return an identity without the address that earlier releases stored."""
     kind, _, rest = identity.partition(":")
     parts = (
         HOSTED_FORM.fullmatch(rest) if kind in KINDS and KINDS[kind].follows == "model" else None
@@ -148,7 +142,8 @@ def _hosted(kind: str, rest: str) -> Spec:
     parts = HOSTED_FORM.fullmatch(rest)
     if parts is None:
         raise InvalidInput(
-            f"cannot read the embedder {kind}:{rest}; write {kind}:MODEL[@URL][#dimensions=N&window=N]"
+            f"cannot read the embedder {kind}:{rest}; "
+            f"write {kind}:MODEL[@URL][#dimensions=N&window=N]"
         )
     options = _parse_options(parts["options"] or "")
     url = checked_url(parts["url"] or "")
@@ -161,19 +156,20 @@ def _parse_options(text: str) -> dict[str, int]:
         key, _, value = option.partition("=")
         if key not in ("dimensions", "window") or not _WHOLE_NUMBER.fullmatch(value):
             raise InvalidInput(
-                f"unknown embedder option {option!r}; known are dimensions=N and window=N, N above 0"
+                f"unknown embedder option {option!r}; known are dimensions=N and window=N, "
+                "N above 0"
             )
         options[key] = int(value)
     return options
 
 
 DEFAULT = "bundled"
-# The bundled models of earlier releases, oldest first. A release that brings another bundled model adds the one before.
+# Oldest first. A release with a new bundled model adds the previous one.
 EARLIER_BUNDLED = ("all-MiniLM-L6-v2/b7510b52f82d", "trivet-embedder/6f757c77ecc9")
 
 
 def load(spec: str | Spec = DEFAULT) -> Embedder | None:
-    """The embedder of that name, or None for `none`. Opens no model and calls no one yet."""
+    """Return the named embedder, or None for `none`; calls no server."""
     value = Spec.parse(spec) if isinstance(spec, str) else spec
     kind = KINDS.get(value.kind)
     if kind is None:
@@ -186,14 +182,14 @@ def load(spec: str | Spec = DEFAULT) -> Embedder | None:
 
 
 def open_soon(spec: str) -> None:
-    """Opens the bundled model, if that is meant, in a thread of its own: for a program that is about to ask it.
+    """Open the bundled model in a thread if `spec` names it, while the program loads.
 
-    Most of it runs outside the interpreter, which meanwhile loads the rest of the program. What has to be imported is
-    imported here: where a program is interrupted while it imports, a thread that imports too would wait for ever. The
-    process waits for the thread at its end: one that is cut off within the runtime can take the process down with it.
+    Imports happen in the caller's thread: if it is interrupted while importing, another importing
+    thread would wait forever. The thread is no daemon: killing it inside the runtime can crash the
+    process.
     """
     if spec == DEFAULT:
-        with suppress(Exception):  # whoever asks the model meets it too, and tells it
+        with suppress(Exception):  # the first caller of the model reports it
             from trivet.models.embed.onnx import bundled
             from trivet.models.onnx import import_runtime
 
@@ -202,20 +198,19 @@ def open_soon(spec: str) -> None:
 
 
 def _open(embedder: OnnxEmbedder) -> None:
-    with suppress(Exception):  # whoever asks the model meets it too, and tells it
+    with suppress(Exception):  # the first caller of the model reports it
         embedder.open()
 
 
 def shipped(identity: str) -> Embedder | None:
-    """The model that comes with Trivet, if it makes vectors of that identity: to ask it tells nobody anything."""
     bundled = load(DEFAULT)
     return bundled if bundled is not None and bundled.identity == identity else None
 
 
 def is_upgrade(spec: str, stored_spec: str, identity: str) -> bool:
-    """Whether the embedder named `spec` is what a later release has in the place of the model of that identity.
+    """Return whether `spec` is the successor of the bundled model of that identity.
 
-    Only what came with Trivet has a successor, and only later releases know of it: two releases that share a store move
-    it forward once, never to and fro.
+    Only later releases know successors, so two releases that share a store never move it back and
+    forth.
     """
     return spec == DEFAULT and stored_spec in (DEFAULT, STOCK) and identity in EARLIER_BUNDLED

@@ -1,1 +1,1 @@
-"""Rerankers: a second look at the best candidates, each read together with the query."""
+"""Rerankers: models that read candidates together with the query."""

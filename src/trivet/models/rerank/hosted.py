@@ -1,4 +1,4 @@
-"""Rerankers behind an endpoint, in the shapes of Cohere, Jina and Text Embeddings Inference."""
+"""Rerankers behind an endpoint: Cohere, Jina and Text Embeddings Inference."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from trivet.models.rerank.registry import RerankSpec, checked
 
 COHERE_URL = "https://api.cohere.com/v2"
 JINA_URL = "https://api.jina.ai/v1"
-# Someone waits for the answer, and recall works without it, so nothing is tried twice.
+# Recall works without the answer, so nothing is retried.
 ATTEMPTS = 1
 MIN_SECONDS = 0.001
 MAX_ANSWER_BYTES = 2**20
 
 
 class EndpointReranker(ABC):
-    """One request a query. A subclass says how it and its answer look."""
-
     local = False
 
     def __init__(self, spec: RerankSpec, endpoint: str, key: str) -> None:
         self.identity = str(
             RerankSpec(spec.kind, spec.name)
-        )  # answers name it, so without its address
+        )  # without the address, because answers show it
         self._model = spec.name
         self._endpoint = endpoint
         self._key = key
@@ -41,7 +39,7 @@ class EndpointReranker(ABC):
 
     @abstractmethod
     def _scores(self, answer: Any) -> dict[int, float]:
-        """The score of each text by its place. May raise KeyError, TypeError or IndexError on a strange answer."""
+        """Return scores by text index; may raise anything on an unknown shape."""
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         left = max(MIN_SECONDS, deadline - time.monotonic())
@@ -56,7 +54,6 @@ class EndpointReranker(ABC):
         return self._in_order(answer, len(texts))
 
     def _try(self) -> None:
-        """Has one text read, to see whether the endpoint answers again."""
         post_json(self._endpoint, self._body(PROBE_TEXT, [PROBE_TEXT]), self._key, TRIAL_LIMITS)
 
     def _in_order(self, answer: Any, count: int) -> list[float]:
@@ -65,13 +62,13 @@ class EndpointReranker(ABC):
             scores = [by_place[place] for place in range(count)]
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
             raise RerankerError(
-                f"{self.identity} answered JSON of an unknown shape: is its address right?"
+                f"{self.identity} returned JSON of an unknown shape. Check its address."
             ) from None
         return checked(scores, count, self.identity)
 
 
 class CohereReranker(EndpointReranker):
-    """Jina speaks the same, at another address and with one more option."""
+    """Cohere's reranker, whose format Jina shares."""
 
     def __init__(
         self, spec: RerankSpec, default_url: str = COHERE_URL, key_variable: str = "COHERE_API_KEY"
@@ -94,8 +91,6 @@ class JinaReranker(CohereReranker):
 
 
 class TeiReranker(EndpointReranker):
-    """Text Embeddings Inference. Its key is optional."""
-
     def __init__(self, spec: RerankSpec) -> None:
         super().__init__(spec, f"{spec.url}/rerank", key_from("TRIVET_RERANK_API_KEY"))
 

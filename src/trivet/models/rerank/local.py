@@ -1,12 +1,8 @@
-"""A cross-encoder over ONNX files: the bundled one, or any folder with model.onnx beside tokenizer.json.
+"""Cross-encoders on disk: bundled, ONNX folders, or the sentence-transformers library.
 
-Pairs are run one at a time on a few threads, longest first. Padded batches were no faster (2 cores, int8, 20 pairs of
-60 to 80 tokens: 1.0 to 2.0 times the time), and worse: dynamic int8 takes one scale over a whole batch, so a pair's
-score moved by up to a third of the scores' deviation with its neighbours.
-
-A reranker from a local folder: ONNX, or weights that the sentence-transformers library runs.
-
-A reranker over the sentence-transformers library, for folders whose weights are not ONNX.
+Pairs run one at a time, longest first. Padded batches took 1.0 to 2.0 times as long (2 cores, int8,
+20 pairs), and as dynamic int8 uses one scale per batch, a pair's score moved by up to a third of
+the scores' deviation.
 """
 
 from __future__ import annotations
@@ -38,12 +34,12 @@ from trivet.models.onnx import (
 )
 from trivet.models.rerank.registry import PRESETS, Reranker, checked
 
-# The table of words and the tokenizer that all bundled rerankers have in common (scripts/share_words.py).
+# Shared by all bundled rerankers (scripts/share_words.py).
 SHARED = WEIGHTS / "words"
 DEFAULT_MAX_TOKENS = 512
-# Joining additions with layer norms makes long inputs take one and a half times as long.
+# Fusing additions with layer norms makes long inputs 1.5 times as slow.
 WITHOUT = ("SkipLayerNormFusion",)
-# A query longer than this share of the window is cut, so that the text has room beside it.
+# A longer query is cut, so that the text has room.
 QUERY_SHARE = 0.5
 
 
@@ -53,13 +49,11 @@ class RerankerFiles:
     model: Path
     tokenizer: Path
     max_tokens: int
-    words: str | None = (
-        None  # what the model's file calls the words that lie in weights/words, if they do
-    )
+    words: str | None = None  # the model's name for the table in weights/words, if it uses that
 
 
 class OnnxReranker:
-    """Opens its model once, at the first query."""
+    """A reranker that opens its model on the first query."""
 
     local = True
 
@@ -93,8 +87,6 @@ class OnnxReranker:
 
 
 class _Pairs:
-    """An open model and its tokenizer; immutable, safe for any thread."""
-
     def __init__(self, files: RerankerFiles) -> None:
         self._tokenizer = _shared_tokenizer() if files.words else open_tokenizer(files.tokenizer)
         self._words = SharedEmbeddings(SHARED / "words.npy", files.words) if files.words else None
@@ -103,7 +95,6 @@ class _Pairs:
         self._room = files.max_tokens - self._tokenizer.num_special_tokens_to_add(True)
 
     def encoded(self, query: str, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
-        """Token ids and segments of each pair; what is too long loses its end, the text first."""
         asked = self._tokenizer.encode(clean(query), add_special_tokens=False)
         asked.truncate(int(self._room * QUERY_SHARE))
         room = self._room - len(asked.ids)
@@ -128,20 +119,21 @@ class _Pairs:
             output = np.asarray(self._session.run(None, feed)[0], dtype=np.float64).ravel()
         except (
             Exception
-        ) as error:  # the runtime's errors share no public base class, and may quote tokens
+        ) as error:  # ONNX Runtime's errors share no public base class, and may quote tokens
             raise RerankerError(
                 f"the ONNX model failed on a pair of {len(ids)} tokens ({type(error).__name__})"
             ) from error
         if output.size != 1:
             raise RerankerError(
-                f"the ONNX model answers {output.size} numbers a pair; a reranker answers one score"
+                f"the ONNX model returns {output.size} numbers per pair; "
+                "a reranker returns one score"
             )
         return float(output[0])
 
 
 @cache
 def _shared_tokenizer() -> Any:
-    """One for all bundled rerankers: it takes 6 MB. It may be asked by several threads at once."""
+    """Shared by all bundled rerankers: it takes 6 MB, and is thread-safe."""
     return open_tokenizer(SHARED / "tokenizer.json")
 
 
@@ -162,23 +154,22 @@ def _mapped(run: Any, order: Sequence[int]) -> list[float]:
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """One for all who ask: each text that is read at a time takes tens of megabytes, and cores have no more to give.
+    """Shared, because each text being read takes tens of megabytes.
 
-    A process that was forked has none of its parent's threads.
+    Keyed by process id: a forked process has none of its parent's threads.
     """
     return ThreadPoolExecutor(worker_cores(), thread_name_prefix="trivet-rerank")
 
 
 def described(folder: Path) -> RerankerFiles:
-    """The files of a folder whose model.json says what is inside: its kind, its window and the sums of its files."""
     try:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         if description["kind"] != "reranker":
             raise RerankerError(
-                f"{folder} holds an {description['kind']}, not a reranker. Name it as the embedder."
+                f"{folder} holds an {description['kind']}, not a reranker. Set it as the embedder."
             )
         words = description.get("words")
-        # Of the file with its words in it: what a store has from a model stays valid when its words move out.
+        # Includes the word table, so that identities stay valid when it moves out.
         sum_of_all = description.get("whole_sha256", description["sha256"]["model.onnx"])
         return RerankerFiles(
             identity=f"{description['name']}/{sum_of_all[:HASH_LENGTH]}",
@@ -189,7 +180,7 @@ def described(folder: Path) -> RerankerFiles:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RerankerError(
-            f"{folder / 'model.json'} cannot be used ({error!r}): is the folder whole?"
+            f"cannot read {folder / 'model.json'} ({error!r}): is the folder complete?"
         ) from error
 
 
@@ -205,23 +196,22 @@ def bundled(folder: str) -> OnnxReranker:
     where = WEIGHTS / folder
     if not (where / "model.onnx").is_file():
         raise RerankerError(
-            "this installation comes without its reranker. Name another one, such as rerank = folder:/path/to/model, "
-            "or set rerank = off."
+            "this installation has no bundled reranker. Name another one, such as "
+            "rerank = folder:/path/to/model, or set rerank = off."
         )
     return _shared(described(where))
 
 
 @cache
 def _shared(files: RerankerFiles) -> OnnxReranker:
-    """One for all stores that a process opens: it takes as long and as much as the embedder, or more."""
+    """Shared by the stores of a process, because opening is slow."""
     return OnnxReranker(files)
 
 
 def open_folder(name: str) -> Reranker:
-    """Prefers ONNX; weights in another format need the sentence-transformers library."""
     folder = Path(name).expanduser().resolve()
     if not folder.is_dir():
-        raise RerankerError(f"there is no folder {folder} to load a reranker from")
+        raise RerankerError(f"cannot load a reranker: the folder {folder} does not exist")
     if (folder / "model.json").is_file():
         return OnnxReranker(described(folder))
     model = next(
@@ -238,15 +228,15 @@ def open_folder(name: str) -> Reranker:
         )
     if any(folder.glob("*.safetensors")) or any(folder.glob("pytorch_model*.bin")):
         return SentenceReranker(folder)
-    raise RerankerError(f"{folder} holds no reranker: expected model.onnx beside tokenizer.json")
+    raise RerankerError(f"{folder} holds no reranker: expected model.onnx and tokenizer.json")
 
 
-# Small enough that the time limit is looked at often, large enough for the library's own batches.
+# Between two checks of the time limit.
 PAIRS_AT_ONCE = 8
 
 
 class SentenceReranker:
-    """Says at once when the library is missing; loads the model at its first use."""
+    """A reranker over the sentence-transformers library, loaded on first use."""
 
     local = True
 
@@ -279,6 +269,6 @@ def _library(folder: Path) -> Any:
         return importlib.import_module("sentence_transformers")
     except ImportError as error:
         raise RerankerError(
-            f"{folder} has no ONNX model that runs by itself, so it needs another package: "
+            f"{folder} has no ONNX model that Trivet can run, so it needs another package: "
             "pip install 'sentence-transformers>=5'"
         ) from error

@@ -1,16 +1,12 @@
-"""What a reranker is, and the check that every score passes before anyone may use it.
+"""The reranker interface, names of rerankers as values, and the kinds that open them.
 
-The name of a reranker as one small value: parses from a string and prints back to it.
-
-off                            no second look
-auto                           `best` over the first few, where it is not clear whether they answer
-fast, best                     the models that come with Trivet, see PRESETS
+off                            no reranking
+auto                           `best` over the first few, if their relevance is unclear
+fast, best                     the bundled models, see PRESETS
 folder:/path/to/model          a cross-encoder as an ONNX or sentence-transformers folder
 cohere:MODEL[@BASE_URL]        Cohere, or a server that speaks its API
 jina:MODEL[@BASE_URL]          Jina, or a server that speaks its API
 tei:BASE_URL                   Text Embeddings Inference
-
-From the name of a reranker to the reranker. Importing this is cheap: each kind is imported when it is asked for.
 """
 
 from __future__ import annotations
@@ -29,33 +25,30 @@ if TYPE_CHECKING:
 
 
 class Reranker(Protocol):
-    """Scores texts by how well each answers a query. Safe to share between threads; costs nothing until its first use.
-
-    Scores may be of any scale, higher is better; the blend looks only at how they lie to each other.
-    """
+    """A model that scores texts on any scale, higher is better; thread-safe."""
 
     @property
     def identity(self) -> str:
-        """What answers and measurements name it by."""
+        """The name shown in answers and measurements."""
 
     @property
     def local(self) -> bool:
-        """True when the model runs inside this process, so that reading a text tells it to nobody."""
+        """Whether the model runs in this process, so that no text leaves it."""
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        """One score a text, in the order given. Work that is not done at `deadline` (time.monotonic) is given up."""
+        """Return one score per text, or raise RerankerError at `deadline` (time.monotonic)."""
 
 
 def checked(scores: Sequence[float], count: int, source: str) -> list[float]:
-    """The scores as plain numbers, or a RerankerError that names `source`."""
+    """Return the scores as floats, or raise a RerankerError that names `source`."""
     if len(scores) != count:
-        raise RerankerError(f"{source} answered {len(scores)} scores for {count} texts")
+        raise RerankerError(f"{source} returned {len(scores)} scores for {count} texts")
     try:
         numbers = [float(score) for score in scores]
     except (TypeError, ValueError):
-        raise RerankerError(f"{source} answered something else than numbers") from None
+        raise RerankerError(f"{source} returned values that are not numbers") from None
     if not all(map(math.isfinite, numbers)):
-        raise RerankerError(f"{source} answered a score that is NaN or infinite")
+        raise RerankerError(f"{source} returned a score that is NaN or infinite")
     return numbers
 
 
@@ -71,7 +64,7 @@ KINDS: Mapping[str, Kind] = {
     "jina": Kind("jina:MODEL[@URL]", "trivet.models.rerank.hosted:JinaReranker", "model"),
     "tei": Kind("tei:URL", "trivet.models.rerank.hosted:TeiReranker", "url"),
 }
-# For a reranker that the settings name: even weights of the text legs' and its own deviations.
+# For a reranker of the settings.
 BLEND = 0.5
 TOP = 20
 DEEPEST = 200
@@ -79,9 +72,9 @@ DEEPEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A folder of `models/`, how many of the best candidates it reads and how much its word counts.
+    """A bundled model's folder, candidates read, and share of the blend.
 
-    `when_unsure`: it is asked only where the first look leaves open whether anything answers.
+    `when_unsure`: it runs only if the first pass leaves the answer open.
     """
 
     folder: str
@@ -90,9 +83,9 @@ class Preset:
     when_unsure: bool = False
 
 
-# Blends that did best on average over seven corpora (docs/results/blends.json): an even one of three narrow layers lost
-# .05 on code. Twelve layers read the best 20: ten more would be worth .01 on dialogues, for half as much time again.
-# Three narrow ones read as many in a fifth of it.
+# Best blends on average over seven corpora (docs/results/blends.json); an even blend of the
+# three-layer model lost .05 on code. Ten more candidates would gain the twelve-layer model .01 on
+# dialogues for 1.5 times the time. The three-layer model takes a fifth of its time.
 PRESETS: dict[str, Preset] = {
     AUTO: Preset("reranker", top=5, blend=BLEND, when_unsure=True),
     "fast": Preset("reranker-fast", top=20, blend=0.25),
@@ -102,7 +95,7 @@ PRESETS: dict[str, Preset] = {
 
 @dataclass(frozen=True, slots=True)
 class RerankSpec:
-    """`name` is the model of an endpoint or the path of a folder."""
+    """A parsed name; `name` is a model or a folder."""
 
     kind: str
     name: str = ""
@@ -129,7 +122,7 @@ class RerankSpec:
 
 
 def load(spec: RerankSpec) -> Reranker:
-    """The reranker of that name, which must not be `off`. Opens no model and calls no one yet."""
+    """Return the named reranker, other than `off`; calls no server."""
     kind = KINDS.get(spec.kind)
     if kind is None or not kind.opens:
         raise InvalidInput(f"unknown reranker {spec.kind!r}; known are: {known(KINDS)}")
@@ -139,10 +132,7 @@ def load(spec: RerankSpec) -> Reranker:
 
 
 class Rerankers:
-    """The rerankers of a process, each loaded when it is first asked for and shared by all who ask.
-
-    `own` is the one that the settings name, if they name one beside the bundled presets.
-    """
+    """The rerankers of a process, loaded on first use."""
 
     def __init__(self, setting: RerankSpec) -> None:
         self.setting = setting
@@ -151,10 +141,10 @@ class Rerankers:
         self.asked = 0
         self.failed = 0
         if setting.kind not in (OFF, AUTO):
-            self.named(setting.kind)  # a setting that cannot work is told when the store is opened
+            self.named(setting.kind)  # reports an unusable setting when the store is opened
 
     def named(self, kind: str) -> Reranker:
-        """`auto`, `fast`, `best`, or anything else for the one of the settings."""
+        """Return a preset's reranker, or the one of the settings for any other name."""
         name = self._name(kind)
         with self._lock:
             if name not in self._loaded:
@@ -162,23 +152,19 @@ class Rerankers:
             return self._loaded[name]
 
     def resting(self, kind: str) -> str | None:
-        """Why the reranker of this name is not asked now; None if it is."""
         breaker = self._breaker(kind)
         return breaker.refusal() if breaker else None
 
     def late(self, kind: str) -> None:
-        """A recall has waited for it as long as it may."""
         breaker = self._breaker(kind)
         if breaker:
             breaker.late()
 
     def _breaker(self, kind: str) -> CircuitBreaker | None:
-        """None for a model that runs inside this process, or was not asked yet."""
         found: CircuitBreaker | None = getattr(self._loaded.get(self._name(kind)), "breaker", None)
         return found
 
     def _name(self, kind: str) -> str:
-        """`auto` and `best` are the same model."""
         return PRESETS[kind].folder if kind in PRESETS else str(self.setting)
 
     def note(self, answered: bool) -> None:

@@ -1,4 +1,4 @@
-"""Fusion: several rankings become one. Pure functions; a method is named by a string such as `rrf(k=60)`."""
+"""Rank fusion: pure functions, with a method named by a string such as `rrf(k=60)`."""
 
 from __future__ import annotations
 

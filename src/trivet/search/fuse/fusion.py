@@ -1,9 +1,4 @@
-"""A fusion as a value that is read from a string and prints back to it.
-
-What every leg promises about its ranking. A broken promise is an error of that leg, never a strange result.
-
-From rankings to one sorted list: which legs take part, what each says of a memory, its score, the order.
-"""
+"""Fusion of rankings into one sorted list, configured by a value that parses and prints."""
 
 from __future__ import annotations
 
@@ -28,7 +23,7 @@ from trivet.types import Candidate, Contribution, Fused, Ranking
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """A method and its options: the method's own ones all spelled out, leg weights as given. Never invalid."""
+    """A valid method with its options, and leg weights as given."""
 
     method: str
     options: Options = field(default_factory=Options)
@@ -37,9 +32,7 @@ class Fusion:
         method = method_named(self.method)
         defaults = {name: parameter.default for name, parameter in method.parameters.items()}
         options = _in_order(method, {**defaults, **self.options})
-        Call(
-            self.method, (), options
-        )  # refuses what could not be printed, such as an infinite weight
+        Call(self.method, (), options)  # rejects what cannot be printed, such as an infinite weight
         for key, value in options.items():
             _check_option(method, key, value)
         object.__setattr__(self, "options", options)
@@ -49,12 +42,10 @@ class Fusion:
 
     @property
     def call(self) -> Call:
-        """The same thing as a step of a recipe."""
         return Call(self.method, (), self.options)
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights given by leg; a leg that is not named has 1."""
         own = method_named(self.method).parameters
         return {
             key: float(value)
@@ -64,22 +55,21 @@ class Fusion:
 
 
 def parse_fusion(text: str) -> Fusion:
-    """Read `convex(norm=zscore, dense=2)` and the like."""
     return fusion_from(parse_call(text))
 
 
 def fusion_from(call: Call) -> Fusion:
-    """Make a fusion of a step that was already read, for instance out of a longer recipe."""
     if call.arguments:
         first = print_value(call.arguments[0])
         raise InvalidInput(
-            f"{call.name} takes named options only, not {first!r}; {_known(method_named(call.name))}"
+            f"{call.name} takes named options only, not {first!r}; "
+            f"{_known(method_named(call.name))}"
         )
     return Fusion(call.name, call.options)
 
 
 def _in_order(method: Method, options: Mapping[str, Scalar]) -> Options:
-    # One order for all, so that equal fusions print alike: the method's own, then per leg, then weights.
+    # Canonical order, so that equal fusions print alike.
     def place(key: str) -> tuple[bool, bool, str]:
         return (key not in method.parameters, "." not in key, key)
 
@@ -97,8 +87,8 @@ def _check_option(method: Method, key: str, value: Scalar) -> None:
         raise InvalidInput(f"{method.name} has no option {key!r}; {_known(method)}")
     elif isinstance(value, str) or not value >= 0:
         raise InvalidInput(
-            f"{method.name}: {key} is taken for the weight of a leg and must be a number of 0 or more, "
-            f"not {print_value(value)!r}; {_known(method)}"
+            f"{method.name}: {key} is read as the weight of a leg and must be a number of 0 or "
+            f"more, not {print_value(value)!r}; {_known(method)}"
         )
 
 
@@ -111,94 +101,100 @@ def _parameter_of(method: Method, key: str) -> Parameter | None:
 def _known(method: Method) -> str:
     names = list(method.parameters)
     names += [f"{name}.<leg>" for name, parameter in method.parameters.items() if parameter.per_leg]
-    return f"{method.name} knows {', '.join([*names, '<leg>'])}, where <leg>=number is the weight of a leg"
+    return (
+        f"{method.name} knows {', '.join([*names, '<leg>'])}, "
+        "where <leg>=number is the weight of a leg"
+    )
 
 
 def fuse(fusion: Fusion, rankings: Sequence[Ranking]) -> tuple[Fused, ...]:
-    """Fuse what the legs returned, best first, scores on 0..1. Ties break by best rank in any leg, then by id."""
+    """Return the fused hits, best first, scored 0 to 1; ties break by best rank, then id."""
     check_all(rankings)
     legs = weigh(fusion.weights, rankings)
     return merge(method_named(fusion.method).combine(fusion.options, legs))
 
 
-# Above this the difference of two scores could overflow to infinity.
+# Beyond this, the difference of two scores could overflow.
 MAX_SCORE = 1e300
 
 
 def check(ranking: Ranking) -> None:
-    """Raise LegFailed unless scores are finite, at or above the floor and best first, and ids are given once."""
+    """Raise LegFailed unless scores are finite, above the floor and sorted, and ids are unique."""
     floor, candidates = ranking.floor, ranking.candidates
     if not -MAX_SCORE <= floor <= MAX_SCORE:
         raise LegFailed(
             f"leg {ranking.leg!r} declares the floor {floor}; it must be a finite number"
         )
     scores = [MAX_SCORE, *(candidate.score for candidate in candidates), floor]
-    # NaN compares false with everything.
+    # NaN compares false.
     falls = all(map(ge, scores, scores[1:]))
     if not falls or len({candidate.id for candidate in candidates}) < len(candidates):
         raise LegFailed(f"leg {ranking.leg!r}: {_broken(candidates, floor)}")
 
 
 def check_all(rankings: Sequence[Ranking]) -> None:
-    """Check each ranking, and that no two call themselves by the same leg name."""
     legs: set[str] = set()
     for ranking in rankings:
         if ranking.leg in legs:
             raise InvalidInput(
-                f"two rankings are of leg {ranking.leg!r}; give each leg one name and one ranking"
+                f"two rankings have the leg name {ranking.leg!r}; give each leg its own name"
             )
         legs.add(ranking.leg)
         check(ranking)
 
 
 def _broken(candidates: Sequence[Candidate], floor: float) -> str:
-    """What is wrong with the first that breaks a promise."""
     seen: set[str] = set()
     previous = MAX_SCORE
     for candidate in candidates:
         if candidate.id in seen:
             return f"memory {candidate.id!r} was returned twice"
         if not math.isfinite(candidate.score) or abs(candidate.score) > MAX_SCORE:
-            return f"memory {candidate.id!r} has the score {candidate.score}, which is not a finite number in range"
+            return f"memory {candidate.id!r} has the score {candidate.score}, which is out of range"
         if candidate.score < floor:
-            return f"memory {candidate.id!r} has the score {candidate.score}, below the declared floor {floor}"
+            return (
+                f"memory {candidate.id!r} has the score {candidate.score}, "
+                f"below the declared floor {floor}"
+            )
         if candidate.score > previous:
             break
         seen.add(candidate.id)
         previous = candidate.score
-    return f"memory {candidate.id!r} has the score {candidate.score}, above the one before it: not sorted best first"
+    return (
+        f"memory {candidate.id!r} has the score {candidate.score}, above the one before it: "
+        "the ranking is not sorted"
+    )
 
 
 DEFAULT_LEG_WEIGHT = 1.0
 
 
 def weigh(weights: Mapping[str, float], rankings: Sequence[Ranking]) -> tuple[Weighted, ...]:
-    """The legs that returned something and have a weight, by name; their shares add up to 1."""
+    """Return the legs with hits and positive weight, by name; weights sum to 1."""
     pairs = [(ranking, weights.get(ranking.leg, DEFAULT_LEG_WEIGHT)) for ranking in rankings]
     if pairs and not any(weight for _, weight in pairs):
         raise InvalidInput("every leg has the weight 0; give at least one leg a weight above 0")
     active = [(ranking, weight) for ranking, weight in pairs if weight and ranking.candidates]
-    # By name, so that the order in which legs answered cannot change a bit of the result.
+    # Independent of the order of answers.
     active.sort(key=lambda pair: pair[0].leg)
     return _shares(active)
 
 
 def _shares(active: Sequence[Weighted]) -> tuple[Weighted, ...]:
-    # Relative to the heaviest first: the sum of huge weights would overflow.
+    # Divide by the heaviest first: the sum of huge weights would overflow.
     heaviest = max((weight for _, weight in active), default=1.0)
     total = math.fsum(weight / heaviest for _, weight in active)
     return tuple((ranking, weight / heaviest / total) for ranking, weight in active)
 
 
 def merge(combination: Combination) -> tuple[Fused, ...]:
-    """Every memory that any leg returned, once, best first; ties by best rank in any leg, then by id."""
+    """Return every memory of any leg once, best first."""
     legs = [[candidate.id for candidate in part.ranking.candidates] for part in combination.parts]
     ids = _in_tie_order(legs)
     columns = [_column(part, leg, ids) for part, leg in zip(combination.parts, legs, strict=True)]
     rows = list(zip(*columns, strict=True))
     raw = combination.score(rows)
     scores = _clipped(raw) if combination.bounded else _stretched(raw)
-    # A stable sort, so equal scores stay in tie order.
     order = sorted(range(len(ids)), key=scores.__getitem__, reverse=True)
     return tuple([Fused(id=ids[at], score=scores[at], contributions=rows[at]) for at in order])
 
@@ -238,7 +234,7 @@ def _present(part: Part) -> list[Contribution]:
 
 
 def _clipped(scores: Sequence[float]) -> Sequence[float]:
-    # Shares that add up to 1 can pass it by a rounding.
+    # Rounding can push a sum of shares above 1.
     return [min(score, 1.0) for score in scores] if max(scores, default=0.0) > 1.0 else scores
 
 

@@ -1,4 +1,4 @@
-"""The little language of recipes: `name(word, 0.5, key=value) | name`. It parses, and prints back what it parsed."""
+"""Parser and printer of the recipe syntax `name(word, 0.5, key=value) | name`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?")
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 TOKEN = re.compile(r"[(),|=]|[^\s(),|=]+")
 
-# Every whole number up to here is exact in a float and shorter written out than with an exponent.
+# Integers up to here are exact as floats and shorter without an exponent.
 MAX_PLAIN_INTEGER = 10**15
 
 
 class Options(Mapping[str, Scalar]):
-    """A mapping that cannot change and can be hashed. It keeps the order it was given; equality ignores the order."""
+    """An immutable, hashable mapping; equality ignores the order."""
 
     __slots__ = ("_items",)
 
@@ -49,7 +49,7 @@ class Options(Mapping[str, Scalar]):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One step of a recipe. Whatever can be built can be printed and read back to an equal value."""
+    """One step of a recipe, which prints to text that parses back to an equal value."""
 
     name: str
     arguments: tuple[Scalar, ...] = ()
@@ -69,7 +69,6 @@ class Call:
 
 
 def parse_call(text: str) -> Call:
-    """Read exactly one `name(...)`."""
     reader = _Reader(text)
     call = reader.call()
     if reader.token is not None:
@@ -78,7 +77,6 @@ def parse_call(text: str) -> Call:
 
 
 def parse_pipeline(text: str) -> tuple[Call, ...]:
-    """Read one or more calls joined by `|`."""
     reader = _Reader(text)
     calls = [reader.call()]
     while reader.take("|"):
@@ -89,12 +87,11 @@ def parse_pipeline(text: str) -> tuple[Call, ...]:
 
 
 def print_pipeline(calls: Iterable[Call]) -> str:
-    """Write calls as `parse_pipeline` reads them."""
     return " | ".join(map(str, calls))
 
 
 def print_value(value: Scalar) -> str:
-    """Write a word as it is and a number in its shortest form that reads back to the same number."""
+    """Return the shortest text that parses back to the value."""
     if isinstance(value, str):
         return value
     if abs(value) < MAX_PLAIN_INTEGER and value == int(value):
@@ -103,8 +100,6 @@ def print_value(value: Scalar) -> str:
 
 
 class _Reader:
-    """A cursor over the tokens of one text; `token` is the one not yet taken, None at the end."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = [(match[0], match.start()) for match in TOKEN.finditer(text)]
@@ -124,7 +119,8 @@ class _Reader:
         found = "the end" if self.token is None else repr(self.token)
         position = len(self._text) if self.token is None else self._tokens[self._next][1]
         raise InvalidInput(
-            f"cannot read {self._text!r} at character {position + 1}: expected {expected}, found {found}"
+            f"cannot read {self._text!r} at character {position + 1}: "
+            f"expected {expected}, found {found}"
         )
 
     def call(self) -> Call:
@@ -143,7 +139,7 @@ class _Reader:
     def _item(self, arguments: list[Scalar], options: dict[str, Scalar]) -> None:
         if self._peek() != "=":
             if options:
-                self.fail("an option (key=value), since plain arguments come before options")
+                self.fail("an option (key=value), because plain arguments come before options")
             arguments.append(self._value())
             return
         if self.token in options:
@@ -179,7 +175,8 @@ class _Reader:
 def _must_match(pattern: re.Pattern[str], text: str, what: str) -> None:
     if not pattern.fullmatch(text):
         raise InvalidInput(
-            f"{text!r} cannot be {what} in a recipe: use a-z, 0-9, '_' and '-', beginning with a letter"
+            f"{text!r} cannot be {what} in a recipe: use a-z, 0-9, '_' and '-', "
+            "starting with a letter"
         )
 
 
@@ -187,7 +184,7 @@ def _must_be_writable(value: Scalar) -> None:
     if isinstance(value, str):
         if not WORD.fullmatch(value) or NUMBER.fullmatch(value) or NOT_FINITE.fullmatch(value):
             raise InvalidInput(
-                f"{value!r} cannot be a word in a recipe: use a-z, 0-9, '_' and '-', and not a number"
+                f"{value!r} cannot be a word in a recipe: use a-z, 0-9, '_' and '-', not a number"
             )
     elif not math.isfinite(value):
-        raise InvalidInput(f"{value!r} cannot stand in a recipe: numbers are finite")
+        raise InvalidInput(f"{value!r} cannot be in a recipe: numbers must be finite")

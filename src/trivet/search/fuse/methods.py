@@ -1,10 +1,8 @@
-"""Bring one leg's scores to a scale that other legs share.
+"""Score normalization and fusion methods.
 
-One rule says what a memory is worth that the leg did not return: the leg's floor put through the same map, then held
-within the range of that map. Without the second half a z-score would put a cosine floor of -1 some 28 deviations below
-the list and bury every memory that only the other leg found.
-
-The fusion methods: a name, the options it knows, and a function from weighted rankings to normalised scores.
+A memory that a leg did not return gets the leg's floor, normalized and clamped to the range of the
+normalized scores. Unclamped, a z-score would put a cosine floor of -1 some 28 deviations below the
+list and bury every memory that only the other leg found.
 """
 
 from __future__ import annotations
@@ -17,18 +15,16 @@ from trivet.errors import InvalidInput
 from trivet.search.fuse.grammar import Options, Scalar
 from trivet.types import Contribution, Ranking
 
-# The published definition of distribution-based score fusion: mean - 3 sigma is 0, mean + 3 sigma is 1.
+# Published definition of distribution-based score fusion: mean +-3 sigma map to 0 and 1.
 DEVIATIONS_EACH_SIDE = 3.0
-# A list without spread says nothing about how far off the rest is: one deviation, as for the lower one of two hits.
+# For equal scores: one deviation, as for the lower of two hits.
 ZSCORE_MISSING_WITHOUT_SPREAD = -1.0
-# The floor lies as far below the mean as the mean lies above the floor.
+# The value of the floor when all hits are equal.
 SPREAD_OF_THE_FLOOR = -1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Normalised:
-    """The scores of a ranking in its order, and the value of a memory that is missing from it."""
-
     scores: tuple[float, ...]
     missing: float
 
@@ -37,7 +33,7 @@ Normaliser = Callable[[Ranking], Normalised]
 
 
 def minmax(ranking: Ranking) -> Normalised:
-    """The worst returned score is 0, the best 1; missing is 0. Without spread every hit is 1."""
+    """Map the worst and best returned scores to 0 and 1; missing is 0, equal hits are 1."""
     scores = _scores(ranking)
     if scores[0] == scores[-1]:
         return _all_equal(scores, present=1.0, missing=0.0)
@@ -45,7 +41,7 @@ def minmax(ranking: Ranking) -> Normalised:
 
 
 def tmm(ranking: Ranking) -> Normalised:
-    """The leg's floor is 0, the best returned score 1; missing is 0. Without spread every hit is 1."""
+    """Map the floor and the best returned score to 0 and 1; missing is 0, equal hits are 1."""
     scores = _scores(ranking)
     if scores[0] == scores[-1]:
         return _all_equal(scores, present=1.0, missing=0.0)
@@ -53,7 +49,7 @@ def tmm(ranking: Ranking) -> Normalised:
 
 
 def zscore(ranking: Ranking) -> Normalised:
-    """Standard deviations from the mean; missing is worth the last returned hit. Without spread hits are 0."""
+    """Return standard deviations from the mean; missing is the last hit, equal hits are 0."""
     scores = _scores(ranking)
     if scores[0] == scores[-1]:
         return _all_equal(scores, present=0.0, missing=ZSCORE_MISSING_WITHOUT_SPREAD)
@@ -64,7 +60,7 @@ def zscore(ranking: Ranking) -> Normalised:
 
 
 def dbsf(ranking: Ranking) -> Normalised:
-    """Mean -+ 3 sample deviations are 0 and 1, clipped; missing is the floor so mapped. Without spread hits are 0.5."""
+    """Map the mean -3 and +3 sample deviations to 0 and 1, clipped; equal hits are 0.5."""
     scores = _scores(ranking)
     if scores[0] == scores[-1]:
         return _all_equal(scores, present=0.5, missing=0.0)
@@ -76,10 +72,10 @@ def dbsf(ranking: Ranking) -> Normalised:
 
 
 def spread(ranking: Ranking) -> Normalised:
-    """Distance from the mean in units of the mean's height above the floor; missing is worth the last returned hit.
+    """Divide distances from the mean by the mean's height above the floor; missing is the last hit.
 
-    Unlike a z-score it keeps how much the scores differ at all: a leg whose best hits are hardly better than the rest
-    has little to say about this query, and says it quietly. Without spread hits are 0 and missing is the floor, -1.
+    Unlike a z-score, this gives little influence to a leg whose best hits barely stand out. Equal
+    hits are 0, missing -1.
     """
     scores = _scores(ranking)
     if scores[0] == scores[-1]:
@@ -91,12 +87,11 @@ def spread(ranking: Ranking) -> Normalised:
 
 
 def raw(ranking: Ranking) -> Normalised:
-    """The scores as they are, missing is the floor: for a leg whose scores mean the same from query to query."""
+    """Return the scores unchanged, for scores comparable between queries; missing is the floor."""
     return Normalised(tuple(_scores(ranking)), ranking.floor)
 
 
 def unit(ranking: Ranking) -> Normalised:
-    """The scores as they are, held on 0..1, for a leg that gives such; missing is 0."""
     return Normalised(tuple(_clip(_scores(ranking))), 0.0)
 
 
@@ -110,7 +105,6 @@ NORMALISERS: Mapping[str, Normaliser] = {
     "unit": unit,
 }
 
-# The others map into 0..1 by themselves.
 UNBOUNDED = frozenset({"zscore", "spread", "raw"})
 
 
@@ -132,8 +126,7 @@ def _clip(values: Sequence[float]) -> list[float]:
 
 
 def _offsets(scores: Sequence[float]) -> tuple[list[float], float]:
-    # Distances from the mean in units of the list's own spread: deviations do not depend on unit and origin, and in
-    # this unit no square can overflow or vanish.
+    # In units of the list's range, so that no square overflows or vanishes.
     relative = _between(scores, scores[-1], scores[0])
     mean = math.fsum(relative) / len(relative)
     return [value - mean for value in relative], scores[0] - scores[-1]
@@ -143,7 +136,7 @@ def _deviation(offsets: Sequence[float], freedom: int) -> float:
     return math.sqrt(math.fsum([offset * offset for offset in offsets]) / freedom)
 
 
-# The constant of the paper that introduced reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
+# Cormack, Clarke and Buettcher, 2009.
 CLASSIC_K = 60.0
 
 Weighted = tuple[Ranking, float]
@@ -151,18 +144,13 @@ Row = Sequence[Contribution]
 
 
 def weighted_sums(rows: Sequence[Row]) -> list[float]:
-    """The plain way to score: each memory's normalised scores, weighted and added.
-
-    Rounded once (fsum), so that equal terms in another order stay an exact tie. Leg by leg, which is twice as fast.
-    """
+    """Sum each memory's weighted scores, rounded once so that reordered equal terms stay tied."""
     by_leg = [[part.weight * part.normalised for part in leg] for leg in zip(*rows, strict=True)]
     return list(map(math.fsum, zip(*by_leg, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One leg made ready: a normalised score for each of its candidates, and one for all it did not return."""
-
     ranking: Ranking
     weight: float
     normalised: Sequence[float]
@@ -171,8 +159,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """The legs made ready, how a memory's row of contributions becomes a score, and whether that is on 0..1 already."""
-
     parts: tuple[Part, ...]
     bounded: bool
     score: Callable[[Sequence[Row]], Sequence[float]] = weighted_sums
@@ -180,7 +166,7 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An option that belongs to a method. With `per_leg`, `name.leg=value` sets it for one leg."""
+    """An option of a method; with `per_leg`, also `name.leg=value`."""
 
     default: Scalar
     accepts: Callable[[Scalar], bool]
@@ -190,7 +176,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to fuse. `combine` gets only legs that returned something and have a weight above 0, sorted by name."""
+    """A fusion method. `combine` gets legs with hits and positive weight, by name."""
 
     name: str
     combine: Callable[[Options, Sequence[Weighted]], Combination]
@@ -202,7 +188,6 @@ def _is_k(value: Scalar) -> bool:
 
 
 def _by_rank(options: Options, legs: Sequence[Weighted]) -> Combination:
-    """Reciprocal rank fusion: ranks only, `weight / (k + rank)` added over the legs."""
     parts = tuple(
         Part(ranking, weight, _reciprocals(options, ranking), 0.0) for ranking, weight in legs
     )
@@ -219,7 +204,6 @@ def _is_norm(value: Scalar) -> bool:
 
 
 def _by_score(options: Options, legs: Sequence[Weighted]) -> Combination:
-    """A convex combination of normalised scores."""
     norms = [str(options.get(f"norm.{ranking.leg}", options["norm"])) for ranking, _ in legs]
     parts = tuple(_part(norm, *weighted) for norm, weighted in zip(norms, legs, strict=True))
     return Combination(parts, bounded=UNBOUNDED.isdisjoint(norms))
@@ -231,10 +215,7 @@ def _part(norm: str, ranking: Ranking, weight: float) -> Part:
 
 
 def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
-    """A leg with a `half` saturates, `s / (s + half)`; the others count as they are, on 0..1.
-
-    A memory that no saturating leg returned counts `without` times as much: it has no such evidence.
-    """
+    """A memory that no leg with a `half` returned is multiplied by `without`."""
     halves = [float(options.get(f"half.{ranking.leg}", options["half"])) for ranking, _ in legs]
     parts = tuple(
         _saturated(half, *weighted) if half else _part("unit", *weighted)
@@ -244,7 +225,7 @@ def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
     if not places:
         return Combination(
             parts, bounded=True
-        )  # where no such leg answered, nothing is told apart by it
+        )  # no saturating leg answered, so `without` would apply to every memory
     without = float(options["without"])
 
     def score(rows: Sequence[Row]) -> list[float]:
@@ -264,7 +245,6 @@ def _is_share(value: Scalar) -> bool:
 
 
 def _convex_named(name: str, norm: str) -> Method:
-    """The name that others gave to a convex combination with one norm."""
     return Method(name, lambda _, legs: _by_score(Options({"norm": norm}), legs))
 
 
@@ -301,19 +281,17 @@ _methods: dict[str, Method] = {
 
 
 def register(method: Method) -> None:
-    """Add a method under its name; a name is given once, so that a recorded recipe keeps its meaning."""
+    """Add a method; existing names keep their meaning, for recorded recipes."""
     if method.name in _methods:
-        raise InvalidInput(f"there is a fusion method {method.name!r} already; choose another name")
+        raise InvalidInput(f"fusion method {method.name!r} already exists; choose another name")
     _methods[method.name] = method
 
 
 def method_named(name: str) -> Method:
-    """Look a method up, or say which ones there are."""
     if name not in _methods:
-        raise InvalidInput(f"there is no fusion method {name!r}; known are {', '.join(_methods)}")
+        raise InvalidInput(f"unknown fusion method {name!r}; known are {', '.join(_methods)}")
     return _methods[name]
 
 
 def parameter_names() -> frozenset[str]:
-    """The option names that belong to some method, and therefore can never be the weight of a leg."""
     return frozenset(name for method in _methods.values() for name in method.parameters)

@@ -1,1 +1,1 @@
-"""The legs: each turns a question into a Ranking. `leg.py` says what a leg is, `registry.py` which ones there are."""
+"""Legs: BM25, nearest vectors, and a walk through the concept graph."""

@@ -1,4 +1,4 @@
-"""The dense leg: nearest passages by cosine, each memory by its best, less what the best of many has by chance."""
+"""The dense leg: each memory by its best passage's cosine, minus the gain expected by chance."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from trivet.store.records import Model
 from trivet.types import Candidate, Contribution, Ranking, Why
 
 NAME = "dense"
-# Cosine of unit vectors.
 FLOOR = -1.0
-# The feature that tells whether vectors had any part in an answer.
+# Feature that tells whether vectors contributed to an answer.
 SILENT = f"{NAME}_silent"
 
 
 def _search(query: LegQuery) -> Ranking:
     serving = query.embedding.serving()
     if serving is None:
-        query.embedding.check_key()  # then that is the reason, and says more
+        query.embedding.check_key()  # a missing key is the more useful reason
         raise LegFailed("no memory has been embedded yet")
     found = _nearest(query, serving)
     now = query.embedding.serving()
     if (
         now is not None and now.model != serving.model
-    ):  # the store has just moved: what was searched was half gone
+    ):  # the store moved to another model during the search, so repeat it
         serving, found = now, _nearest(query, now)
     return Ranking(leg=NAME, floor=_floor(query, serving, found), candidates=tuple(found))
 
 
 def _floor(query: LegQuery, model: Model, found: list[Candidate]) -> float:
-    """The fusion takes cosines by their height above the floor: where all of them are high, the floor has to be."""
+    """Fusion uses heights above the floor: a model whose cosines are all high needs a high one."""
     own = max(FLOOR, query.embedding.floor(model))
     return min(own, found[-1].score) if found else own
 
@@ -42,7 +41,7 @@ def _nearest(query: LegQuery, model: Model) -> list[Candidate]:
 
 def _told(part: Contribution, why: Why) -> str:
     if part.estimated:
-        return f"cosine about {part.score:.2f}, estimated from its words: it has no vector"
+        return f"cosine about {part.score:.2f}, estimated from its words because it has no vector"
     return f"cosine {part.score:.2f}"
 
 
@@ -53,7 +52,7 @@ DENSE = Leg(
     needs_embedder=True,
     in_callers_thread=lambda query: query.embedding.is_available(query.question.text),
     steps=("chance",),
-    trust=8 / 9,  # as in the default fusion, whatever the recipe's own is
+    trust=8 / 9,  # the default fusion's weight, whatever the recipe's own is
     features={
         NAME: "score",
         f"{NAME}_spread": "normalised",

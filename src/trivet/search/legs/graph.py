@@ -1,7 +1,4 @@
-"""The graph leg: a walk from the concepts the query names and from the best hits of the other legs.
-
-Where the query names nothing the graph knows, the leg is silent, and the order is that of the other legs.
-"""
+"""The graph leg: a walk from the query's concepts and the best hits of the other legs."""
 
 from __future__ import annotations
 
@@ -17,18 +14,16 @@ if TYPE_CHECKING:
 
 NAME = "graph"
 FLOOR = 0.0
-# Ids made in the same minute begin alike, so a memory on a path is told by both ends of its id.
+# Ids of the same minute share their start, so paths show both ends.
 FIRST_OF_ID, LAST_OF_ID = 8, 4
 
 
 class Walked(Ranking, frozen=True):
-    """A ranking that remembers where its walk started. None: it found nowhere to start."""
-
     seeds: WalkSeeds | None = None
 
 
 def _named(query: LegQuery) -> dict[int, float]:
-    # It reads names and dates, which a command line that only prints does not.
+    # Loads parsers that a command that only prints does not need.
     from trivet.search.legs.graph_seeds import named_concepts
 
     return named_concepts(query)
@@ -56,12 +51,12 @@ def _no_hits_reason(query: LegQuery, ranking: Ranking) -> str | None:
     if isinstance(ranking, Walked) and ranking.seeds is not None:
         return None
     if _named(query):
-        return "the query names concepts, but no hit of the other legs stands out to start from"
+        return "the query names concepts, but no hit of the other legs stands out as a start"
     return "the query names no concept the graph knows"
 
 
 def _told(part: Contribution, why: Why) -> str:
-    """Such as: query -> Acme -> #0199c2f4…1a2b -> Berlin -> this."""
+    """Format a path: query -> Acme -> #0199c2f4…1a2b -> Berlin -> this."""
     return " -> ".join(("query", *map(_stop, why.path), "this")) if why.path else ""
 
 
@@ -75,7 +70,7 @@ def _stop(step: PathStep) -> str:
 
 def _note(store: Store) -> str | None:
     if store.graph.behind():
-        return "the graph is being loaded anew after many changes; this answer walked the one of before"
+        return "the graph is being reloaded after many changes; this answer used the previous one"
     return None
 
 
@@ -84,10 +79,10 @@ GRAPH = Leg(
     search=_search,
     floor=FLOOR,
     after_others=True,
-    in_callers_thread=always,  # there is nobody to run beside
+    in_callers_thread=always,  # it runs last, with nothing in parallel
     prepare=_named,
     reads_text=False,
-    steps=("walk", "bm25"),  # how sure a name is depends on how many memories hold its words
+    steps=("walk", "bm25"),  # the certainty of a name depends on how many memories hold its words
     features={f"{NAME}_raw": "normalised", f"{NAME}_rank": "place"},
     norm="raw",
     told=_told,

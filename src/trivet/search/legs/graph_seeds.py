@@ -1,4 +1,4 @@
-"""Where a walk through the graph starts: at the concepts the query names, and at the best hits of the other legs."""
+"""Seeds of a walk: the concepts that the query names, and the best hits of the other legs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,21 @@ from trivet.types import Filter, Ranking
 if TYPE_CHECKING:
     from trivet.store import Store
 
-# A name has at most so many words; of a pasted page the first words are looked at.
+# Limits in words; a query may be a pasted page.
 MAX_NAME_WORDS = 7
 MAX_QUERY_WORDS = 48
-# The last rank that a hit's height is measured from; deeper ones differ by noise.
+# Hits are measured by their height above this rank; deeper ranks differ by noise.
 BASELINE_RANK = 50
-# Weight of the query's concepts at which their own share of the start is halved.
+# Total concept weight at which the concepts' own share of the start is halved.
 HALF_SHARE_WEIGHT = 0.1
 
 Span = tuple[int, int]
 
 
 def graph_seeds(query: LegQuery, concepts: Mapping[int, float]) -> WalkSeeds | None:
-    """Where the walk starts: at the concepts that the query names (`named_concepts`) and at hits of the other legs.
+    """Return the walk's seeds, or None without named concepts or hits.
 
-    None if it names no concept or the other legs found nothing.
-
-    The start has the size of what it rests on: how far the best hit stands out, times how specific the names are.
+    Their strength is how far the best hit stands out, times how specific the names are.
     """
     how, total = query.recipe.walk, sum(concepts.values())
     if not total:
@@ -53,7 +51,7 @@ def graph_seeds(query: LegQuery, concepts: Mapping[int, float]) -> WalkSeeds | N
 
 
 def named_concepts(query: LegQuery) -> dict[int, float]:
-    """The concepts the query names, the longest names first, each by how rare it is and how surely it is meant."""
+    """Return the named concepts, weighted by rarity and certainty."""
     store, filter, recipe = query.store, query.filter, query.recipe
     dates, rest = dates_in(query.question.text)
     marks = [
@@ -83,7 +81,7 @@ def named_concepts(query: LegQuery) -> dict[int, float]:
 
 
 def _forms(words: Sequence[str]) -> tuple[str, ...]:
-    """Several words must stand in a memory as they stand here; a single one may be written another way there."""
+    """Match several words exactly; allow a single one another spelling."""
     if len(words) > 1:
         return (form(" ".join(words)),)
     word = words[0]
@@ -93,7 +91,6 @@ def _forms(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
-    """Longest first; a shorter name is taken only where it is not part of one taken before."""
     taken = [False] * length
     chosen = []
     for start, stop in spans:
@@ -106,7 +103,7 @@ def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
 def _certainty(
     store: Store, alone: Mapping[str, NamedConcept], filter: Filter, bm25: Bm25
 ) -> dict[str, float]:
-    """Of the memories that hold a word, the share that mentions it as a concept: all for `postgres`, few for `list`."""
+    """Return the share of a word's holders that use it as a concept: high for `postgres`."""
     terms = {word: analyse(word) for word in alone}
     holders = store.lexical.holders(
         sorted({term for found in terms.values() for term in found}), filter, bm25
@@ -121,7 +118,6 @@ def _certainty(
 
 
 def _hits(rankings: Sequence[Ranking], how: WalkParameters) -> tuple[dict[str, float], float]:
-    """The best hits of the other legs with their shares, and by how much the best of them stands out."""
     scores: dict[str, float] = {}
     trust = {leg.name: leg.trust for leg in legs() if leg.trust}
     normalised = [

@@ -1,4 +1,4 @@
-"""The lexical leg: BM25 over our analyser's terms."""
+"""The lexical leg: BM25 over the terms of Trivet's analyzer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAME = "lexical"
 FLOOR = 0.0
-# With so many memories that hold every word, partial matches are left out of the ranking.
+# With this many memories that hold every word, partial matches are left out.
 MIN_FULL_MATCHES = 10
 
 
@@ -32,7 +32,7 @@ def _search(query: LegQuery) -> Ranking:
 
 
 def _required(question: Question) -> tuple[str, ...]:
-    """One word of the query is held if its parts are: `camelCase` is found in "camel case"."""
+    """Require a compound's parts only, so that `camelCase` finds "camel case"."""
     return tuple(
         dict.fromkeys(term for word in question.words for term in (word.terms[1:] or word.terms))
     )
@@ -46,9 +46,9 @@ LEXICAL = Leg(
     name=NAME,
     search=_search,
     floor=FLOOR,
-    in_callers_thread=always,  # it computes inside the interpreter and waits for nobody
+    in_callers_thread=always,  # it holds the interpreter and waits for nothing
     finds_exact_matches=True,
-    trust=1 / 9,  # as in the default fusion, whatever the recipe's own is
+    trust=1 / 9,  # the default fusion's weight, whatever the recipe's own is
     steps=("match", "bm25"),
     features={
         NAME: "log_score",

@@ -1,7 +1,4 @@
-"""The legs of Trivet, registered in the order in which they stand in recipes, traces and health.
-
-Import the table of legs from here: `leg.py` alone has an empty one.
-"""
+"""Trivet's legs, in the order of recipes, traces and health."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Other retrieval systems: asking them within bounds, and reading what they say without trusting it."""
+"""External retrieval systems: bounded requests, and validation of their answers."""

@@ -1,8 +1,6 @@
-"""A program that is run within bounds: of time, of what it prints, and never longer than it is waited for.
+"""External systems that are programs: run per query, they print JSON or lines of `rg` or `grep`.
 
-It gets a process group of its own, which is killed whole, so that what it started ends with it.
-
-A system that is a program: run for each query, it prints its hits as JSON or as the lines of `rg` or `grep`.
+A program is limited in time and output, and its process group is killed at the end.
 """
 
 from __future__ import annotations
@@ -34,9 +32,9 @@ from trivet.search.systems.messages import (
 from trivet.settings.systems import WORDS, ExternalSystem
 
 CHUNK_BYTES = 64 * 1024
-# The end of what it complained of is enough to tell what went wrong.
+# The end of stderr shows what failed.
 COMPLAINT_BYTES = 4_096
-# Keys and passwords are not among them; a system names the others it needs.
+# No keys or passwords; a system's `environment` names others it needs.
 ENVIRONMENT = (
     "PATH",
     "HOME",
@@ -52,7 +50,7 @@ ENVIRONMENT = (
 
 
 class Program:
-    """Use it as a context manager: whatever happens, nothing of it is left running."""
+    """A running program; leaving the context kills its process group."""
 
     def __init__(
         self, command: Sequence[str], names: Sequence[str], end: float, most_bytes: int
@@ -60,10 +58,10 @@ class Program:
         self._end = end
         self._most = most_bytes
         self._read = 0
-        self._heard = bytearray()
-        self._unsaid = b""
+        self._output = bytearray()
+        self._unsent = b""
         self._closing = False
-        self._complaint = b""
+        self._stderr_tail = b""
         try:
             self._process = subprocess.Popen(
                 list(command),
@@ -99,47 +97,45 @@ class Program:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            self._process.kill()  # the group is gone already, or has become somebody else's
+            self._process.kill()  # the group has ended, or its id now belongs to another one
         self._process.wait()
         self._selector.close()
         for pipe in self._pipes:
             try:
                 pipe.close()
             except BrokenPipeError:
-                continue  # what was left to be written has no reader any more
+                continue  # the program no longer reads its input
 
-    def send(self, said: bytes) -> None:
-        """Written while it is listened to, so that neither waits for the other for ever."""
-        if said and not self._unsaid:
+    def send(self, data: bytes) -> None:
+        """Queue bytes for stdin, written while output is read, so that neither side blocks."""
+        if data and not self._unsent:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
-        self._unsaid += said
+        self._unsent += data
 
     def rest(self) -> bytes:
-        """Everything it prints until it ends; it is told that nothing more is to come."""
         self._closing = True
-        if not self._unsaid:
+        if not self._unsent:
             self._stdin.close()
         while self._open:
             self._exchange()
-        return bytes(self._heard)
+        return bytes(self._output)
 
     def line(self) -> bytes | None:
-        """The next line it prints; None if it ends before."""
-        while b"\n" not in self._heard:
+        while b"\n" not in self._output:
             if not self._open:
                 return None
             self._exchange()
-        line, _, self._heard = self._heard.partition(b"\n")
+        line, _, self._output = self._output.partition(b"\n")
         return bytes(line)
 
     def complaint(self) -> SystemFailed | None:
-        """How it ended and what it said of that; None if all went well."""
+        """Wait for the end; return an error if the exit status is not 0."""
         try:
             code = self._process.wait(self._seconds_left())
         except subprocess.TimeoutExpired:
             raise SystemFailed("it did not end in time") from None
-        said = self._complaint.decode("utf-8", "replace")
-        return SystemFailed(f"it ended with status {code}", said) if code else None
+        data = self._stderr_tail.decode("utf-8", "replace")
+        return SystemFailed(f"it ended with status {code}", data) if code else None
 
     @property
     def status(self) -> int | None:
@@ -164,12 +160,12 @@ class Program:
 
     def _write(self) -> None:
         try:
-            self._unsaid = self._unsaid[
-                os.write(self._stdin.fileno(), self._unsaid[:CHUNK_BYTES]) :
+            self._unsent = self._unsent[
+                os.write(self._stdin.fileno(), self._unsent[:CHUNK_BYTES]) :
             ]
         except BrokenPipeError:
-            self._unsaid = b""  # it does not want to hear more, which is its own business
-        if not self._unsaid:
+            self._unsent = b""  # the program may ignore the rest of its input
+        if not self._unsent:
             self._selector.unregister(self._stdin)
             if self._closing:
                 self._stdin.close()
@@ -179,32 +175,32 @@ class Program:
         if not chunk:
             self._selector.unregister(pipe)
         if pipe is self._process.stderr:
-            self._complaint = (self._complaint + chunk)[-COMPLAINT_BYTES:]
+            self._stderr_tail = (self._stderr_tail + chunk)[-COMPLAINT_BYTES:]
             return
         self._read += len(chunk)
         if self._read > self._most:
             raise SystemFailed(f"it printed more than {self._most} bytes")
-        self._heard += chunk
+        self._output += chunk
 
 
 def _environment(names: Sequence[str]) -> Mapping[str, str]:
     return {name: os.environ[name] for name in (*ENVIRONMENT, *names) if name in os.environ}
 
 
-# `grep` and `rg` say by this that nothing matched.
+# Exit status of `grep` and `rg` when nothing matched.
 NOTHING_MATCHED = 1
-# As `grep -n` and `rg -n` print: a path, a line number, the line. The path may hold a colon; a number may not.
+# As `grep -n` and `rg -n` print. A path may contain a colon, a number cannot.
 _matching_line = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9}):(?P<text>.*)", re.DOTALL)
 
 
 def ask_command(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[RawHit]:
-    """Where no argument has the query, it stands on standard input."""
+    """Run the program and yield its hits; without a placeholder, the query goes to stdin."""
     if not asked.words and any(WORDS in part for part in system.command):
-        return ()  # an empty regular expression would find everything
+        return ()  # an empty regular expression would match everything
     command = filled_arguments(system.command, system, asked)
-    said = b"" if has_placeholders(system.command) else asked.query.encode() + b"\n"
+    data = b"" if has_placeholders(system.command) else asked.query.encode() + b"\n"
     with Program(command, system.environment, end, system.most_bytes) as child:
-        child.send(said)
+        child.send(data)
         output = child.rest()
         complaint = child.complaint()
         searches_lines = system.format in ("rg", "lines")
@@ -214,8 +210,6 @@ def ask_command(system: ExternalSystem, asked: SystemQuery, end: float) -> Itera
 
 
 class Matched(msgspec.Struct, frozen=True):
-    """One line of one file that holds a word of the query."""
-
     path: str
     line: int
     text: str
@@ -234,7 +228,7 @@ def hits_in(output: bytes, system: ExternalSystem, words: Sequence[str]) -> Iter
 
 
 def _decoded_alone(line: str) -> Any:
-    """A line that is no JSON is a hit without an id, and counted as one."""
+    """Return None for a line that is not JSON, which counts as a hit without an id."""
     try:
         return decoded(line)
     except SystemFailed:
@@ -242,10 +236,7 @@ def _decoded_alone(line: str) -> Any:
 
 
 def by_file(matches: Iterable[Matched], words: Sequence[str]) -> Iterator[RawHit]:
-    """A hit a file. Its score is how many of the query's words it holds, rare ones counting for more.
-
-    The line that holds most of them is where it is.
-    """
+    """Yield one hit per file, scored by its query words and their rarity."""
     files: dict[str, dict[int, tuple[str, frozenset[str]]]] = {}
     for match in matches:
         folded = match.text.casefold()
@@ -264,7 +255,6 @@ def by_file(matches: Iterable[Matched], words: Sequence[str]) -> Iterator[RawHit
 
 
 def _rg(text: str) -> Iterator[Matched]:
-    """The `match` messages of `rg --json`. What is not UTF-8 comes as `bytes` there, and is passed over."""
     for line in text.splitlines():
         message = decoded(line) if line.strip() else None
         if at(message, "type") != "match":

@@ -1,4 +1,4 @@
-"""The other systems of a federation: each is asked in a thread of its own, and costs at most its own contribution."""
+"""Requests to all external systems in parallel; a failing one costs only its own hits."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from trivet.search.systems.messages import (
 from trivet.settings.systems import ExternalSystem, Kind, check_systems
 from trivet.types import LegHealth
 
-# How many recalls may ask one system at the same time; more wait, each within the system's time limit.
+# Concurrent requests per system; further recalls wait, within the system's time limit.
 MAX_CONCURRENT_REQUESTS = 4
-# A system ends by its own time limit; so much later it is given up, whatever it does.
+# After its time limit, wait this long for a request before giving it up.
 GRACE_SECONDS = 0.5
 MAX_REASON_CHARACTERS = 300
 MAX_QUOTED_CHARACTERS = 300
@@ -38,14 +38,12 @@ Ask = Callable[[ExternalSystem, SystemQuery, float], Iterable[RawHit]]
 
 
 class OpenTrivet(Protocol):
-    """Another Trivet, kept open between queries."""
-
     def ask(self, system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[RawHit]: ...
     def close(self) -> None: ...
 
 
 class SystemAnswer(msgspec.Struct, frozen=True):
-    """What became of asking one system: a reply, or none and why. `quoted` is what it said itself, for people."""
+    """The outcome of one request; `quoted` is the system's own text, for people only."""
 
     name: str
     system: ExternalSystem
@@ -55,16 +53,12 @@ class SystemAnswer(msgspec.Struct, frozen=True):
 
 
 class _Silent(EmbedderError):
-    """Carries what became of asking a system past its breaker."""
-
     def __init__(self, failure: Exception, hung: bool) -> None:
         super().__init__(str(failure), "hung" if hung else "down")
         self.failure = failure
 
 
 class Systems:
-    """Made once for a process. Everything that is asked again and again is kept here: maps, open stores, counts."""
-
     def __init__(self, declared: Mapping[str, ExternalSystem]) -> None:
         check_systems(declared, leg_names())
         self.declared = declared
@@ -84,7 +78,6 @@ class Systems:
         asked: SystemQuery,
         open_other: Callable[[ExternalSystem], OpenTrivet],
     ) -> dict[str, Future[Reply]]:
-        """Asks at once and returns at once; `collect` waits."""
         futures: dict[str, Future[Reply]] = {}
         for name, system in systems.items():
             futures[name] = Future()
@@ -98,8 +91,8 @@ class Systems:
         return futures
 
     def collect(self, futures: Mapping[str, Future[Reply]], started: float) -> list[SystemAnswer]:
-        """What each has said by its time limit, counted from `started` (time.monotonic)."""
-        return [self._heard(name, future, started) for name, future in futures.items()]
+        """Return the outcomes; time limits count from `started`."""
+        return [self._answer_of(name, future, started) for name, future in futures.items()]
 
     def close(self) -> None:
         with self._guard:
@@ -107,7 +100,7 @@ class Systems:
                 other.close()
             self._others.clear()
 
-    def _heard(self, name: str, future: Future[Reply], started: float) -> SystemAnswer:
+    def _answer_of(self, name: str, future: Future[Reply], started: float) -> SystemAnswer:
         system = self.declared[name]
         limit = started + system.time_limit_ms / 1000
         reply, reason, quoted = None, "", ""
@@ -118,8 +111,8 @@ class Systems:
             reason = f"no answer within {system.time_limit_ms} ms"
         except SystemFailed as failure:
             reason, quoted = str(failure), failure.quoted
-        except Exception as error:
-            reason, quoted = f"asking it failed ({type(error).__name__})", str(error)
+        except Exception as error:  # noqa: BLE001 - reported as the system's health
+            reason, quoted = f"the request failed ({type(error).__name__})", str(error)
         took = round((time.monotonic() - started) * 1000, 3)
         with self._guard:
             self.asked[name] += 1
@@ -153,7 +146,7 @@ class Systems:
         end = time.monotonic() + system.time_limit_ms / 1000
         try:
             if not self._places[name].acquire(timeout=system.time_limit_ms / 1000):
-                raise SystemFailed(f"{MAX_CONCURRENT_REQUESTS} others are asking it already")
+                raise SystemFailed(f"it already has {MAX_CONCURRENT_REQUESTS} requests running")
             try:
                 ask = partial(self._answer, name, system, asked, open_other, end)
                 future.set_result(self._breakers[name].call(ask))
@@ -161,7 +154,7 @@ class Systems:
                 self._places[name].release()
         except _Silent as silent:
             future.set_exception(silent.failure)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised in the caller
             future.set_exception(
                 SystemFailed(str(error)) if isinstance(error, EmbedderError) else error
             )
@@ -174,7 +167,6 @@ class Systems:
         open_other: Callable[[ExternalSystem], OpenTrivet],
         end: float,
     ) -> Reply:
-        """What it answers; a failure as the breaker understands it: silent, or able to say that it cannot."""
         try:
             raw = self._ask(name, system, open_other)(system, asked, end)
             return reply_of(raw, system, self._names[name])
@@ -209,7 +201,7 @@ class Systems:
 
 
 def _way(kind: Kind) -> Ask:
-    """What speaks with a kind is loaded when the first of that kind is asked: most recalls ask nobody."""
+    """Import a client on first use: most recalls ask no system."""
     if kind == "command":
         from trivet.search.systems.command import ask_command as ask
     elif kind == "http":

@@ -1,4 +1,4 @@
-"""A structured answer of a Trivet over MCP, without the mark that it puts around stored text for a model to see."""
+"""The marks around stored text in MCP answers, and their removal from another Trivet's answer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ _NOTICE = re.compile(r"Text inside memory-data tags with nonce ([0-9a-f]{12}) wa
 
 
 def markers(nonce: str) -> tuple[str, str]:
-    """What stands before a stored text, and after it."""
     return f"<memory-data nonce={nonce}>", f"</memory-data nonce={nonce}>"
 
 
 def unmarked(answer: Any) -> Any:
-    """The same answer with the bare texts. An answer of any other server stays as it is."""
     notice = answer.get("notice") if isinstance(answer, dict) else None
     found = _NOTICE.match(notice) if isinstance(notice, str) else None
     return _bare(answer, markers(found[1])) if found else answer

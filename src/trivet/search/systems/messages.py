@@ -1,9 +1,4 @@
-"""From the answer of another system to hits that can be fused. Each is checked alone: a bad one costs only itself.
-
-What another system is sent: the query put into arguments, addresses and bodies, and the key to it.
-
-What a system's ids mean: a map from its ids to URIs, read again when the file changes; prefixes rewritten.
-"""
+"""Requests to external systems and their answers: filled templates, validated hits, mapped ids."""
 
 from __future__ import annotations
 
@@ -24,25 +19,23 @@ from trivet.search.fuse.fusion import MAX_SCORE
 from trivet.settings.systems import FETCH_K, PLACEHOLDERS, QUERY, WORDS, ExternalSystem
 from trivet.types import Value
 
-# About 500 tokens a hit, as much as of a memory.
+# About 500 tokens per hit, the same as for a memory.
 TEXT_CHARACTERS = 2_000
 TITLE_CHARACTERS = 300
 ID_CHARACTERS = 2_000
-# A list without scores is scored by place: 10 / (10 + place). The first few differ, the later ones hardly do.
+# Without scores, a hit scores 10 / (10 + rank).
 PLACE_CONSTANT = 10.0
 
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _unprintable = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-# A hit as it came, by the names of our fields. Nothing in it has been looked at.
 RawHit = dict[str, Any]
 
 
 class SystemFailed(Exception):
-    """A system gave no answer that can be used. The message is shown in the answer's health.
+    """A request without a usable answer; `quoted` is the system's own, untrusted text.
 
-    It is in our words alone. What the system itself said is in `quoted`, which `trivet doctor` shows to people: an
-    agent would read it outside of what is marked as data.
+    The message is shown to agents, `quoted` only by `trivet doctor`.
     """
 
     def __init__(self, message: str, quoted: str = "") -> None:
@@ -51,14 +44,12 @@ class SystemFailed(Exception):
 
 
 class SystemQuery(msgspec.Struct, frozen=True):
-    """What is sent to a system: the query without secrets, and those of its words that tell documents apart."""
-
     query: str
     words: tuple[str, ...]
 
 
 class SystemHit(Value, frozen=True, kw_only=True):
-    """One hit of a system, checked and bounded. `common`: its id is a URI or a path that others use as well."""
+    """A validated hit; `common`: its id is a URI or path that other systems share."""
 
     id: str
     common: bool
@@ -69,8 +60,6 @@ class SystemHit(Value, frozen=True, kw_only=True):
 
 
 class Reply(Value, frozen=True, kw_only=True):
-    """The hits of one system, best first, and what was wrong with those left out."""
-
     hits: tuple[SystemHit, ...] = ()
     floor: float = 0.0
     ranks_only: bool = False
@@ -82,12 +71,11 @@ def decoded(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise SystemFailed(
-            "its answer is not JSON" if text.strip() else "it answered nothing", text
+            "its answer is not JSON" if text.strip() else "its answer is empty", text
         ) from None
 
 
 def raw_hits(value: Any, system: ExternalSystem) -> Iterator[RawHit]:
-    """The hits in a decoded answer, by our names of their fields."""
     found = value if isinstance(value, list) and system.hits == "hits" else at(value, system.hits)
     if not isinstance(found, list):
         where = f"at {system.hits!r}" if system.hits else "in its answer"
@@ -104,7 +92,7 @@ def raw_hits(value: Any, system: ExternalSystem) -> Iterator[RawHit]:
 
 
 def at(value: Any, path: str) -> Any:
-    """What lies at a path such as `result.items` or `chunks.0.text`; None where nothing does."""
+    """Return the value at a path such as `chunks.0.text`, or None."""
     for step in path.split(".") if path else ():
         if isinstance(value, dict):
             value = value.get(step)
@@ -126,16 +114,14 @@ def reply_of(raw: Iterable[RawHit], system: ExternalSystem, names: IdMap) -> Rep
             for place, (_, hit) in enumerate(hits, 1)
         ]
     else:
-        ordered = sorted(
-            scored, key=lambda pair: -pair[0]
-        )  # stable: equal scores stay as they came
+        ordered = sorted(scored, key=lambda pair: -pair[0])  # stable sort: ties keep their order
         best = [_scored(hit, score) for score, hit in ordered]
     kept = _once(best, wrong)[: system.fetch_k]
     own = sum(not hit.common for hit in kept)
     if own and system.map:
-        wrong["not in its map, kept under their own names"] = own
+        wrong["not in its map, kept under their own ids"] = own
     if ranks_only and scored:
-        wrong["without a score, so places count instead"] = len(hits) - len(scored)
+        wrong["without a score, so ranks are used instead"] = len(hits) - len(scored)
     floor = 0.0 if ranks_only else _floor(kept, system)
     notes = tuple(f"{count} of its hits {what}" for what, count in wrong.items())
     return Reply(hits=tuple(kept), floor=floor, ranks_only=ranks_only, notes=notes)
@@ -147,13 +133,13 @@ def _checked(
     id = raw.get("id")
     number = isinstance(id, int) and not isinstance(id, bool)
     common, is_common = names.of(str(id), number) if number or _usable(id) else ("", False)
-    if not _usable(common):  # also after it was mapped: a URI may hide what a path must not hold
-        wrong["without an id that can be used"] += 1
+    if not _usable(common):  # checked again after mapping: a URI may encode control characters
+        wrong["without a usable id"] += 1
         return None
     given = raw.get("score")
     score = None if given is None else _number(given)
     if given is not None and score is None:
-        wrong["with a score that is no finite number"] += 1
+        wrong["with a score that is not a finite number"] += 1
         return None
     if score is not None and system.lower_is_better:
         score = -score
@@ -190,7 +176,7 @@ def _bounded(text: Any, most: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Without what steers a terminal, and without halves of characters."""
+    """Remove terminal control characters and lone surrogates."""
     return _unprintable.sub("", text.encode("utf-8", "replace").decode())
 
 
@@ -201,11 +187,10 @@ def _scored(hit: SystemHit, score: float) -> SystemHit:
 
 
 def _once(hits: Iterable[SystemHit], wrong: Counter[str]) -> list[SystemHit]:
-    """The best of those that name the same place; two lines of a file are two places."""
     kept: dict[tuple[str, int | None], SystemHit] = {}
     for hit in hits:
         if (hit.id, hit.line) in kept:
-            wrong["with an id that came before"] += 1
+            wrong["with a repeated id"] += 1
         else:
             kept[hit.id, hit.line] = hit
     return list(kept.values())
@@ -218,16 +203,16 @@ def _floor(hits: list[SystemHit], system: ExternalSystem) -> float:
 
 
 _placeholder = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
-# What means something else than itself in the regular expressions of grep -E and of rg alike.
+# Special in the regular expressions of both grep -E and rg.
 _special = re.compile(r"[\\.\[{()*+?^$|]")
 
 
 def filled_arguments(
     command: Sequence[str], system: ExternalSystem, asked: SystemQuery
 ) -> list[str]:
-    """Arguments of a program. A query cannot become an option: it never begins with a dash."""
-    said = {**_values(system, asked), QUERY: asked.query.lstrip("- \t\n")}
-    return [_filled(part, said) for part in command]
+    """Return a program's arguments; a query loses leading dashes, so it cannot become an option."""
+    values = {**_values(system, asked), QUERY: asked.query.lstrip("- \t\n")}
+    return [_filled(part, values) for part in command]
 
 
 def filled_address(system: ExternalSystem, asked: SystemQuery) -> str:
@@ -236,7 +221,7 @@ def filled_address(system: ExternalSystem, asked: SystemQuery) -> str:
 
 
 def filled_value(template: Any, system: ExternalSystem, asked: SystemQuery) -> Any:
-    """A JSON value, its texts filled; one that is nothing but {fetch_k} becomes a number."""
+    """Return a JSON value with its texts filled; a bare {fetch_k} becomes a number."""
     if template == FETCH_K:
         return system.fetch_k
     if isinstance(template, str):
@@ -253,52 +238,50 @@ def has_placeholders(parts: Sequence[str]) -> bool:
 
 
 def _values(system: ExternalSystem, asked: SystemQuery) -> dict[str, str]:
-    """The words are joined as programs that search by regular expressions want them."""
+    """Join the words with `|`, for programs that take regular expressions."""
     words = "|".join(_special.sub(r"\\\g<0>", word) for word in asked.words)
     return {QUERY: asked.query, WORDS: words, FETCH_K: str(system.fetch_k)}
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
-    """In one go, so that a query that looks like a placeholder stays what it is."""
+    """Fill in one pass, so that a placeholder in a query stays text."""
     return _placeholder.sub(lambda mark: values[mark[0]], text)
 
 
 def auth_headers(system: ExternalSystem) -> dict[str, str]:
-    """The header with the key, out of the environment: settings are shown and backed up, keys are not."""
+    """Return the header with the key, read from the environment because settings are shown."""
     if not system.key_env:
         return {}
     key = os.environ.get(system.key_env, "")
     if not key:
-        raise SystemFailed(f"the variable {system.key_env}, which should hold its key, is not set")
+        raise SystemFailed(f"the environment variable {system.key_env} for its key is not set")
     return {"Authorization": f"Bearer {key}"}
 
 
-# Ten million short lines; a larger map is a mistake.
+# About ten million short lines; a larger map is a mistake.
 MAX_MAP_BYTES = 2**30
 
 Stamp = tuple[int, int, int]
 
 
 class IdMap:
-    """The ids of one system. Threads may share it."""
-
     def __init__(self, system: ExternalSystem) -> None:
         self._file = Path(system.map).expanduser() if system.map else None
-        # The longest prefix first: what is said of a folder holds against what is said of the one above.
+        # Longest prefix first: a rule for a folder overrides that of its parent.
         self._prefixes = sorted(system.rewrite.items(), key=lambda pair: (-len(pair[0]), pair[0]))
         self._map: Mapping[str, str] = {}
         self._stamp: Stamp | None = None
         self._guard = threading.Lock()
 
     def of(self, id: str, number: bool) -> tuple[str, bool]:
-        """The common id and True; or its own id and False where neither map nor prefix says what it means here."""
+        """Return the common id and True, or the unmapped id and False."""
         known = self._known()
         if id in known:
             return _plain(known[id]), True
         for prefix, named in self._prefixes:
             if id.startswith(prefix):
                 return _plain(named + id[len(prefix) :]), True
-        # A number is nobody else's id, and an id that a map leaves out is not meant to be one.
+        # Numbers, and ids that a map leaves out, are never common ids.
         return (id, False) if number or self._file is not None else (_plain(id), True)
 
     def _known(self) -> Mapping[str, str]:
@@ -312,12 +295,12 @@ class IdMap:
                     self._map = read_map(self._file)
                     self._stamp = stamp
             except (OSError, ValueError) as error:
-                raise SystemFailed("its map cannot be read", f"{self._file}: {error}") from None
+                raise SystemFailed("its id map cannot be read", f"{self._file}: {error}") from None
             return self._map
 
 
 def read_map(path: Path) -> Mapping[str, str]:
-    """A JSON object from id to URI, or lines of id, tabulator, URI."""
+    """Read a JSON object from ids to URIs, or lines of id, tab, URI."""
     if path.stat().st_size > MAX_MAP_BYTES:
         raise ValueError(f"it is larger than {MAX_MAP_BYTES} bytes")
     text = path.read_text(encoding="utf-8")
@@ -339,14 +322,13 @@ def _from_lines(text: str) -> Mapping[str, str]:
     for number, line in enumerate(text.splitlines(), 1):
         id, tab, uri = line.partition("\t")
         if line.strip() and not (tab and id and uri.strip()):
-            raise ValueError(f"line {number} is not an id, a tabulator and a URI")
+            raise ValueError(f"line {number} is not an id, a tab and a URI")
         if tab:
             known[id] = uri.strip()
     return known
 
 
 def _plain(uri: str) -> str:
-    """One writing for one file. What only looks like the address of one stays as it is."""
     if uri.startswith("file://"):
         try:
             uri = unquote(urlsplit(uri).path)

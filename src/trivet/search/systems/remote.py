@@ -1,9 +1,8 @@
-"""A system that is asked over HTTP. Redirects are refused: they would carry key and query to an undeclared address.
+"""External systems over HTTP, and tools of MCP servers.
 
-A system that is a tool of an MCP server: a program of ours for the time of one query, or one at an address.
-
-For a program the few messages are spoken here: the SDK's own transport gives a hung server four seconds more before it
-kills it, and reads lines of any length.
+Redirects are refused: they would send key and query to an undeclared address. MCP over a program's
+pipes is written here, because the SDK's transport gives a hung server four more seconds and reads
+lines of any length.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def ask_http(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable
 
 
 async def _answer(system: ExternalSystem, asked: SystemQuery, end: float) -> bytes:
-    """Everything together within the time: a server that drips its answer cannot stretch it."""
+    """The time limit covers the whole answer, so that a slow stream cannot extend it."""
     with anyio.move_on_after(max(0.0, end - time.monotonic())):
         try:
             return await _received(system, asked)
@@ -105,7 +104,6 @@ def _from_program(
 
 
 def _result(child: Program, id: int, method: str, params: Any) -> Any:
-    """The result of one request. What the server says besides is passed over."""
     child.send(_line({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     while (line := child.line()) is not None:
         message = decoded(line.decode("utf-8", "replace")) if line.strip() else None
@@ -117,7 +115,7 @@ def _result(child: Program, id: int, method: str, params: Any) -> Any:
 def _answered(message: dict[str, Any]) -> Any:
     if "error" in message:
         error = message["error"]
-        raise SystemFailed("it refused", str(at(error, "message")))
+        raise SystemFailed("it refused the request", str(at(error, "message")))
     return message.get("result")
 
 
@@ -151,7 +149,7 @@ async def _at_address(system: ExternalSystem, arguments: Any, end: float) -> Any
                 await session.initialize()
                 result = await session.call_tool(system.tool, arguments)
                 return result.model_dump(mode="json", by_alias=True)
-        except* Exception as failures:
+        except* Exception as failures:  # noqa: BLE001 - any transport error
             first = _first(failures)
             raise SystemFailed(
                 f"it cannot be reached ({type(first).__name__})", str(first)
@@ -167,9 +165,8 @@ def _first(failures: BaseExceptionGroup[Any]) -> BaseException:
 
 
 def _found(result: Any) -> Any:
-    """What the tool gave: as structured content, or as JSON in its text."""
     if not isinstance(result, dict):
-        raise SystemFailed("its answer is no result of a tool")
+        raise SystemFailed("its answer is not a tool result")
     content = result.get("content")
     texts = (
         [part.get("text") for part in content if isinstance(part, dict)]
