@@ -1,5 +1,1 @@
-"""A server as if it were a store of one's own: the same verbs, sent over HTTP.
-
-`call.py` makes requests from the contract and the table of routes, `problem.py` makes our errors from a server's,
-`attempts.py` says what may be tried again; `connection.py` and `async_connection.py` send.
-"""
+"""A client that offers a server's verbs over HTTP as if the store were local."""

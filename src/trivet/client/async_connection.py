@@ -1,4 +1,4 @@
-"""The same as connection.py for programs with an event loop."""
+"""The asynchronous counterpart of connection.py, for programs with an event loop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class AsyncConnection:
         self._http = httpx2.AsyncClient(**client_options(settings))
 
     async def perform(self, request: Request[T]) -> T:
-        """Has the server perform a verb."""
         answer: T = await self._ask(call.call_of(request, configured_scope(self.settings)))
         return answer
 
@@ -48,7 +47,7 @@ class AsyncConnection:
         return str(await self._ask(call.diff(id, older, newer, reveal)))
 
     async def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported:
-        """Sends lines as they are read. They are gone then, so there is one attempt."""
+        """Send lines once: they cannot be read again for a retry."""
         self._check_open()
         sent = call.import_()
 

@@ -1,7 +1,4 @@
-"""From a request to an HTTP call: where it goes, what it carries, and what comes back.
-
-Lines of JSON on their way: an import as a body in pieces, an export as the lines in what arrives.
-"""
+"""HTTP calls built from requests, and their results; imports and exports as streams of lines."""
 
 from __future__ import annotations
 
@@ -24,17 +21,13 @@ EXPORT = "/v1/export"
 IMPORT = "/v1/import"
 LINES = "application/x-ndjson"
 NOT_A_VERB = {
-    "acting_as": "The key says for whom; open another client with another key.",
-    "engine": "What looks inside a store (`trivet tune`, the lab) needs the store itself.",
+    "acting_as": "The key determines the user; open another client with another key.",
+    "engine": "Tools that look inside a store (`trivet tune`, the lab) need the store itself.",
 }
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """`path` comes after the server's address. `once` lets the server tell a repeated write from a second one.
-
-    `carries` is the type of a body that is streamed, `id` that of the memory to be stored, if it is one. `known` is the
-    answer where there is nothing to ask.
-    """
+    """An HTTP call; `once` is its idempotency key, `known` the result if no request is needed."""
 
     method: Method
     path: str
@@ -48,7 +41,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def repeatable(self) -> bool:
-        """Whether it may be sent again when the client cannot know what became of it."""
         return not self.writes or bool(self.once)
 
     @property
@@ -59,7 +51,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def call_of(request: Request[Any], scope: str | None = None) -> Call:
-    """`scope` is where a memory belongs that names none."""
+    """Return a request's call; `scope` is the default for new memories."""
     verb = verb_of(request)
     if not verb.routes:
         raise unsupported_over_http(verb.name, verb.instead)
@@ -111,9 +103,8 @@ def import_() -> Call:
 
 
 def unsupported_over_http(name: str, instead: str = "") -> InvalidInput:
-    """What a server cannot be asked, and what to do instead."""
     return InvalidInput(
-        f"{name} is not to be had over HTTP. {instead or NOT_A_VERB.get(name, '')}".rstrip()
+        f"{name} is not available over HTTP. {instead or NOT_A_VERB.get(name, '')}".rstrip()
     )
 
 
@@ -129,13 +120,12 @@ def result_of(call: Call, body: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise StoreError(
             f"The server's answer cannot be read ({str(error).replace('`', '')}). "
-            "Is it Trivet, and of the same version as this one?"
+            "Check that it is Trivet and has the same version as this client."
         ) from None
     return value.diff if isinstance(value, Difference) else value
 
 
 def _to(route: Route, arguments: dict[str, Any], result: Any, writes: bool, once: str) -> Call:
-    """What the path names goes there, the rest into the query or the body."""
     path = route.path.format(
         **{name: quote(arguments.pop(name), safe="") for name in route.in_path}
     )
@@ -165,11 +155,11 @@ def _query_text(value: Any) -> str:
 
 
 def _with_id(request: Remember, scope: str | None) -> Remember:
-    """With the id made here, a write that is repeated can never become two memories."""
+    # With an id made here, a repeated write never becomes two memories.
     return msgspec.structs.replace(request, id=request.id or new_id(), scope=request.scope or scope)
 
 
-# How an export begins and ends; those of format 1 had no last line.
+# Format 1 has no last line.
 _HEADER = b'{"trivet_export":'
 _WITHOUT_LAST_LINE = b'{"trivet_export":1,'
 _LAST_LINE = b'{"trivet_export_end":'
@@ -177,9 +167,9 @@ CHUNK_BYTES = 64 * 1024
 
 
 def encode_chunks(lines: Iterable[str], progress: Progress | None) -> Iterator[bytes]:
-    """Some lines at a time. A line break within a line of JSON means no more than a space.
+    """Yield chunks of lines, without line breaks inside a line.
 
-    What is no Unicode goes as it is: the server says of which line.
+    Invalid Unicode is sent as it is; the server reports its line.
     """
     piece, count = bytearray(), 0
     for line in lines:
@@ -198,14 +188,11 @@ def encode_chunks(lines: Iterable[str], progress: Progress | None) -> Iterator[b
 
 
 class LineReader:
-    """Puts the lines of an export together from pieces.
-
-    Only a line feed ends one: texts hold other characters that look like it.
-    """
+    """A splitter of an export at line feeds: texts may contain other line breaks."""
 
     def __init__(self) -> None:
         self._begun = b""
-        self._ends = False  # whether a last line is to come
+        self._ends = False  # whether the export must end with a last line
         self._latest = b""
 
     def of(self, piece: bytes) -> list[str]:
@@ -216,11 +203,12 @@ class LineReader:
         return [line.decode() for line in whole]
 
     def last(self) -> list[str]:
-        """What came after the last line feed. A proxy may end a broken answer as if it were whole; the export tells."""
+        """Return the rest, or raise if the export is incomplete.
+
+        A proxy may end a broken response as if it were complete.
+        """
         if self._ends and not (self._begun or self._latest).startswith(_LAST_LINE):
-            raise StoreError(
-                "The export came without its last line, so it is not whole. Begin it again."
-            )
+            raise StoreError("The export is incomplete: its last line is missing. Export again.")
         return [self._begun.decode()] if self._begun else []
 
 

@@ -1,7 +1,4 @@
-"""How both connections are set up, the waiting one and the asynchronous one.
-
-A server that is asked and waited for. Threads may share one; its connections are kept and used again.
-"""
+"""A connection to a server for threads, and the options it shares with the asynchronous one."""
 
 from __future__ import annotations
 
@@ -33,12 +30,16 @@ if TYPE_CHECKING:
 
 
 CONNECT_SECONDS = 10.0
-# Shorter than the server's own thirty, so that we let go of a silent connection first.
+# Shorter than the server's 30, so that the client closes first.
 KEEPALIVE_SECONDS = 25.0
 
 
 def client_options(settings: Settings) -> dict[str, Any]:
-    """No proxy, password file or redirect of the environment's is used: the key goes where the settings say."""
+    """Return options for httpx2.
+
+    Redirects and the environment's proxies are ignored, so that the key goes only where the
+    settings say.
+    """
     address, key = checked_address(settings.path), checked_key(settings.key)
     seconds = settings.answer_time_limit_ms / 1000
     return {
@@ -56,7 +57,7 @@ def client_options(settings: Settings) -> dict[str, Any]:
 
 
 def configured_scope(settings: Settings) -> str | None:
-    """The scope that this user has configured, if any; else the server's own applies."""
+    """Return the user's scope, or None for the server's."""
     return None if settings.scope == Settings().scope else settings.scope
 
 
@@ -70,52 +71,55 @@ def _headers(key: str) -> dict[str, str]:
 
 
 def _certificates(address: str, proxy: str) -> ssl.SSLContext | bool:
-    """The system's certificates; reading them takes longer than a recall, and without TLS no server shows one."""
+    """Load certificates only for TLS: it takes longer than a recall."""
     encrypted = any(one.lower().startswith("https://") for one in (address, proxy))
     return httpx2.create_ssl_context() if encrypted else False
 
 
 def checked_address(text: str) -> str:
-    """The address without a final slash; it may have a path, for a server behind a proxy."""
+    """Return the address without a final slash; it may have a path."""
     try:
         parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port  # a bad port is found when it is asked for
+        host, _ = parts.hostname, parts.port  # reading `port` raises if it is invalid
     except ValueError:
         host = None
     if not host or not is_server(text) or not text.isprintable() or " " in text:
         raise InvalidInput(
-            "The address of a server looks like https://memory.example.org or http://127.0.0.1:7373."
+            "Give a server's address as https://memory.example.org or http://127.0.0.1:7373."
         )
     if "@" in parts.netloc:
         raise InvalidInput(
-            f"The address of {host} holds a user or a password, which end up in logs. Leave them out; "
+            f"The address of {host} contains a user or a password, which would appear in "
+            "logs. Remove them and "
             "give the key as key=..., as TRIVET_KEY, or as the setting key."
         )
     if parts.query or parts.fragment:
         raise InvalidInput(
-            f"The address of {host} ends with a query (? or #). Give the address of the server alone."
+            f"The address of {host} contains a query or fragment (? or #). Give only the "
+            "server's address."
         )
     return text.rstrip("/")
 
 
 def checked_proxy(text: str) -> str | None:
-    """The address of a proxy, which may hold a password; the error does not show it."""
+    """Return the proxy or None; errors hide it, as it may hold a password."""
     try:
         host = urlsplit(text).hostname if is_server(text) and text.isprintable() else None
     except ValueError:
         host = None
     if text and not host:
         raise InvalidInput(
-            "proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none."
+            "proxy: give an address such as http://proxy.example.org:3128, or nothing to use "
+            "no proxy."
         )
     return text or None
 
 
 def checked_key(key: str) -> str:
-    """The key as a header can carry it. The error does not show it."""
+    """Return the key if a header can carry it; errors do not show it."""
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InvalidInput(
-            "The key holds characters that no key has. Copy it again, without spaces or line ends."
+            "The key contains invalid characters. Copy it again, without spaces or line breaks."
         )
     return key
 
@@ -124,6 +128,8 @@ T = TypeVar("T")
 
 
 class Connection:
+    """A connection to a server that threads can share."""
+
     def __init__(self, settings: Settings, wait: Callable[[float], object] = time.sleep) -> None:
         self.settings = settings
         self._http = httpx2.Client(**client_options(settings))
@@ -134,7 +140,6 @@ class Connection:
         return self.settings.path
 
     def perform(self, request: Request[T]) -> T:
-        """Has the server perform a verb."""
         answer: T = self._ask(call.call_of(request, configured_scope(self.settings)))
         return answer
 
@@ -185,7 +190,7 @@ class Connection:
             self._wait(pause)
 
     def _carry(self, call: Call, lines: Iterable[str], progress: Progress | None) -> Any:
-        """Sends lines as they are read. They are gone then, so there is one attempt."""
+        """Send lines once: they cannot be read again for a retry."""
         body = encode_chunks(lines, progress)
         try:
             response = self._http.request(

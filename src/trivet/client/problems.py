@@ -1,4 +1,4 @@
-"""What each error is called over HTTP (RFC 9457): the server writes it, the client turns it back into the error."""
+"""Errors as problem details over HTTP (RFC 9457), for the server and the client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TYPE_PREFIX = "urn:trivet:problem:"
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of every answer that is an error. `instance` names this one request, as the server's log does."""
+    """The body of an error; `instance` is also in the server's log."""
 
     type: str
     title: str
@@ -39,7 +39,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProblemKind(msgspec.Struct, frozen=True):
-    """How an error is written: the end of its `type`, its status and its title."""
+    """An error over HTTP; `name` is the end of its `type`."""
 
     name: str
     status: int
@@ -47,11 +47,11 @@ class ProblemKind(msgspec.Struct, frozen=True):
 
 
 PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
-    InvalidInput: ProblemKind("invalid-input", 422, "The request is not acceptable"),
-    Unauthorised: ProblemKind("unauthorised", 401, "Who is asking is not known"),
+    InvalidInput: ProblemKind("invalid-input", 422, "The request is invalid"),
+    Unauthorised: ProblemKind("unauthorised", 401, "The caller is not known"),
     Forbidden: ProblemKind("forbidden", 403, "Not allowed"),
-    NotFound: ProblemKind("not-found", 404, "There is no such thing"),
-    Conflict: ProblemKind("conflict", 409, "It contradicts what is stored"),
+    NotFound: ProblemKind("not-found", 404, "Not found"),
+    Conflict: ProblemKind("conflict", 409, "It conflicts with what is stored"),
     TooMany: ProblemKind("too-many", 429, "Too many requests"),
     SecretError: ProblemKind("secret", 503, "A secret cannot be sealed or opened"),
     EmbedderError: ProblemKind("embedder", 503, "The embedder is not available"),
@@ -65,6 +65,6 @@ PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
 
 
 def error_of(type: str) -> type[TrivetError] | None:
-    """The error that this `type` stands for."""
+    """Return the error class for a problem's `type`."""
     name = type.removeprefix(TYPE_PREFIX)
     return next((kind for kind, problem in PROBLEMS.items() if problem.name == name), None)

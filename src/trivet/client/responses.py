@@ -1,6 +1,6 @@
-"""Turns a server's error answer into the error that an embedded store would have raised.
+"""Responses of a server: its errors as ours, and retries.
 
-What is tried again, and how long after: only what cannot be done twice, and only what may pass by itself.
+A request is repeated only if it cannot act twice and the failure may be temporary.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trivet.settings import Settings
 
 SHOWN_CHARACTERS = 200
 
-# What only HTTP has. A route that is not there is a matter of the address or the version, not of a memory.
+# Without a problem body. Such a 404 means a wrong address or version, not a missing memory.
 BY_STATUS: Mapping[int, type[TrivetError]] = {
     400: InvalidInput,
     401: Unauthorised,
@@ -42,49 +42,46 @@ BY_STATUS: Mapping[int, type[TrivetError]] = {
     429: TooMany,
 }
 
-NOT_TRIVET_HINT = "That is not how Trivet answers: is it the address of the server?"
-NO_KEY = (
-    "No key was given: give it as key=..., as TRIVET_KEY, or as the setting key in trivet.toml."
-)
+NOT_TRIVET_HINT = "Trivet does not answer like this. Check the address of the server."
+NO_KEY = "Give a key as key=..., as TRIVET_KEY, or as the setting key in trivet.toml."
 
 
 class ProblemBody(msgspec.Struct, frozen=True):
-    """As much of a problem as we need; a proxy may give no more."""
-
     type: str = "about:blank"
     title: str = ""
     detail: str = ""
 
 
 def checked_body(response: httpx2.Response, settings: Settings) -> bytes:
-    """What was answered, if it is what was asked for."""
+    """Return the body of a successful response, or raise its error."""
     if not response.is_success:
         raise error_of(response, settings)
     return response.content
 
 
 def check_export_response(response: httpx2.Response, settings: Settings) -> None:
-    """That what begins to arrive are lines of JSON. Of an error the whole must have been read."""
+    """Raise unless it is a stream of JSON lines; read an error's body before."""
     if not response.is_success:
         raise error_of(response, settings)
     kind = response.headers.get("content-type", "")
     if not kind.startswith(LINES):
         raise StoreError(
-            f"{settings.path} answered with {kind or 'nothing'} instead of lines of JSON. {NOT_TRIVET_HINT}"
+            f"{settings.path} answered with {kind or 'nothing'} instead of lines of JSON. "
+            f"{NOT_TRIVET_HINT}"
         )
 
 
 def error_of(response: httpx2.Response, settings: Settings) -> TrivetError:
-    """The server's own words where it gives any; else what its status means to the user who set this up."""
+    """Return the error in the server's words, else by its status."""
     status, address, key = response.status_code, settings.path, settings.key
     if status == 401 and not key:
-        return Unauthorised(f"The server at {address} wants to know who asks. {NO_KEY}")
+        return Unauthorised(f"The server at {address} requires a key. {NO_KEY}")
     if response.has_redirect_location:
         return _redirect_error(response, address)
     problem = _problem(response)
     kind = problems.error_of(problem.type) or BY_STATUS.get(status, StoreError)
-    said = problem.detail or problem.title or _unrecognized_answer(response, address)
-    return kind(said.replace(key, "[key]") if key else said)  # which a proxy may repeat
+    text = problem.detail or problem.title or _unrecognized_answer(response, address)
+    return kind(text.replace(key, "[key]") if key else text)  # a proxy may repeat the key
 
 
 def _problem(response: httpx2.Response) -> ProblemBody:
@@ -101,41 +98,38 @@ def _redirect_error(response: httpx2.Response, address: str) -> TrivetError:
     host = place.netloc.rpartition("@")[2]
     elsewhere = f"{place.scheme}://{host}{place.path}" if host else place.path
     return StoreError(
-        f"The server at {address} sends us on to {elsewhere}. That is not followed, since the key would go along. "
-        "If you trust it, give the address it leads to."
+        f"The server at {address} redirects to {elsewhere}. The client does not follow, "
+        "since it would send the key. "
+        "If you trust that address, use it instead."
     )
 
 
 def _unrecognized_answer(response: httpx2.Response, address: str) -> str:
-    """Something between us and the server answered, or it is no Trivet at all."""
-    said = " ".join(response.text.split())[:SHOWN_CHARACTERS]
-    return f"{address} answered {response.status_code}: {said!r}. {NOT_TRIVET_HINT}"
+    text = " ".join(response.text.split())[:SHOWN_CHARACTERS]
+    return f"{address} answered {response.status_code}: {text!r}. {NOT_TRIVET_HINT}"
 
 
 MOST_ATTEMPTS = 3
-# Once a write was sent and its answer lost, the server is asked by the write's key so often: for some ten seconds, in
-# which most servers come up again. Each time it answers what it did, or does it then.
+# After a write's answer was lost: about ten seconds, in which most servers restart. Each attempt
+# repeats its key; the server returns the result, or performs the write then.
 MAX_OUTCOME_QUERIES = 8
 FIRST_PAUSE = 0.2
-# A server that asks for a longer pause is believed, and its refusal handed to the caller.
+# If a server asks for a longer pause, its refusal goes to the caller.
 LONGEST_PAUSE = 5.0
-# Asked too often, too many at once, or no server behind the proxy for the moment.
+# Rate limit, overload, or a proxy without a server.
 TEMPORARY_REFUSALS = frozenset({429, 502, 503})
-# The first attempt is still being worked on, if the server says when to come again.
+# With Retry-After: the first attempt is still running.
 STILL_IN_PROGRESS = 409
-# A proxy or the server gave up waiting: how far the request came is not said.
+# The request may or may not have been performed.
 GATEWAY_GAVE_UP = frozenset({502, 504})
-# These do not speak of the write, but of this question: asked before, they leave open what became of the first.
+# They leave the outcome of an earlier attempt open.
 INCONCLUSIVE_STATUSES = TEMPORARY_REFUSALS | GATEWAY_GAVE_UP | {401, 403, 408, STILL_IN_PROGRESS}
-# The request has not left, so that it can be sent again whatever it is.
+# The request was not sent, so any request can be repeated.
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 
 
 class Attempts:
-    """The attempts at one call. Each method says how long to pause before the next.
-
-    A write whose fate became unknown stays so until the server speaks of it, whatever the later attempts meet.
-    """
+    """The attempts at one call; a write's unknown outcome stays unknown until reported."""
 
     def __init__(self, call: Call, address: str) -> None:
         self._call = call
@@ -145,7 +139,7 @@ class Attempts:
         self._unknown = False
 
     def after_response(self, status: int, headers: Mapping[str, str]) -> float | None:
-        """None if the answer stands."""
+        """Return the pause before the next attempt, or None if this was the last."""
         self._made += 1
         self._unknown |= self._call.writes and status in GATEWAY_GAVE_UP
         asked = headers.get("retry-after", "")
@@ -156,7 +150,7 @@ class Attempts:
         return float(asked) if asked.isdigit() and float(asked) <= LONGEST_PAUSE else None
 
     def checked_body(self, response: httpx2.Response, settings: Settings) -> bytes:
-        """The answer that stands, or its error; UnknownFate where it does not tell what became of the write."""
+        """Return the body or raise; UnknownFate if a write may be done."""
         try:
             return checked_body(response, settings)
         except TrivetError as error:
@@ -165,7 +159,10 @@ class Attempts:
             raise
 
     def after_connection_error(self, error: httpx2.RequestError) -> float:
-        """Raises when it was the last attempt. A read that took too long is not repeated: it would be slow again."""
+        """Return the pause before the next attempt, or raise.
+
+        A read that timed out is not repeated: it would be slow again.
+        """
         self._made += 1
         unsent = isinstance(error, NOT_SENT)
         self._unknown |= self._call.writes and not unsent
@@ -178,7 +175,7 @@ class Attempts:
 
     @property
     def _asks(self) -> bool:
-        """Whether what is sent again is a question: what became of this write?"""
+        """Return whether the next attempt asks for an earlier write's outcome."""
         return self._unknown and bool(self._call.once)
 
     @property
@@ -188,7 +185,7 @@ class Attempts:
     def _may_pass(self, status: int, asked: str) -> bool:
         if status == STILL_IN_PROGRESS:
             return bool(asked and self._call.once)
-        # The 502 of a proxy does not say how far the request came.
+        # After a proxy's 502 the request may have been performed.
         return (status in TEMPORARY_REFUSALS and (self._call.repeatable or status == 429)) or (
             status in GATEWAY_GAVE_UP and self._asks
         )
@@ -196,31 +193,37 @@ class Attempts:
     def _unknown_fate(self, told: str) -> UnknownFate:
         stored = f" If it was, the memory has the id {self._call.id}." if self._call.id else ""
         return UnknownFate(
-            f"{told} It is not known whether the write was done: look before you repeat it.{stored}"
+            f"{told} It is not known whether the write was done: check before you repeat "
+            f"it.{stored}"
         )
 
     def _pause(self) -> float:
-        """Twice as long each time, spread so that clients do not return in step."""
         return min(random.uniform(0.5, 1.0) * FIRST_PAUSE * 2.0**self._made, LONGEST_PAUSE)
 
 
 def connection_error_text(error: httpx2.RequestError, address: str) -> str:
-    """Why no answer came, for the caller."""
     reason = str(error) or type(error).__name__
     if isinstance(error, NOT_SENT):
-        return f"The server at {address} cannot be reached: {reason}. Is it running, and is the address right?"
+        return (
+            f"The server at {address} cannot be reached: {reason}. Check that it runs and "
+            "that the address is right."
+        )
     if isinstance(error, httpx2.TimeoutException):
-        return f"The server at {address} did not answer in time; the setting answer_time_limit_ms says how long we wait."
-    return f"The connection to {address} broke off: {reason}."
+        return (
+            f"The server at {address} did not answer in time; the setting "
+            "answer_time_limit_ms sets the limit."
+        )
+    return f"The connection to {address} was lost: {reason}."
 
 
 def import_interrupted(error: httpx2.RequestError, address: str) -> StoreError:
     return StoreError(
-        f"{connection_error_text(error, address)} Part of the import may be in; import it again, which does no harm."
+        f"{connection_error_text(error, address)} Part of the import may be stored. Import "
+        "again; that stores nothing twice."
     )
 
 
 def export_interrupted(error: httpx2.RequestError, address: str) -> StoreError:
     return StoreError(
-        f"{connection_error_text(error, address)} The export is not whole; begin it again."
+        f"{connection_error_text(error, address)} The export is incomplete. Export again."
     )

@@ -1,9 +1,4 @@
-"""Looking at memories without a query: one by its id, pages of them, counts by tag, category, source and day.
-
-What was said of a memory that came, and how often it was shown. Recall looks at neither.
-
-Looking at the concept graph: its concepts, and what lies around one of them or around a memory.
-"""
+"""Looking at memories without a query: one by id, pages, counts, feedback, the concept graph."""
 
 from __future__ import annotations
 
@@ -67,7 +62,7 @@ def tags(engine: Engine, request: TagsRequest) -> tuple[Count, ...]:
 
 
 def categories(engine: Engine, request: CategoriesRequest) -> tuple[Count, ...]:
-    """Every configured category, also those that no visible memory has, and any other that is in use."""
+    """Return every configured category, even empty ones, and others in use."""
     filter = build_filter(request, engine.settings, engine.viewer)
     held = {count.name: count.memories for count in engine.store.memories.categories(filter)}
     names = dict.fromkeys([*engine.settings.categories, *sorted(held)])
@@ -92,15 +87,14 @@ def feedback(engine: Engine, request: FeedbackRequest) -> Usage:
 
 
 def usage(engine: Engine, request: UsageRequest) -> Usage:
-    """With what this process has shown and not written down yet."""
+    """Return a memory's counts, including those not yet written."""
     memory = engine.store.memories.get(check_id(request.id))
     engine.usage_counter.flush()
     return engine.store.usage.of(memory.id)
 
 
-# Enough of a memory without a title to know it again.
 MAX_LABEL_CHARACTERS = 80
-# A name that is not known is compared with so many of the most frequent concepts, and of those that share a word.
+# Frequent concepts, and those sharing a word, that an unknown name is compared with.
 NAMES_COMPARED = 2_000
 NAMES_SHARING_A_WORD = 200
 MAX_SUGGESTIONS = 5
@@ -111,7 +105,7 @@ def concepts(engine: Engine, request: ConceptsRequest) -> ConceptPage:
     contains = None if request.text is None else canonical(request.text)
     if contains == "":
         raise InvalidInput(
-            f"text: {request.text!r} holds no letter or digit to look for. Give a part of a name."
+            f"text: {request.text!r} contains no letter or digit. Give part of a concept's name."
         )
     filter = build_filter(request, engine.settings, engine.viewer)
     page = engine.store.concepts.page(
@@ -134,7 +128,7 @@ def _waiting(engine: Engine) -> int:
 
 
 def _start(engine: Engine, text: str, filter: Filter) -> Memory | Concept:
-    """A whole id, else a concept by that name, else a memory whose id starts so: "cafe" is a word first."""
+    """Prefer a concept over an id prefix, since "cafe" is both."""
     store = engine.store
     if _is_id(text):
         return _memory(store, check_id(text.strip(), "start"), filter)
@@ -143,15 +137,13 @@ def _start(engine: Engine, text: str, filter: Filter) -> Memory | Concept:
         return concept
     if is_id_prefix(text) and ids_with_prefix(engine, text, "memory"):
         return _memory(store, complete_id(engine, text, "memory", "start"), filter)
-    raise NotFound(f"There is no concept {text!r} here. {_suggestions(store, text, filter)}")
+    raise NotFound(f"There is no concept {text!r}. {_suggestions(store, text, filter)}")
 
 
 def _memory(store: Store, id: str, filter: Filter) -> Memory:
     memory = store.memories.get(id)
     if not store.memories.is_visible(memory.id, filter):
-        raise NotFound(
-            f"The filters or the time keep memory {memory.id} out. Loosen them, or start elsewhere."
-        )
+        raise NotFound(f"The filters exclude memory {memory.id}. Relax them, or start elsewhere.")
     return memory
 
 
@@ -163,13 +155,12 @@ def _is_id(text: str) -> bool:
 
 
 def _suggestions(store: Store, text: str, filter: Filter) -> str:
-    advice = "`concepts` lists all there are; a memory's id works too."
+    advice = "`concepts` lists them all; a memory's id works too."
     near = _nearest(store, text, filter)
-    return f"Near to it are: {', '.join(near)}. {advice}" if near else advice
+    return f"Similar names: {', '.join(near)}. {advice}" if near else advice
 
 
 def _nearest(store: Store, text: str, filter: Filter) -> list[str]:
-    """Names that are spelled nearly so, then names that share a word."""
     words = [word for word in form(text).split() if len(word) >= MIN_SHARED_WORD]
     sharing = {
         concept.name: concept.label
@@ -185,13 +176,12 @@ def _nearest(store: Store, text: str, filter: Filter) -> list[str]:
 
 
 def _labelled(store: Store, nodes: tuple[GraphNode, ...]) -> tuple[GraphNode, ...]:
-    """Memories by their titles or first words; a sensitive one shows neither."""
     memories = store.memories.get_many([node.id for node in nodes if node.kind == "memory"])
     return tuple(_as_shown(node, memories.get(node.id)) for node in nodes)
 
 
 def _as_shown(node: GraphNode, memory: Memory | None) -> GraphNode:
-    if memory is None:  # a concept, or a memory purged this moment, which keeps its id
+    if memory is None:  # a concept, or a memory purged meanwhile
         return node
     shown = masked(memory)
     words = " ".join((shown.title or shown.content).split())

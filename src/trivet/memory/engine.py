@@ -1,4 +1,4 @@
-"""What the bodies of the verbs work with: a store, its embedding, the worker, the models and the settings."""
+"""The engine that performs verbs: a store with its embedding, worker, models and settings."""
 
 from __future__ import annotations
 
@@ -32,26 +32,23 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# So many recalls ask a database server at once.
 MAX_CONCURRENT_SERVER_RECALLS = 4
 
 HTTP_STATUS = re.compile(r"\(HTTP ([0-9]{3})\)")
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """What the engines of a server's tenants have in common: one of each model in memory, one set of threads."""
-
     embedder: Embedder | None
     earlier: tuple[Embedder, ...]
     rerankers: Rerankers
     systems: Systems
     legs: ParallelLegs
     load: RecallLoad
-    server: DatabaseServer | None  # where one keeps the tenants
+    server: DatabaseServer | None  # set if the tenants are on a database server
 
     @classmethod
     def of(cls, settings: Settings, processes: int = 1) -> Shared:
-        """`processes`: so many share the machine's cores, this one among them."""
+        """Load the models; `processes` share this machine's cores."""
         kind = database_of(settings.path)
         server = open_server(settings, kind) if kind else None
         legs = ParallelLegs(settings.recalls_at_once, _concurrency_limit(settings))
@@ -83,14 +80,15 @@ _RIGHT_DESCRIPTIONS: dict[Right, str] = {
 
 
 def demand(caller: Caller, need: Need) -> None:
-    """The one check of a caller's rights."""
+    """Raise Forbidden if the caller's key lacks the right."""
     if need == "store":
         raise Forbidden(
-            "Only the owner, who has the store, can do this, with the command line on the server."
+            "Only the owner of the store can do this, with the command line on the server."
         )
     if need not in caller.rights:
         raise Forbidden(
-            f"The key {caller.key} does not allow to {_RIGHT_DESCRIPTIONS[need]}. Ask an admin for one with the right {need}."
+            f"The key {caller.key} does not allow you to {_RIGHT_DESCRIPTIONS[need]}. Ask an "
+            f"admin for one with the right {need}."
         )
 
 
@@ -108,8 +106,9 @@ class Engine(msgspec.Struct, frozen=True):
     usage_counter: UsageCounter
     systems: Systems
     shares_legs: bool = False
-    follows: bool = False  # a laptop's store that follows a server: its owner is one user among others, offline too
-    caller: Caller | None = None  # None: the owner of the store, who may do everything
+    # The store of a laptop that follows a server: its owner is one user among others.
+    follows: bool = False
+    caller: Caller | None = None  # None: the owner of the store, with every right
 
     @property
     def viewer(self) -> str | None:
@@ -118,9 +117,9 @@ class Engine(msgspec.Struct, frozen=True):
         return LOCAL if self.follows else None
 
     def error_for_caller(self, error: str | None) -> str | None:
-        """What last went wrong in the background. It concerns the texts of all users, so a user is told a code alone.
+        """Return the error in full to the owner and admins, else its HTTP status.
 
-        The owner and admins see the whole sentence.
+        It may quote texts of other users.
         """
         if not error or self.caller is None or "admin" in self.caller.rights:
             return error or None
@@ -128,11 +127,10 @@ class Engine(msgspec.Struct, frozen=True):
         return (
             f"a model refused (HTTP {status[1]})"
             if status
-            else "background work fails; an admin sees why"
+            else "background work fails; an admin can see why"
         )
 
     def acting_as(self, caller: Caller) -> Engine:
-        """The same engine for a user of a server, who sees and does what they may."""
         return msgspec.structs.replace(self, store=self.store.seen_by(caller.user), caller=caller)
 
     def demand(self, need: Need) -> None:
@@ -151,7 +149,7 @@ class Engine(msgspec.Struct, frozen=True):
 
 
 def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
-    """Checks every setting before it touches the store, so that a bad one writes nothing."""
+    """Open a store; an invalid setting writes nothing."""
     systems = shared.systems if shared else Systems(settings.federation)
     recipe = parse_recipe(settings.recipe, tuple(systems.declared))
     embedder = shared.embedder if shared else load(settings.embedder)
@@ -167,7 +165,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     embedding = Embedding(store, settings.embedder, embedder, earlier)
     embedding.drop_unused()
     if embedding.local:
-        embedding.adopt()  # costs nothing, and lets the first write carry its job
+        embedding.adopt()  # cheap, and the first write can then queue its embedding job
     usage_counter = UsageCounter(store.usage, settings.usage_counts)
     at_work = shared.load if shared else RecallLoad()
     worker = Worker(
@@ -197,7 +195,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
 
 
 def _concurrency_limit(settings: Settings) -> int:
-    """A recall over a file computes; one over a database server mostly waits for it."""
+    """A recall on a file is CPU-bound; one on a server mostly waits."""
     return 1 if is_file(settings.path) else MAX_CONCURRENT_SERVER_RECALLS
 
 
@@ -225,7 +223,7 @@ def _rewriter(settings: Settings) -> Rewriter | None:
 
 
 def _guard(settings: Settings, store: Store) -> Guard:
-    """The places of keys are looked for when one is needed: most stores never hold a secret."""
+    """Look for key stores only when needed: most stores hold no secret."""
     folder = config_path().parent
     keys = KeyRing(
         lambda: key_stores(settings.secrets_vault, settings.secrets_keyring, folder),
@@ -251,7 +249,7 @@ def _triples(settings: Settings, store: Store, chat: Chat | None) -> Triples | N
         return None
     from trivet.memory.worker.triples import Triples
 
-    # Names are compared by the bundled model whatever the embedder is: the thresholds were measured with it.
+    # Thresholds for names were measured with the bundled model.
     names = load(DEFAULT)
-    assert names is not None, "the bundled model is always there"
+    assert names is not None, "the bundled model is always installed"
     return Triples(store, chat, settings.graph_llm_tokens_a_day, names)

@@ -1,7 +1,4 @@
-"""Looking at proposals: pages of them, and one by its id.
-
-Decisions on proposals. Accepting keeps every old version: an update is a revision, a supersession a link.
-"""
+"""The inbox of proposals: an accepted update is a revision, a supersession a link."""
 
 from __future__ import annotations
 
@@ -42,12 +39,12 @@ def show(engine: Engine, request: InboxShow) -> Proposal:
     return engine.store.inbox.get(check_id(request.id))
 
 
-# Of accepted proposals: said in passing, so a little less sure than what was stored on purpose.
+# Slightly below memories stored on purpose.
 CONFIDENCE = 0.8
 
 
 def accept(engine: Engine, request: InboxAccept) -> tuple[Proposal, ...]:
-    """Accepts all in one transaction. An accepted proposal stays as it is; a rejected one may still be accepted."""
+    """Accept all in one transaction, even proposals rejected before."""
     with engine.store.together():
         return tuple(
             _accept(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids)
@@ -62,7 +59,7 @@ def reject(engine: Engine, request: InboxReject) -> tuple[Proposal, ...]:
 
 
 def reopen(engine: Engine, request: InboxReopen) -> tuple[Proposal, ...]:
-    """Takes decisions back in one transaction. One that waits stays as it is."""
+    """Undo decisions in one transaction."""
     with engine.store.together():
         return tuple(
             _reopen(engine, _own_proposal(engine, id)) for id in dict.fromkeys(request.ids)
@@ -70,10 +67,9 @@ def reopen(engine: Engine, request: InboxReopen) -> tuple[Proposal, ...]:
 
 
 def edit(engine: Engine, request: InboxEdit) -> Proposal:
-    """Changes a waiting proposal. Secrets in the new text are masked."""
     old = _own_proposal(engine, request.id)
     if old.state != "waiting":
-        raise Conflict(f"Proposal {old.id} was {old.state} already. Nothing was changed.")
+        raise Conflict(f"Proposal {old.id} was already {old.state}. Nothing was changed.")
     given: dict[str, Any] = {
         name: value
         for name in ("content", "category", "tags", "action", "memory")
@@ -88,7 +84,7 @@ def edit(engine: Engine, request: InboxEdit) -> Proposal:
     new = msgspec.structs.replace(old, **given)
     if not new.content.strip():
         raise InvalidInput(
-            "content: nothing is left of it without its private part. Nothing was changed."
+            "content: nothing is left after its private part was removed. Nothing was changed."
         )
     check_category(engine, new.category)
     check_target_memory(engine, new)
@@ -100,8 +96,9 @@ def _accept(engine: Engine, proposal: Proposal) -> Proposal:
         return proposal
     if proposal.action == "nothing":
         raise Conflict(
-            f"Proposal {proposal.id} proposes to do nothing: {proposal.reason} Reject it, or give it another action "
-            f"first, with `trivet inbox edit {proposal.id} --action add`. Nothing was accepted."
+            f"Proposal {proposal.id} proposes to do nothing: {proposal.reason} Reject it, or "
+            "give it another "
+            f"action with `trivet inbox edit {proposal.id} --action add`. Nothing was accepted."
         )
     check_target_memory(engine, proposal)
     return engine.store.inbox.decide(proposal.id, "accepted", _store(engine, proposal))
@@ -127,12 +124,11 @@ def _store(engine: Engine, proposal: Proposal) -> str:
         created_at=stamp(proposal.created_at),
         supersedes=superseded,
     )
-    # Not `remember`: what it may update was looked for when it was proposed.
+    # `remember` would search again for what it may update.
     return remember_many(engine, [request])[0].id
 
 
 def _store_again(engine: Engine, proposal: Proposal, stored: str) -> str:
-    """The memory that it became before the decision was taken back, with what the proposal says by now."""
     if engine.store.memories.get(stored).state == "deleted":
         restore(engine, Restore(id=stored))
     edit_memory(
@@ -153,7 +149,6 @@ def _reopen(engine: Engine, proposal: Proposal) -> Proposal:
 
 
 def _undo(engine: Engine, proposal: Proposal, stored: str) -> None:
-    """What was added is forgotten, with its links; what was updated says again what it said before."""
     if proposal.action != "update":
         for link in engine.store.links.touching([stored]):
             if (link.source, link.kind, link.target) == (stored, "supersedes", proposal.memory):
@@ -164,8 +159,9 @@ def _undo(engine: Engine, proposal: Proposal, stored: str) -> None:
     now, earlier = revisions[-1].memory, _previous_content(revisions, proposal.content)
     if now.state == "deleted" or now.content != proposal.content or earlier is None:
         raise Conflict(
-            f"Memory {stored} was changed since proposal {proposal.id} updated it. Nothing was taken back; "
-            f"`trivet history {stored}` shows its revisions, and `trivet restore` brings one back."
+            f"Memory {stored} was changed since proposal {proposal.id} updated it. Nothing "
+            "was taken back. "
+            f"`trivet history {stored}` lists its revisions; `trivet restore` brings one back."
         )
     edit_memory(engine, Edit(id=stored, content=earlier))
 
@@ -178,20 +174,21 @@ def _previous_content(revisions: tuple[Revision, ...], content: str) -> str | No
 def _reject(engine: Engine, proposal: Proposal) -> Proposal:
     if proposal.state == "accepted":
         raise Conflict(
-            f"Proposal {proposal.id} was accepted already and is memory {proposal.stored}. Forget that with "
+            f"Proposal {proposal.id} was accepted already, as memory {proposal.stored}. To "
+            "remove it, run "
             f"`trivet forget {proposal.stored}`. Nothing was rejected."
         )
     if proposal.state == "rejected":
         return proposal
-    return engine.store.inbox.decide(
-        proposal.id, "rejected", proposal.stored
-    )  # should it be accepted all the same
+    # `stored` is kept for a later acceptance.
+    return engine.store.inbox.decide(proposal.id, "rejected", proposal.stored)
 
 
 def _own_proposal(engine: Engine, id: str) -> Proposal:
     proposal = engine.store.inbox.get(check_id(id))
     if proposal.owner != (engine.viewer or LOCAL):
         raise Forbidden(
-            f"Proposal {id} is {proposal.owner}'s, who alone decides on it. Nothing was changed."
+            f"Proposal {id} belongs to {proposal.owner}, and only they can decide on it. "
+            "Nothing was changed."
         )
     return proposal

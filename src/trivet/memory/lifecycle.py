@@ -1,7 +1,4 @@
-"""What happens to a memory after it is stored: forgotten, restored, linked, looked back on.
-
-Takes out secrets that were stored before there was a guard, or while it was off; from all revisions too.
-"""
+"""What happens to a stored memory: forget, restore, purge, link, history and redaction."""
 
 from __future__ import annotations
 
@@ -32,14 +29,12 @@ def forget(engine: Engine, request: contract.Forget) -> Memory:
 
 
 def restore(engine: Engine, request: contract.Restore) -> Memory:
-    """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
+    """Restore a revision, by default the last living one, as a new revision."""
     current = engine.store.memories.get_for_change(check_id(request.id), "restore")
-    restored = _restored(
-        engine, current, request.revision
-    )  # what is refused is refused before anything is written
-    if engine.settings.secrets == "redact" and redact_one(
-        engine, current
-    ):  # stored before the guard was there
+    # Checked first, so that a refused request writes nothing.
+    restored = _restored(engine, current, request.revision)
+    # An old revision may hold secrets from before the guard.
+    if engine.settings.secrets == "redact" and redact_one(engine, current):
         restored = _restored(engine, engine.store.memories.get(current.id), request.revision)
     return masked(rewrite(engine, restored, "restore"))
 
@@ -49,14 +44,14 @@ def _restored(engine: Engine, current: Memory, revision: int | None) -> Memory:
     if revision is None:
         if current.state != "deleted":
             raise Conflict(
-                f"Memory {current.id} is not forgotten. To go back, name the revision to restore."
+                f"Memory {current.id} is not forgotten. To go back, give the revision to restore."
             )
         living = (old.memory for old in reversed(revisions) if old.memory.state != "deleted")
         earlier = next(living, current)
     else:
         earlier = _revision(revisions, revision).memory
     state = "archived" if earlier.state == "archived" else "active"
-    # What became sensitive stays so: an old revision must not bring the text back into view.
+    # An old revision must not expose what became sensitive.
     sensitive = earlier.sensitive or current.sensitive
     restored = msgspec.structs.replace(
         earlier, state=state, sensitive=sensitive, revision=current.revision, owner=current.owner
@@ -67,7 +62,7 @@ def _restored(engine: Engine, current: Memory, revision: int | None) -> Memory:
 
 
 def purge(engine: Engine, request: contract.Purge) -> Purged:
-    """Removes it at once from all that answers; what its files still hold is told, and erased when that can be done."""
+    """Remove a memory from all answers now, and from the files soon."""
     id = check_id(request.id)
     engine.store.memories.purge(id)
     upkeep = engine.store.upkeep
@@ -92,7 +87,7 @@ def links(engine: Engine, request: contract.LinksRequest) -> tuple[Link, ...]:
 
 
 def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
-    """A memory that is sensitive now was so in spirit before: all its revisions are masked alike."""
+    """Return the revisions, all masked if the memory is sensitive now."""
     id = check_id(request.id)
     current = engine.store.memories.get(id)
     return tuple(
@@ -123,7 +118,6 @@ def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
 
 
 def difference(before: Memory, after: Memory, older: str, newer: str) -> str:
-    """As a unified diff of all that they say, under these names."""
     return "\n".join(
         difflib.unified_diff(_as_text(before), _as_text(after), older, newer, lineterm="")
     )
@@ -139,7 +133,6 @@ def _as_text(memory: Memory) -> list[str]:
 
 
 def _shown(value: object) -> object:
-    """As a person writes it, not as Python does."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -161,15 +154,15 @@ def _revision(revisions: tuple[Revision, ...], number: int) -> Revision:
         if revision.revision == number:
             return revision
     known = ", ".join(str(revision.revision) for revision in revisions)
-    raise NotFound(f"There is no revision {number} of this memory. There are: {known}.")
+    raise NotFound(f"There is no revision {number} of this memory. Its revisions: {known}.")
 
 
 def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
-    """Redacts every memory and its revisions. If it is interrupted, it can be run again."""
+    """Redact every memory and its revisions; an interrupted run can be repeated."""
     memories, secrets = 0, Counter[str]()
     for memory in engine.store.memories.everything():
         if engine.follows and memory.owner != LOCAL:
-            continue  # its owner's to redact; it comes redacted
+            continue  # its owner redacts it, and the change arrives by sync
         try:
             found = redact_one(engine, memory)
         except NotFound:  # purged by another process meanwhile
@@ -184,17 +177,17 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
-    """Redacts a memory, its revisions and what lies beside these in place, and counts the sealed secrets by kind."""
-    beside = engine.store.branches.beside(memory)
+    """Redact a memory, its revisions and pending edits, and count secrets by kind."""
+    pending = engine.store.branches.beside(memory)
     revisions = engine.store.memories.revisions(memory.id)
-    history = (*revisions, *(_as_revision(one.memory) for one in beside))
+    history = (*revisions, *(_as_revision(edit.memory) for edit in pending))
     protected = engine.guard.protect(
         memory, memory.revision, lambda: engine.store.secrets.of(memory.id), history, refuse=False
     )
     if protected.memory == memory and protected.history == history:
         return Counter()
-    past, said = protected.history[: len(revisions)], protected.history[len(revisions) :]
-    clean = tuple(_cleaned(one, now.memory) for one, now in zip(beside, said, strict=True))
+    past, redacted = protected.history[: len(revisions)], protected.history[len(revisions) :]
+    clean = tuple(_cleaned(edit, new.memory) for edit, new in zip(pending, redacted, strict=True))
     entry = Entry(protected.memory, document_of(protected.memory), past, protected.secrets, clean)
     write_with_current_key(engine, [entry], lambda entries: engine.store.memories.scrub(entries[0]))
     engine.worker.wake()
@@ -207,8 +200,8 @@ def _as_revision(memory: Memory) -> Revision:
     )
 
 
-def _cleaned(one: PendingEdit, memory: Memory) -> PendingEdit:
+def _cleaned(edit: PendingEdit, memory: Memory) -> PendingEdit:
     document = document_of(memory)
     return msgspec.structs.replace(
-        one, memory=memory, terms=" ".join((*document.content, *document.title))
+        edit, memory=memory, terms=" ".join((*document.content, *document.title))
     )

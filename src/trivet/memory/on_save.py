@@ -1,4 +1,4 @@
-"""On save: which stored memories the new one may update. Told to the caller, who decides; nothing is linked."""
+"""What a save reports: memories that the new one may update, and near-duplicates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ REASON_IF_SENSITIVE = "on the same matter"
 def find_possible_updates(
     engine: Engine, new: Memory, known: Collection[str] = ()
 ) -> tuple[PossibleUpdate, ...]:
-    """The likeliest first. `known` are those that the caller has named as superseded.
+    """Return likely updates, likeliest first, without `known`.
 
-    Where recalls need every core, words alone are compared now; the worker has the texts read when there is room.
+    If recalls need every core, the worker reads the texts later.
     """
     how = engine.settings.changes
     near = _nearest_ranking(engine, new) if how != "off" else None
@@ -38,7 +38,6 @@ def find_possible_updates(
         engine.store, engine.embedding, "words" if crowded else how, most=MAX_PAIRS_READ_ON_SAVE
     )
     serving = engine.embedding.serving()
-    # None but itself waits for its vector.
     alone = serving is None or not engine.store.jobs.has_more_than(serving, 1)
     judged = comparison.keep(
         new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded
@@ -53,10 +52,10 @@ def find_possible_updates(
 
 
 def _nearest_ranking(engine: Engine, new: Memory) -> Ranking | None:
-    """Memories near the new one, by meaning if that can be asked here and now, else by words.
+    """Rank by meaning with a local embedder, else by words.
 
-    Its text meets the embedder only if that runs in this process and the memory is not sensitive: a save waits for no
-    server. By words it takes longer, since every save makes the index read some of its lists anew.
+    A save waits for no server, and sensitive text is not embedded. Words are slower, since every
+    save invalidates parts of the index.
     """
     question = analyse_query(new.content.replace('"', " ")[:CHARACTERS_READ])
     if not question.words:
@@ -75,19 +74,14 @@ def _possible(old: Memory, verdict: Verdict) -> PossibleUpdate:
     )
 
 
-# How many memories that share part of the fingerprint are compared in full on each save.
+# Memories with a similar fingerprint that are compared in full.
 DUPLICATES_COMPARED = 20
-
-
 DUPLICATES_REPORTED = 5
-
-
-# New memories whose like are read together: a batch often shares them. Of the longest it is forty megabytes.
+# New memories whose similar ones are read together, since a batch shares them: at most 40 MB.
 DUPLICATE_BATCH = 64
 
 
 def near_duplicates(engine: Engine, entries: Sequence[Entry]) -> tuple[tuple[Duplicate, ...], ...]:
-    """For each, other memories of its scope that use nearly the same words. Told to the caller; nothing is merged."""
     return tuple(
         found
         for first in range(0, len(entries), DUPLICATE_BATCH)

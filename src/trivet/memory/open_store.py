@@ -1,7 +1,4 @@
-"""Opens the store that the settings name: a file, or a tenant on a database server.
-
-Tenants: their names, and where the store of each is.
-"""
+"""Opening the store that the settings name, a file or a tenant on a database server."""
 
 from __future__ import annotations
 
@@ -19,21 +16,23 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# What SQLite takes for a database without a file.
+# SQLite's database without a file.
 IN_MEMORY = ":memory:"
 
 
 def open_store(settings: Settings, server: DatabaseServer | None = None) -> Store:
-    """`server` is one that is open already, shared by many tenants; else the store opens one and closes it."""
+    """Open the store; without a shared `server` it opens and closes its own connections."""
     if is_unrecognized_address(settings.path):
         raise InvalidInput(
-            "The path of the store looks like an address, and is neither postgresql://USER@HOST/DATABASE nor "
+            "The path of the store looks like an address but is neither "
+            "postgresql://USER@HOST/DATABASE nor "
             "https://HOST. For a file of that name, write ./ before it."
         )
     if settings.path == IN_MEMORY:
         raise InvalidInput(
-            f"A store is a file, which several processes share and which outlives them; {IN_MEMORY} is none. "
-            "For one that goes away, name a file in a temporary folder; for a file of that name, write ./ before it."
+            f"A store is a file that processes share, so {IN_MEMORY} cannot be one. For a "
+            "temporary store, "
+            "name a file in a temporary folder; for a file of that name, write ./ before it."
         )
     kind = database_of(settings.path)
     if kind is None:
@@ -43,7 +42,7 @@ def open_store(settings: Settings, server: DatabaseServer | None = None) -> Stor
     return opened.store(settings.tenant, closes_server=server is None)
 
 
-# It becomes a part of file names and of keys.
+# Part of file names and API keys.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 
 
@@ -54,17 +53,19 @@ def is_tenant(name: str) -> bool:
 def check_tenant(name: str) -> str:
     if not is_tenant(name):
         raise InvalidInput(
-            f"tenant: {name!r} cannot be one. A name has up to 63 lower-case letters, digits, hyphens and underscores, "
-            "and starts with a letter or a digit. Nothing was opened."
+            f"tenant: {name!r} is not a valid name. Use up to 63 lower-case letters, digits, "
+            "hyphens and "
+            "underscores, starting with a letter or a digit. Nothing was opened."
         )
     return name
 
 
 def tenant_file(settings: Settings) -> Path:
-    """The first tenant has the file that the settings name; each other one has a file of its own beside it."""
+    """Return the configured file for `default`, else one in a sibling folder."""
     if is_server(settings.path):
         raise InvalidInput(
-            f"{settings.path} is a server, and this needs the store itself. Do it where the store is."
+            f"{settings.path} is a server, and this command needs the store itself. Run it "
+            "where the store is."
         )
     first = Path(settings.path).expanduser()
     if check_tenant(settings.tenant) == "default":

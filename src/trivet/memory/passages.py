@@ -1,7 +1,4 @@
-"""Passages of a long text: how it is cut for an embedder's window, and which of them stand for it in an answer.
-
-A memory as it is embedded: in passages, each under the memory's title.
-"""
+"""Passages of a long text: how it is cut for an embedder's window, and which ones answers show."""
 
 from __future__ import annotations
 
@@ -22,24 +19,24 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# How a text is cut and put under its title before it is embedded. Vectors of another number are not interchangeable:
-# raise it with any change to `cut` or to what the worker embeds.
+# Vectors of different versions cannot be compared: raise it with any change to `cut` or to
+# `JobPassages.texts`.
 PASSAGE_VERSION = 1
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-# Share of a passage that the next one repeats, in whole sentences, so that no thought is cut in two.
+# Share of a passage that the next one repeats, in whole sentences.
 PASSAGE_OVERLAP = 0.15
-# A text this short is one passage for every embedder.
+# Characters that fit every embedder's window.
 ALWAYS_ONE_PASSAGE = 250
-# Where no embedder has cut the text, windows of so many estimated tokens are taken.
+# Estimated tokens per passage if no embedder has cut the text.
 WINDOW_TOKENS = 200
 
 _sentence_end = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*")
 
 
 def cut(text: str, count_tokens: CountTokens, window: int) -> tuple[Passage, ...]:
-    """The passages of a text, in order, as character positions. A text that fits is one passage."""
+    """Return the passages of a text as character positions."""
     if len(text) <= window or count_tokens([text])[0] <= window:
         return (Passage(0, 0, len(text)),)
     spans = _spans_that_fit(text, count_tokens, window)
@@ -51,7 +48,6 @@ def cut(text: str, count_tokens: CountTokens, window: int) -> tuple[Passage, ...
 
 
 def _windows(sizes: Sequence[int], window: int) -> list[tuple[int, int]]:
-    """Ranges of sentences: each as many as fit, beginning some sentences before the last one ended."""
     windows: list[tuple[int, int]] = []
     first = 0
     while True:
@@ -92,7 +88,6 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 def _split_in_half(
     text: str, span: tuple[int, int], count_tokens: CountTokens, window: int
 ) -> list[tuple[int, int]]:
-    """A sentence longer than the window is halved, at a space where there is one, until its pieces fit."""
     start, stop = span
     if stop - start < 2 or count_tokens([text[start:stop]])[0] <= window:
         return [span]
@@ -123,10 +118,7 @@ def best_excerpts(
     question: Question,
     most: int = 1,
 ) -> dict[str, list[str]]:
-    """The passages that matter most: the one a leg found best, then those with most of the query's words.
-
-    How the embedder cut each memory is read as far as it is needed: where one passage is wanted and known, that alone.
-    """
+    """Return up to `most` passages of each memory: the best one of a leg, then by query words."""
     long = [memory for memory in memories if len(memory.content) > ALWAYS_ONE_PASSAGE]
     found = (
         {memory.id: best[memory.id] for memory in long if memory.id in best} if most == 1 else {}
@@ -165,7 +157,7 @@ def _chosen(
     first = [best] if best is not None and best < len(passages) else []
     if len(first) < most:
         terms = [one.terms for one in described if one.terms is not None]
-        if len(terms) < len(passages):  # of a version before, or not embedded
+        if len(terms) < len(passages):  # embedded by an earlier version, or not embedded
             terms = encode_passage_terms(content, passages)
         holding = count_held_terms(question.every_term, terms)
         first = list(
@@ -179,20 +171,18 @@ def _estimated(texts: Sequence[str]) -> list[int]:
 
 
 def estimate_tokens(text: str) -> int:
-    """About what a language model counts: four Latin letters a token, one character of other scripts."""
+    """Count one token per four ASCII characters or one other character."""
     ascii_count = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-ascii_count // 4) + len(text) - ascii_count
 
 
 class JobPassages(msgspec.Struct, frozen=True):
-    """A job with the passages its memory is cut into."""
-
     job: EmbeddingJob
     passages: tuple[Passage, ...]
 
     @property
     def texts(self) -> list[str]:
-        """What is embedded: each passage under its memory's title."""
+        """Return each passage under its memory's title."""
         texts = (self.job.content[passage.start : passage.stop] for passage in self.passages)
         return [f"{self.job.title}\n{text}" if self.job.title else text for text in texts]
 

@@ -1,11 +1,7 @@
-"""Performs a verb: the one place where rights are checked and ids completed, whatever surface the request came by.
+"""Performing a verb: the one place that checks rights and completes ids, for every surface.
 
-Completes ids that a caller gave by their first characters, over what that caller may see.
-
-A write that is known by a key of its caller's, so that it acts once however often it is asked for.
-
-What is kept of it lies in the store and is sealed with a key made from two secrets of the caller's, neither of which is
-stored: an answer may quote memories, and must not outlive them in the clear when they are purged.
+A write that must act only once is recorded with its answer, sealed with a key made from two secrets
+of the caller: the answer may quote memories and must not be readable after they are purged.
 """
 
 from __future__ import annotations
@@ -32,7 +28,6 @@ T = TypeVar("T")
 
 
 def perform(engine: Engine, request: Request[T]) -> T:
-    """The request was checked when it was made; the verb's body gets it with its ids completed."""
     verb = verb_of(request)
     engine.demand(verb.needs)
     request = complete_ids(engine, request)
@@ -43,7 +38,6 @@ def perform(engine: Engine, request: Request[T]) -> T:
 
 
 def note_reveal(engine: Engine, verb: str, id: str | None) -> None:
-    """Shows sensitive contents only to a caller with the right to, and puts that on the audit record."""
     engine.demand("reveal")
     if engine.caller:
         engine.store.audit.note("reveal sensitive", id, verb)
@@ -51,13 +45,12 @@ def note_reveal(engine: Engine, verb: str, id: str | None) -> None:
 
 R = TypeVar("R", bound=Request[Any])
 
-# An error that lists more is not read.
 MAX_MATCHES_LISTED = 8
 _ID_PREFIX = re.compile(r"[0-9a-f-]+")
 
 
 def complete_ids(engine: Engine, request: R) -> R:
-    """The request with every shortened id completed. What names no memory is refused before the verb begins."""
+    """Complete shortened ids; one that matches none or several raises."""
     whole: dict[str, Any] = {}
     for field, kind in id_fields(type(request)).items():
         given = getattr(request, field)
@@ -72,22 +65,24 @@ def complete_ids(engine: Engine, request: R) -> R:
 
 
 def complete_id(engine: Engine, start: str, kind: IdOf, field: str) -> str:
-    """The one id that starts so; an error lists them if there are several."""
     if not is_id_prefix(start):
         raise InvalidInput(
-            f"{field}: {start!r} is no id and no start of one. Ids look like 0199c2f4-7d1e-7a3b-…."
+            f"{field}: {start!r} is not an id or the start of one. Ids look like "
+            "0199c2f4-7d1e-7a3b-…."
         )
     found = ids_with_prefix(engine, start, kind)
     if not found:
         raise NotFound(
-            f"There is no {kind} here whose id starts with {start}. `{_LISTING[kind]}` shows the ids there are."
+            f"There is no {kind} here whose id starts with {start}. `{_LISTING[kind]}` shows "
+            "the ids."
         )
     if len(found) > 1:
         listed = ", ".join(found[:MAX_MATCHES_LISTED]) + (
             " and more" if len(found) > MAX_MATCHES_LISTED else ""
         )
         raise InvalidInput(
-            f"{field}: {start} is the start of several ids. Give more characters of one of: {listed}."
+            f"{field}: {start} is the start of several ids. Give more characters of one of: "
+            f"{listed}."
         )
     return found[0]
 
@@ -114,13 +109,15 @@ NONCE_BYTES = 12
 
 
 class IdempotencyRecord:
+    """The name, request digest and seal of a write that acts only once."""
+
     def __init__(self, secret: bytes, key: str, asked: bytes) -> None:
         self._root = hmac.digest(secret, b"trivet once " + key.encode(), "sha256")
         self.name = self._made("name")
         self.request = hmac.digest(self._root, asked, "sha256")
 
     def id(self, number: int = 0) -> str:
-        """For a memory that was sent without one: should the same request ever act again, it makes the same memory."""
+        """Return an id for a new memory, the same for a repeated request."""
         return str(uuid.UUID(bytes=self._made(f"id {number}")[:16], version=5))
 
     def seal(self, answer: bytes) -> bytes:
@@ -134,13 +131,12 @@ class IdempotencyRecord:
             return self._cipher().decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], self.name)
         except InvalidTag:
             raise StoreError(
-                "The answer that was kept for this Idempotency-Key is damaged. Use a new key."
+                "The answer stored for this Idempotency-Key is damaged. Use a new key."
             ) from None
 
     def _cipher(self) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import (
-            AESGCM,
-        )  # 55 ms, which a reader need not wait
+        # The import takes 55 ms.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(self._made("seal"))
 

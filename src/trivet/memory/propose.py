@@ -1,8 +1,6 @@
-"""Puts a statement into the inbox, unless it is stored, waits or was rejected already. Secrets are masked.
+"""Proposals for the inbox: whether a statement is new, and which memory it would replace.
 
-Stored memories near a statement, and whether two statements say the same.
-
-In doubt they do not: asking the user once too often is better than missing a change.
+When in doubt, two statements differ: an unnecessary question costs less than a missed change.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from trivet.types import LOCAL, Memory, Proposal, Proposed
 
 Known = Literal["stored already", "waits already", "rejected before"]
 
-# Latest proposals in which the same statement in other words is searched; the same words are found among all.
+# Latest proposals searched for other wordings; equal ones are found in all.
 LATEST_PROPOSALS = 300
 _STATUS_OF_STATE: dict[str, Known] = {
     "waiting": "waits already",
@@ -45,13 +43,13 @@ MASKED = "A secret in it was left out and not kept."
 
 
 def propose(engine: Engine, request: InboxPropose) -> Proposed:
-    """The same statement again adds nothing; one that would replace a memory names it."""
+    """Add a statement unless it is known; one that may replace a memory supersedes it."""
     check_category(engine, request.category)
     engine.guard.check_scope(request.scope or engine.settings.scope)
     content, redacted = engine.guard.masked(request.content)
     if not content.strip():
         raise InvalidInput(
-            "content: nothing is left of it without its private part. Nothing was proposed."
+            "content: nothing is left after its private part was removed. Nothing was proposed."
         )
     words = content_key(content)
     known = engine.store.inbox.same(words) or _reworded(engine, content)
@@ -80,16 +78,16 @@ def _known(known: Proposal, redacted: dict[str, int]) -> Proposed:
 
 
 def check_target_memory(engine: Engine, proposal: Proposal) -> None:
-    """An update or a supersession needs a living memory that the proposer may see."""
+    """Raise unless an update or supersession names a living memory."""
     if proposal.memory is not None:
         check_id(
             proposal.memory, "memory"
-        )  # also where it is not used: what is kept here is an id or nothing
+        )  # even if the action does not use it, since it is stored
     if proposal.action not in ("update", "supersede"):
         return
     if proposal.memory is None:
         raise InvalidInput(
-            f"memory: to {proposal.action} needs the id of the memory it concerns. Nothing was changed."
+            f"memory: the action {proposal.action} needs the id of a memory. Nothing was changed."
         )
     if engine.store.memories.get(check_id(proposal.memory, "memory")).state == "deleted":
         raise Conflict(
@@ -101,7 +99,8 @@ def check_category(engine: Engine, category: str) -> None:
     known = engine.settings.categories
     if category not in known:
         raise InvalidInput(
-            f"category: {engine.guard.without_secrets(category)!r} is not one of {', '.join(known)}."
+            f"category: {engine.guard.without_secrets(category)!r} is not one of "
+            f"{', '.join(known)}."
         )
 
 
@@ -144,17 +143,16 @@ def _proposal(
 def _updated(
     engine: Engine, content: str, near_by: Sequence[NearMemory]
 ) -> tuple[Memory, str] | None:
-    """The memory that the statement may update, and why: the one with most words in common, else the likeliest."""
     serving = engine.embedding.serving()
     identity = serving.identity if serving else None
     olds = [OlderText(one.memory.content, one.nearness) for one in near_by]
     try:
         compared = judge_updates if engine.settings.changes == "read" else judge_by_features
-        said = compared(content, olds, identity)
+        verdicts = compared(content, olds, identity)
     except RerankerError as error:
         engine.worker.note(str(error))
-        said = judge_by_features(content, olds, identity)
-    judged = list(zip(near_by, said, strict=True))
+        verdicts = judge_by_features(content, olds, identity)
+    judged = list(zip(near_by, verdicts, strict=True))
     for one, verdict in judged:
         if is_rewording(content, one.memory.content):
             return one.memory, verdict.why
@@ -166,15 +164,14 @@ def _updated(
 
 
 def _is_own(engine: Engine, one: NearMemory) -> bool:
-    """Only own memories, and no sensitive ones, are proposed to be replaced."""
     return one.memory.owner == (engine.viewer or LOCAL) and not one.memory.sensitive
 
 
-# See Background. Of statements with the same particulars, paraphrases had 0.83 to 0.96, others mostly less than 0.8.
+# With the same particulars, paraphrases scored 0.83 to 0.96, others mostly below 0.8.
 SAME_MEANING_NEARNESS = 0.86
 
 _negated = re.compile(r"\b(?:not|no|never|none|nothing|nobody|cannot|without|avoid|stop|\w+nt)\b")
-# Matched from the start of a word only: a text may be one long word, and from each letter it would be quadratic.
+# Only from the start of a word: otherwise one long word would take quadratic time.
 _particular = re.compile(
     r"(?<!\S)\S*\d\S*|\b\w+[_/@\\]\w+\S*|(?<=\w[ ,;] )?\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+"
 )
@@ -185,7 +182,7 @@ _calendar = re.compile(
 
 
 def is_same_statement(new: str, old: str, nearness: float | None = None) -> bool:
-    """`nearness` is that of their vectors, if there are any. The speaker does not count."""
+    """Return whether both say the same; `nearness` is that of their vectors."""
     new, old = new.removeprefix(SPEAKER), old.removeprefix(SPEAKER)
     if content_key(new) == content_key(old):
         return True
@@ -199,10 +196,9 @@ def is_same_statement(new: str, old: str, nearness: float | None = None) -> bool
 
 
 def is_rewording(new: str, old: str) -> bool:
-    """Whether the new statement says something else of the same thing: most words in common, some exchanged."""
     ours, theirs = set(analyse(new)), set(analyse(old))
     common = len(ours & theirs)
-    # Two of three words of either; less would be another statement on the same subject.
+    # With less than two thirds in common, it is another statement.
     return (
         common >= 2
         and 3 * common >= 2 * max(len(ours), len(theirs))
@@ -215,7 +211,7 @@ def negated(text: str) -> bool:
 
 
 def particulars(text: str) -> frozenset[str]:
-    """Numbers, identifiers, names and days: statements that differ in these say different things."""
+    """Return numbers, identifiers, names and days, which distinguish statements."""
     named = {match[0].strip(".,;:!?()'\"`").lower() for match in _particular.finditer(text)}
     return frozenset(named | set(_calendar.findall(text.lower()))) - {""}
 
@@ -229,7 +225,7 @@ class NearMemory(msgspec.Struct, frozen=True):
 
 
 def near(engine: Engine, text: str) -> tuple[NearMemory, ...]:
-    """Memories near a text, the likeliest first. Sensitive ones unmasked: they are compared here, not shown."""
+    """Return memories near a text, likeliest first, with sensitive ones unmasked."""
     query = text.replace('"', " ")[:MAX_QUERY_CHARACTERS]
     found: dict[str, float | None] = {}
     background = engine.embedding.background_now()

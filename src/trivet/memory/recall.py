@@ -1,14 +1,16 @@
 """The read path: analyze -> legs -> fuse -> expand, rerank -> weigh -> choose -> judge -> present.
 
-1. Resolve the query: remove secrets, start its embedding, correct typing errors, interpret a named time.
-2. Run the legs of the recipe side by side; the graph leg follows, since it walks on from their hits. A leg that fails
-   costs only itself.
-3. Fuse the rankings into one list. On request, add what rewrites of the query find. Where it is unclear whether the
-   best candidates answer the query, a reranker reads them.
-4. Weigh: an exact match earns a bonus, importance decides between near equals, a match of the named time counts more.
-5. Choose: successors stand in for superseded memories, near-duplicates are folded, and of two hits on the same matter
-   the newer one comes first, unless the query asks about the past.
-6. Judge how likely each hit is to be relevant, and present the hits with their reasons and the health of the legs.
+1. Resolve the query: remove secrets, start its embedding, correct typing errors, interpret a
+   named time.
+2. Run the legs of the recipe in parallel, then the graph leg, which starts from their hits. If a
+   leg fails, the others still answer.
+3. Fuse the rankings into one list. On request, add what rewrites of the query find. If the best
+   candidates are unsure, a reranker reads them.
+4. Weigh: exact matches earn a bonus, importance decides between near equals, and a match of the
+   named time counts more.
+5. Choose: successors replace superseded memories, near-duplicates are folded, and newer facts come
+   before older ones, unless the query asks about the past.
+6. Judge each hit's relevance, and present the hits with their reasons and the health of the legs.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ from trivet.memory.supersession.newer_first import order_newer_first
 from trivet.search.query import build_filter
 from trivet.types import Answer
 
-# Read this many times as many candidates when those read so far do not fill the answer.
+# Score this many times more candidates when those so far do not fill the answer.
 DEPTH_FACTOR = 3
 
 
 def recall(engine: Engine, request: RecallRequest) -> Answer:
-    """The body of the verb. The hits shown are counted, so that `tidy` can tell what is never used."""
+    """Answer the request, and count the hits for `tidy`."""
     if request.federated:
         from trivet.memory.answer.federation import recall_federated
 
@@ -57,7 +59,10 @@ def recall(engine: Engine, request: RecallRequest) -> Answer:
 def recall_with_decision(
     engine: Engine, request: Recall, retrieve: Retrieve = retrieve
 ) -> tuple[Answer, Decision]:
-    """An answer and the decision behind it. `by` is another way to retrieve than from our own legs alone."""
+    """Return an answer and the decision behind it.
+
+    `retrieve` may add other sources, as in a federated recall.
+    """
     watch = Stopwatch()
     typed = engine.guard.without_secrets(request.query)
     with engine.load.recall(), compute_slot(engine, request, typed), engine.store.moment():
@@ -89,9 +94,9 @@ def recall_with_decision(
 def decide(
     engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None
 ) -> Decision:
-    """Everything but the showing: which memories answer the request, in what order, and why the others do not.
+    """Decide which memories answer the request, in what order, and why others do not.
 
-    `typed` is the query without secrets, where they have been looked for.
+    `typed` is the query if its secrets are already removed.
     """
     decision = rank(engine, request, watch, retrieve, typed)
     with watch.stage("judge"):
@@ -101,9 +106,9 @@ def decide(
 def rank(
     engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None
 ) -> Decision:
-    """The candidates in their order, before it is judged how likely each is to be relevant.
+    """Return the candidates in order, without judging their relevance.
 
-    That takes as long as all the rest where a hundred are wanted, and whoever keeps every candidate may not need it.
+    For 100 hits, judging takes as long as everything else.
     """
     store, recipe = engine.store, effective_recipe(engine, request)
     filter = build_filter(request, engine.settings, engine.viewer)
@@ -135,9 +140,8 @@ def rank(
             )
     with watch.stage("choose"):
         candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        while len(candidates) < request.limit and max(deep, len(scored)) < len(
-            pool.fused
-        ):  # used up, or gone
+        # Candidates may be folded, superseded or purged.
+        while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):
             deep *= DEPTH_FACTOR
             scored = weighing.first(deep)
             candidates, dropped = choose(store, scored, request, filter, evidence.texts)

@@ -1,8 +1,13 @@
-"""The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
+"""The write path: validate -> guard -> store -> report -> wake the worker.
 
-Near-duplicates and what the new memory may update are told to the caller.
+1. Validate the request against the settings and build the memory.
+2. Guard: seal its secrets behind placeholders, or refuse them, as the settings say.
+3. Store the row, its revision, its index entry and its jobs in one transaction, with the links to
+   the memories it supersedes.
+4. Report near-duplicates and, for a single save, memories it may update; the caller decides.
+5. Wake the worker, which embeds the memory and extracts its concepts.
 
-Makes a link between two memories, for the verb `link` and for a memory that is stored with what it supersedes.
+An edit takes the same path and is stored as the next revision.
 """
 
 from __future__ import annotations
@@ -41,8 +46,8 @@ logger = logging.getLogger("trivet.memory.remember")
 
 
 def remember(engine: Engine, request: Remember) -> Remembered:
-    """Stores one memory and looks for what it may update: some milliseconds, which only a single save pays."""
-    ((entry, remembered),) = _written(engine, [request])
+    """Store one memory, and spend a few milliseconds on what it may update."""
+    ((entry, remembered),) = _store_all(engine, [request])
     try:
         if remembered.status == "unchanged":
             return remembered
@@ -51,19 +56,18 @@ def remember(engine: Engine, request: Remember) -> Remembered:
         )
         return msgspec.structs.replace(remembered, may_update=updates)
     finally:
-        engine.worker.saved(
-            len(entry.memory.content)
-        )  # last, so that both do not ask the embedder at the same time
+        # Last, so that the worker and the search for updates do not compete for the embedder.
+        engine.worker.saved(len(entry.memory.content))
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
-    """Several at once: one transaction, so either all are stored or, at the first error, none."""
-    written = _written(engine, requests)
+    """Store several memories in one transaction: all or none."""
+    written = _store_all(engine, requests)
     engine.worker.wake()
     return [remembered for _, remembered in written]
 
 
-def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, Remembered]]:
+def _store_all(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, Remembered]]:
     guarded = guard_all(engine, requests)
     entries = [entry for entry, _ in guarded]
     if any(request.supersedes for request in requests):
@@ -91,21 +95,23 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
 
 
 def _empty_if_store_fails(look: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
-    """What is told beside the write. The memory is stored by now: to fail here would tell the caller that it is not."""
+    """Return () on an error: the memory is stored, so the save must not fail."""
     try:
         return look()
     except StoreError as error:
-        logger.warning("A memory was stored, and what is like it could not be looked up: %s", error)
+        logger.warning("A memory was stored, but looking for similar ones failed: %s", error)
         return ()
 
 
 def edit(engine: Engine, request: Edit) -> Memory:
+    """Store a memory's changes as its next revision, if there are any."""
     old = engine.store.memories.get_for_change(check_id(request.id), "edit")
     if old.state == "deleted":
         raise Conflict(f"Memory {old.id} was forgotten. Restore it before you edit it.")
     if request.if_revision is not None and request.if_revision != old.revision:
         raise Conflict(
-            f"Memory {old.id} is at revision {old.revision}, not {request.if_revision}. Read it again, then edit."
+            f"Memory {old.id} is at revision {old.revision}, not {request.if_revision}. Read "
+            "it again, then edit."
         )
     new = _with_changes(engine, old, request)
     if new == old:
@@ -117,12 +123,10 @@ Guarded = tuple[Entry, Mapping[str, int]]
 
 
 def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
-    """Each request guarded, in the light of what the ones before it sealed for the same id."""
+    """Guard each request, given the secrets of earlier ones with its id."""
     guarded: list[Guarded] = []
     earlier: dict[str, list[Sealed]] = {}
-    current = moment(
-        now()
-    )  # one for all: what is stored together was written at one time, and none of it is the later
+    current = moment(now())  # one time for all, so that none counts as newer than another
     for request in requests:
         memory = new_memory(engine, request, current)
         entry, redacted = guard(
@@ -137,7 +141,7 @@ def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
 
 
 def _note_wrong_guess(engine: Engine, memory: Memory) -> None:
-    """One's own memory with other content is going to be refused, and that tells that a guess is wrong."""
+    """Count a write that is refused, since that reveals a wrong guess."""
     held = visible_memory(engine, memory.id)
     if held is not None and held.owner == engine.viewer and held.content != memory.content:
         record_guess(engine, held)
@@ -151,10 +155,10 @@ def guard(
     earlier: Sequence[Sealed] = (),
     fresh: bool = False,
 ) -> Guarded:
-    """The memory as it may be stored, and how many secrets of each kind were taken out of it.
+    """Return the memory as it may be stored, and the number of removed secrets by kind.
 
-    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before;
-    but not for a caller who does not own it, whom the answer would tell that a guess was right.
+    A known id keeps its secrets' names, so that a retry gives the same text, but only for the
+    owner: others could learn from the names whether a guess was right.
     """
     held = None if fresh else visible_memory(engine, memory.id)
     is_others = held is not None and held.owner != engine.viewer
@@ -176,10 +180,7 @@ def guard(
 
 
 def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None = None) -> Memory:
-    """Writes a changed memory as its next revision; every index follows in the same transaction or by its job.
-
-    Where nothing is left of the change without its secrets, as compared with `unless`, nothing is written.
-    """
+    """Write a memory as its next revision, unless it equals `unless` without its secrets."""
     protected = engine.guard.protect(
         memory,
         memory.revision + 1,
@@ -228,11 +229,12 @@ def new_memory(engine: Engine, request: Remember, current: datetime | None = Non
 
 
 def check_memory(engine: Engine, memory: Memory) -> None:
-    """The rules that need more than one field or the settings."""
+    """Raise InvalidInput for a rule across fields or a disallowed value."""
     known = engine.settings.categories
     if memory.category not in known:
         raise InvalidInput(
-            f"category: {engine.guard.without_secrets(memory.category)!r} is not one of {', '.join(known)}. "
+            f"category: {engine.guard.without_secrets(memory.category)!r} is not one of "
+            f"{', '.join(known)}. "
             "Use one of these, or add yours to `categories` in trivet.toml."
         )
     if memory.valid_from and memory.valid_to and memory.valid_from >= memory.valid_to:
@@ -245,7 +247,7 @@ def check_memory(engine: Engine, memory: Memory) -> None:
 
 
 def document_of(memory: Memory) -> Document:
-    """What a memory is indexed by. A title or a keyword is too short to show its language, so the text shows it."""
+    """Return what the memory is indexed by, in the language of its content."""
     if memory.title:
         language = language_of_text(f"{memory.title}\n{memory.content}")
         content = analyse(memory.content, language)
@@ -266,8 +268,8 @@ def document_of(memory: Memory) -> Document:
 def _with_changes(engine: Engine, old: Memory, request: Edit) -> Memory:
     given = {
         field: getattr(request, field)
-        for field in ("content", "title", "category", "tags", "importance", "confidence", "expanded_keywords", "scope",
-                      "valid_from", "valid_to", "state", "sensitive")
+        for field in ("content", "title", "category", "tags", "importance", "confidence",
+                      "expanded_keywords", "scope", "valid_from", "valid_to", "state", "sensitive")
         if getattr(request, field) is not UNSET
     }  # fmt: skip
     _check_state(old, given)
@@ -319,6 +321,7 @@ def _optional_time(text: str | None, field: str) -> datetime | None:
 
 
 def join(engine: Engine, source: str, kind: LinkKind, target: str) -> Link:
+    """Link two memories, neither of them forgotten."""
     source, target = check_id(source, "source"), check_id(target, "target")
     if source == target:
         raise InvalidInput(f"A memory cannot be linked to itself ({source}).")

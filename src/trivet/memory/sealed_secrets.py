@@ -1,14 +1,8 @@
-"""Secrets on purpose: reading them, on the record, and sealing them under a new key.
+"""Revealing secrets on the record, rotating their keys, and limiting guesses at them.
 
-Who may learn from an answer what is sealed in a memory: its owner, with the right to reveal. Guesses are limited.
-
-A caller could send a memory again with a guess in place of a placeholder, and see from the answer, or from the name of
-the new placeholder, whether the guess was right. So what another user sends is never compared with what is sealed. What
-the owner sends is, since a retry must be recognised; with a key that does not allow to reveal, wrong ones are counted.
-
-Writes of sealed secrets beside a rotation of keys: what was sealed with a key that is retired is sealed anew.
-
-The store refuses it before it writes anything, so the second attempt may be in the same transaction.
+A caller could resend a memory with a guess in place of a placeholder and learn whether it was
+right. So secrets of other users are never compared. The owner's are, because a retry must be
+recognized; if the owner's key cannot reveal, wrong guesses are limited.
 """
 
 from __future__ import annotations
@@ -32,15 +26,16 @@ from trivet.types import AuditEntry, Memory, Rotated
 
 logger = logging.getLogger("trivet.memory")
 
-# Sealed anew in one transaction; after a crash, what is left is found by its old key.
+# Secrets per transaction. After a crash, the rest is found by its old key.
 RESEAL_BATCH = 200
 
 
 def reveal(engine: Engine, request: contract.RevealRequest) -> Memory:
-    """A memory in full. The audit record is written first, so no secret is read without a trace."""
     memory = engine.store.memories.get(check_id(request.id))
     if engine.viewer not in (None, memory.owner):
-        raise Forbidden(f"Memory {memory.id} belongs to {memory.owner}, who alone can reveal it.")
+        raise Forbidden(
+            f"Memory {memory.id} belongs to {memory.owner}, and only they can reveal it."
+        )
     held = engine.store.secrets.of(memory.id)
     kinds = ", ".join(sorted({sealed.kind for sealed in held})) or "no secrets"
     engine.store.audit.note("reveal", memory.id, f"revision {memory.revision}: {kinds}")
@@ -48,10 +43,10 @@ def reveal(engine: Engine, request: contract.RevealRequest) -> Memory:
 
 
 def rotate(engine: Engine, drop_old: bool = False, drop: Collection[str] = ()) -> Rotated:
-    """Seals everything with a new key, while others write. Old keys stay until told otherwise: backups need them.
+    """Seal everything with a new key, while other processes write.
 
-    First the older keys are retired, so that nothing that they sealed is written any longer; then all that is there is
-    sealed anew; then this store lets go of them. One that was interrupted goes on with the key that it had made.
+    Older keys are first retired, so that nothing new is sealed with them; backups may still need
+    them. An interrupted rotation resumes with its key.
     """
     keys, secrets = engine.guard.keys, engine.store.secrets
     key, resumed = _key_to_use(engine)
@@ -72,7 +67,6 @@ def rotate(engine: Engine, drop_old: bool = False, drop: Collection[str] = ()) -
 
 
 def _key_to_use(engine: Engine) -> tuple[Key, bool]:
-    """The current key where a rotation, of this store or of one beside it, made it and not all is sealed with it."""
     key = engine.guard.keys.current()
     if engine.store.secrets.not_under(key.id, 1) and not engine.store.secrets.is_retired(key.id):
         return key, True
@@ -80,18 +74,16 @@ def _key_to_use(engine: Engine) -> tuple[Key, bool]:
 
 
 def register_keys(engine: Engine) -> None:
-    """Notes this store as a user of every key that sealed something in it: for one that came by a copy."""
+    """Register this store as a user of its keys, such as after a copy."""
     for key in engine.store.secrets.keys_in_use():
         try:
             engine.guard.keys.get(key)
-        except (
-            SecretError
-        ) as error:  # `doctor` tells of a key that is gone; the copy is whole all the same
+        except SecretError as error:  # `doctor` reports a missing key; the copy is still complete
             logger.warning("%s", error)
 
 
 def audit(engine: Engine, request: contract.AuditRequest) -> tuple[AuditEntry, ...]:
-    """The owner and admins see the acts of all users; other callers their own."""
+    """Return all entries to the owner and admins, else the caller's."""
     caller = engine.caller
     if caller is None or "admin" not in caller.rights:
         return engine.store.audit.noted(request.limit, engine.viewer)
@@ -99,7 +91,7 @@ def audit(engine: Engine, request: contract.AuditRequest) -> tuple[AuditEntry, .
 
 
 REJECTED_GUESS_ACT = "secret for a known memory"
-# Somebody who mistakes an id does it a few times; who guesses a number of four digits needs thousands.
+# A mistaken id causes a few wrong guesses; guessing four digits takes thousands.
 MAX_GUESSES = 20
 ATTEMPT_WINDOW = timedelta(hours=1)
 
@@ -110,24 +102,25 @@ def may_reveal(engine: Engine, owner: str) -> bool:
 
 
 def visible_memory(engine: Engine, id: str) -> Memory | None:
-    """The memory with this id that a user of a server sees; the owner of the store has nothing to guess."""
+    """Return the memory if a server's user can see it; None for the owner."""
     return None if engine.viewer is None else engine.store.memories.get_many([id]).get(id)
 
 
 def check_guess_limit(engine: Engine, held: Memory) -> None:
-    """Before a secret that came for this memory is compared: who guessed too often learns nothing of it."""
+    """Raise TooMany after too many guesses."""
     if may_reveal(engine, held.owner):
         return
     since = stamp(moment(now()) - ATTEMPT_WINDOW)
     if engine.store.audit.count(REJECTED_GUESS_ACT, since) >= MAX_GUESSES:
         raise TooMany(
-            f"Secrets came from you under ids of memories that hold others {MAX_GUESSES} times within an hour. "
-            "Nothing was stored; give a new id, or none, or wait."
+            f"You sent {MAX_GUESSES} secrets within an hour under ids of memories that hold "
+            "other secrets. "
+            "Nothing was stored. Use a new id, omit it, or wait."
         )
 
 
 def record_guess(engine: Engine, held: Memory) -> None:
-    """Puts on the record that a secret came for this memory which is not sealed there, or may not be compared."""
+    """Record a secret that this memory does not hold, or that may not be compared."""
     if not may_reveal(engine, held.owner):
         engine.store.audit.note(REJECTED_GUESS_ACT, held.id, f"of {held.owner}, not stored")
 
@@ -142,7 +135,10 @@ def add_entries(engine: Engine, entries: Sequence[Entry]) -> list[AddResult]:
 def write_with_current_key(
     engine: Engine, entries: Sequence[Entry], write: Callable[[Sequence[Entry]], T]
 ) -> T:
-    """The key that sealed the entries is still in this process's memory, also where it is dropped already."""
+    """Write, resealing once if the store refuses because a key was retired meanwhile.
+
+    A dropped key still opens, because it is in this process's memory.
+    """
     try:
         return write(entries)
     except RetiredKey:

@@ -1,4 +1,4 @@
-"""How similar two texts are, word by word. Function words count: "deploy" and "do not deploy" differ."""
+"""Similarity of two texts, word by word. Function words count: "deploy" is not "do not deploy"."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from zlib import crc32
 
 from trivet.analyse import UNSPACED, analyse, fold
 
-# From this likeness on `remember` reports a near-duplicate; 0.75 is three words of four in common.
+# Three words of four in common.
 DUPLICATE_SIMILARITY = 0.75
-# Hashes in a fingerprint: two texts of likeness 0.75 share about five of eight.
+# Two texts of likeness 0.75 share about five of these eight hashes.
 FINGERPRINT_SIZE = 8
 
 _word = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
-_ascii_word = re.compile(
-    r"[a-z0-9_]+"
-)  # the same of a folded text of ASCII alone, in half of the time
-# Function words that change the meaning, folded and without apostrophes. The analyser drops function words.
+_ascii_word = re.compile(r"[a-z0-9_]+")  # same result for folded ASCII text in half the time
+# Function words that change the meaning, folded and without apostrophes; `analyse` drops them.
 _meaning_changing = re.compile(
     r"\b(?:not|no|none|nothing|cannot|without|only|until|before|after|on|off|"
     r"(?:do|does|did|is|are|was|were|has|have|had|wo|would|could|should|ca|must|need|ai)nt)\b"
@@ -32,7 +30,7 @@ def words_of(text: str) -> Words:
 
 
 def fingerprint(text: str) -> tuple[int, ...]:
-    """The smallest hashes of the text's word pairs: similar texts share most of them."""
+    """Return the smallest hashes of word pairs; similar texts share most."""
     words = _word_list(text)
     pairs = {f"{one} {other}" for one, other in pairwise(words)} or set(words)
     return tuple(sorted({crc32(pair.encode()) for pair in pairs})[:FINGERPRINT_SIZE])
@@ -44,17 +42,13 @@ def _word_list(text: str) -> list[str]:
 
 
 def likeness(one: Words, other: Words) -> float:
-    """Dice's coefficient over words with repeats: 0 for nothing in common, 1 for the same words."""
+    """Return Dice's coefficient over words with repeats, from 0 to 1."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 0.0
 
 
 def similarity_at_least(one: Words, other: Words, least: float) -> float:
-    """The likeness if it is so much at least, else 0.
-
-    Most texts that share some pairs of words are far from alike, and the different words they share tell that in a
-    fraction of the time: no more can be in common than these and what `one` repeats.
-    """
+    """Return the likeness, or 0 below `least`; a cheap bound rejects most pairs."""
     total = one.total()
     in_common = len(one.keys() & other.keys()) + total - len(one)
     if 2 * in_common < least * (total + other.total()):
@@ -64,14 +58,12 @@ def similarity_at_least(one: Words, other: Words, least: float) -> float:
 
 
 def content_key(text: str) -> tuple[str, ...]:
-    """Equal for texts that say the same: the same stems in the same order, with the same negations.
+    """Return a key for the stems and negations in order.
 
-    Case, punctuation, endings and most function words do not count. Any other word may be the one that matters
-    ("backups run on Monday", "... on Tuesday"), so a share of common words is not enough.
+    A share of common words is not enough: any word may matter ("on Monday", "on Tuesday").
     """
     return (*analyse(text), "|", *negations(text))
 
 
 def negations(text: str) -> list[str]:
-    """The words of a text, in their order, that the analyser drops and that change the meaning."""
     return _meaning_changing.findall(fold(text).replace("'", ""))

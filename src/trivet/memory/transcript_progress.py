@@ -1,7 +1,6 @@
-"""How far each conversation was read, by the rules and by the language model: one small file each, on this machine.
+"""How far the rules and the language model have read each conversation, in one local file each.
 
-The files are not in the store, which may be on a server: the transcripts are here. If a file is lost, the conversation
-is read again, and the inbox recognises what was proposed before.
+A conversation whose file is lost is read again; the inbox recognizes its proposals.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from trivet.common.files import atomic_write, private_folder
 from trivet.common.threads import prepared_type
 from trivet.settings import data_folder
 
-# A conversation that was not continued for so long is taken to be over.
+# After this long a conversation counts as ended.
 MAX_PROGRESS_AGE_SECONDS = 90 * 24 * 3600.0
 PROBLEM = "problem.json"
 
 
 class TranscriptProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of a transcript that the rules and the language model have read."""
+    """Bytes of a transcript read by the rules and the language model."""
 
     store: str
     session: str
@@ -34,14 +33,14 @@ class TranscriptProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong last in the background; `doctor` shows it."""
+    """The latest background failure, shown by `doctor`."""
 
     at: str
     text: str
 
 
 def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
-    """The progress in this transcript; at its beginning if the conversation is new or its file is damaged."""
+    """Return the progress, fresh if its file is missing or damaged."""
     fresh = TranscriptProgress(store=store, session=session, path=str(path))
     try:
         found = msgspec.json.decode(
@@ -53,7 +52,6 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
 
 
 def save_progress(progress: TranscriptProgress) -> None:
-    """Replaces the file atomically, and deletes the files of conversations long over."""
     folder = private_folder(_folder())
     _write(_file(progress.store, progress.session), msgspec.json.encode(progress))
     for file in folder.glob("*.json"):
@@ -62,7 +60,6 @@ def save_progress(progress: TranscriptProgress) -> None:
 
 
 def unread_by_model(store: str) -> list[TranscriptProgress]:
-    """Conversations of this store that the language model has not read to the end."""
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:
@@ -70,7 +67,7 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
                 file.read_bytes(), type=prepared_type(TranscriptProgress)
             )
         except (OSError, msgspec.DecodeError):
-            continue  # the file of a problem, or one that is being replaced
+            continue  # the problem file, or one that another process is replacing
         if progress.store == store and progress.read_by_model < progress.read_by_rules:
             found.append(progress)
     return found
@@ -93,7 +90,7 @@ def last_problem() -> Problem | None:
 
 
 def _write(file: Path, data: bytes) -> None:
-    # Not durable: a hook should not wait for the disk, and a lost file only means that a conversation is read again.
+    # A hook must not wait for the disk; a lost file costs only a second reading.
     with atomic_write(file, durable=False) as stream:
         stream.write(data)
 
@@ -111,4 +108,4 @@ def _modified(file: Path) -> float:
     try:
         return file.stat().st_mtime
     except OSError:
-        return time.time()  # another process took it away
+        return time.time()  # another process deleted it

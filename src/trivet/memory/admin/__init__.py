@@ -1,1 +1,1 @@
-"""Running a store: checks, accounts, upkeep, export and import."""
+"""Running a store: checks, accounts, maintenance, export and import."""

@@ -1,17 +1,9 @@
-"""Users and keys of a server, as its owner and the admins of a tenant manage them.
+"""Users, API keys and shares of a server.
 
-The owner has the store and may do everything. An admin, who comes over HTTP, is kept from two things. They give no
-right that their own key lacks. And they make no key by which they could read what is private to another: only one for
-themselves, or the first of a user who has stored nothing yet, to be handed over. Whose key is lost gets another from
-the owner.
-
-A caller of a server and the key they came with: whose it is, and its end.
-
-Showing memories to other users of a server: one of them, or all with a tag, now and later.
-
-API keys of a server's users: `tvt.<tenant>.<key id>.<secret>`, shown once and kept as a hash.
-
-The secret has 256 random bits, so one round of SHA-256 is as good as any slow hash: there is nothing to guess.
+The owner may do everything. An admin, who comes over HTTP, can give only rights of their own key,
+and can make keys only for themselves or for a user without memories: with another they could read
+private memories. A key is `tvt.<tenant>.<key id>.<secret>`; its secret has 256 random bits, so
+SHA-256 is as safe as a slow password hash.
 """
 
 from __future__ import annotations
@@ -110,7 +102,8 @@ def _limited_to_own(caller: Caller, rights: tuple[Right, ...], asked: bool) -> t
     beyond = sorted(set(rights) - caller.rights)
     if beyond and asked:
         raise Forbidden(
-            f"Your own key does not allow {', '.join(beyond)}, so it gives none of it. Nothing was made."
+            f"Your own key lacks these rights, so it cannot give them: {', '.join(beyond)}. "
+            "Nothing was made."
         )
     return tuple(right for right in rights if right in caller.rights)
 
@@ -123,20 +116,20 @@ def _check_private(engine: Engine, caller: Caller, user: str) -> None:
         raise NotFound(f"There is no user {user}. Add them first.")
     if accounts.has_stored(user) or user in {key.user for key in keys(engine, ListKeys())}:
         raise Forbidden(
-            f"{user} is not new, and with a key of theirs you could read what is private to them. "
-            f"Whoever has the server's machine makes it: `trivet key add {user}`. Nothing was made."
+            f"{user} is not new, and with their key you could read their private memories. "
+            f"The owner can make one on the server: `trivet key add {user}`. Nothing was made."
         )
 
 
 def _forbid_self(engine: Engine, user: str) -> None:
     if engine.caller is not None and engine.caller.user == user:
         raise InvalidInput(
-            "Another admin changes or removes you, so that one is left. Nothing was changed."
+            "Only another admin can change or remove you, so that one is left. Nothing was changed."
         )
 
 
 def _keep_last_admin_key(engine: Engine, caller: Caller) -> None:
-    """A key that expires, such as the page's, may go: nobody counted on it for long."""
+    """Raise Conflict for the last admin key, unless it expires anyway."""
     found = engine.store.accounts.keys()
     mine = next((key for key in found if key.id == caller.key), None)
     if mine is None or mine.expires_at is not None:
@@ -153,13 +146,10 @@ def _is_unexpired(key: Key) -> bool:
     return key.expires_at is None or key.expires_at > moment(now())
 
 
-_OWN_STORE_HAS_NO_KEYS = (
-    "This is your own store: nobody needs a key for it. Only a server asks for one."
-)
+_OWN_STORE_HAS_NO_KEYS = "This is your own store, which needs no key. Only a server asks for one."
 
 
 def own_key(engine: Engine, request: OwnKey) -> Key:
-    """With the rights that the user's role still allows."""
     caller = engine.caller
     known = engine.store.accounts.key(caller.key) if caller else None
     if caller is None or known is None:
@@ -187,17 +177,18 @@ EVERYONE = "*"
 def share(engine: Engine, request: ShareRequest) -> Share:
     _check_id_or_tag(request)
     if request.user == (engine.viewer or LOCAL):
-        raise InvalidInput("user: what is yours needs no share with yourself. Name another user.")
-    # A laptop does not know the users; the server it follows refuses one that is not there.
+        raise InvalidInput("user: you cannot share with yourself. Name another user.")
+    # A laptop does not know the users; its server refuses unknown ones.
     if (
         request.user != EVERYONE
         and not engine.follows
         and not engine.store.accounts.has(request.user)
     ):
-        raise NotFound(f"There is no user {request.user} here to share with. Nothing was changed.")
+        raise NotFound(f"There is no user {request.user} to share with. Nothing was changed.")
     if request.tag is not None and engine.guard.spans(request.tag):
         raise InvalidInput(
-            "tag: it looks like a secret, and what is shared is on the record. Nothing was shared."
+            "tag: it looks like a secret, and shares are recorded in plain text. Nothing was "
+            "shared."
         )
     if request.id is not None:
         return engine.store.shares.share_memory(
@@ -220,11 +211,11 @@ def shares(engine: Engine, request: SharesRequest) -> tuple[Share, ...]:
 
 def _check_id_or_tag(request: ShareRequest | UnshareRequest) -> None:
     if (request.id is None) == (request.tag is None):
-        raise InvalidInput("Give either the id of a memory or a tag, not both and not neither.")
+        raise InvalidInput("Give either the id of a memory or a tag, not both or neither.")
 
 
 PREFIX = "tvt"
-# What a user of a role can be given. What no key has unless it was asked for is `reveal`.
+# The most that a role allows. A key gets `reveal` only on request.
 RIGHTS: Mapping[Role, tuple[Right, ...]] = {
     "reader": ("read", "reveal"),
     "writer": ("read", "write", "share", "reveal"),
@@ -254,7 +245,7 @@ def make_key(
     given = _rights(store.accounts.user(user).role, rights)
     expires = parse_time(expires_at, "expires_at") if expires_at else None
     if expires is not None and expires <= now():
-        raise InvalidInput("expires_at: this has passed already. Nothing was made.")
+        raise InvalidInput("expires_at: this time has passed. Nothing was made.")
     secret = secrets.token_urlsafe(32)
     key = Key(
         id=secrets.token_hex(6),
@@ -269,13 +260,13 @@ def make_key(
 
 
 def tenant_in_key(text: str) -> str | None:
-    """The tenant a key names, whether or not it is a good one."""
+    """Return the tenant that a key names, valid or not."""
     parts = text.split(".")
     return parts[1] if len(parts) == 4 and parts[0] == PREFIX and is_tenant(parts[1]) else None
 
 
 def authenticate(store: Store, tenant: str, text: str, is_here: bool = True) -> Caller:
-    """Who comes with this key. What is wrong with a bad one is not told, and takes as long as a good one to find."""
+    """Return the key's user; every bad key raises the same error after the same time."""
     if not text:
         raise Unauthorised(_NO_KEY)
     parts = text.split(".")
@@ -289,7 +280,7 @@ def authenticate(store: Store, tenant: str, text: str, is_here: bool = True) -> 
 
 
 def recheck_caller(store: Store, caller: Caller) -> None:
-    """For work that goes on after its key was looked at: refused once that is revoked, expired or allows less."""
+    """Raise Unauthorised if the key was revoked, expired or lost rights since it was checked."""
     known = store.accounts.key(caller.key)
     if known is None or not caller.rights <= _caller(caller.tenant, _in_force(known)).rights:
         raise Unauthorised(_BAD_KEY)
@@ -305,7 +296,7 @@ def _in_force(known: StoredKey) -> StoredKey:
 
 
 def _caller(tenant: str, known: StoredKey) -> Caller:
-    """The role may have become smaller since the key was made."""
+    # The role may have changed since the key was made.
     rights = frozenset(known.key.rights) & frozenset(RIGHTS[known.role])
     return Caller(
         tenant=tenant, user=known.key.user, role=known.role, key=known.key.id, rights=rights
@@ -319,7 +310,8 @@ def _rights(role: Role, wanted: Sequence[Right] | None) -> tuple[Right, ...]:
     beyond = sorted(set(wanted) - set(most))
     if beyond:
         raise InvalidInput(
-            f"rights: a {role} cannot have {', '.join(beyond)}; {', '.join(most)} are possible. Nothing was made."
+            f"rights: a {role} cannot have {', '.join(beyond)}. Possible are "
+            f"{', '.join(most)}. Nothing was made."
         )
     return tuple(right for right in most if right in wanted)
 

@@ -1,12 +1,7 @@
-"""All checks of a store and its surroundings. A problem says why it matters and which command mends it.
+"""Health checks of a store and its environment, each with its importance and a remedy.
 
-What `doctor` tells an admin of a server: of their own tenant, and nothing of the machine that it lies on.
-
-An admin mends their tenant without being the owner of the machine. Paths, addresses of models and other systems, rights
-of files, room on the disk and the roles of the database are the owner's: `trivet doctor` on the machine tells them.
-A check that is not named here is left out, so that a new one is hidden until somebody has thought of it.
-
-Whether the systems that the settings declare can be asked, found by asking them.
+A server's admin sees only checks of their tenant that are listed here. Paths, addresses and disk
+space are for the machine's owner, who runs `trivet doctor` there.
 """
 
 from __future__ import annotations
@@ -32,50 +27,49 @@ from trivet.secrets.guard import unseal
 from trivet.settings.locations import is_file
 from trivet.types import Finding, Mending
 
-# With less free disk space a write, a backup or a rebuild may fail half way.
+# With less, a write, a backup or a rebuild may fail halfway.
 MIN_FREE_MB = 200
 MEGABYTE = 2**20
 
 WHY_SYSTEMS_MATTER = "Its hits are missing from federated recalls."
-# Sealed secrets that are tried, and named if they do not open.
 MAX_SECRETS_TRIED = 100_000
 MAX_SECRETS_SHOWN = 3
 
 DAMAGE_CHECKS = ("database file", "rows that can be read")
 WHY_IT_MATTERS: Mapping[str, str] = {
-    "database file": "Memories may be lost or wrong answers given.",
+    "database file": "Memories may be lost, or answers may be wrong.",
     "rows that can be read": "What cannot be read cannot be recalled or exported.",
     "index file": "New processes load slower; answers are the same.",
     "file in its place": "What this process writes would be lost.",
     "lexical index": "Recall by words fails or misses memories.",
     "memories missing from the lexical index": "Recall does not find them by their words.",
-    "entries of gone memories in the lexical index": "What was forgotten takes room and may count in scores.",
-    "vectors of deleted or sensitive memories": "What was forgotten or is sensitive should have no vectors.",
-    "memories with neither vector nor job": "Recall does not find them by their meaning, and nothing will change that.",
-    "concepts of deleted or sensitive memories": "The graph leads by way of what was forgotten or is sensitive.",
-    "concepts that nothing mentions": "They take room and lead nowhere.",
-    "memories neither in the graph nor waiting for it": "Recall does not reach them by way of what they mention.",
-    "memories whose superseded state is off": "Recall shows an outdated memory, or hides one that is not.",
-    "memories without their revision": "Their history cannot be shown, nor an earlier state restored.",
-    "audit record": "It does not prove any longer who did what.",
-    "purged memories": "Who can read the files of the database can still find words of what was purged.",
+    "entries of gone memories in the lexical index": "Forgotten memories take up space.",
+    "vectors of deleted or sensitive memories": "They should have no vectors.",
+    "memories with neither vector nor job": "Recall never finds them by their meaning.",
+    "concepts of deleted or sensitive memories": "Forgotten or sensitive texts are in the graph.",
+    "concepts that nothing mentions": "They take up space and lead nowhere.",
+    "memories neither in the graph nor waiting for it": "Recall does not reach them by concepts.",
+    "memories whose superseded state is off": "Recall shows outdated or hides current memories.",
+    "memories without their revision": "They have no history, and no earlier state can return.",
+    "audit record": "It no longer proves who did what.",
+    "purged memories": "Their words can still be found in the database files.",
     "index of many vectors": "Searches by meaning in this tenant are slow.",
-    "standbys": "Recalls are answered by the primary alone.",
-    "embedder": "New memories may be found by their words alone.",
-    "jobs": "These memories are found by their words alone.",
+    "standbys": "Only the primary answers recalls.",
+    "embedder": "New memories may be found only by their words.",
+    "jobs": "These memories are found only by their words.",
     "reading for the graph": "The graph leg does not lead to these memories.",
-    "language model for the graph": "New statements on how concepts are connected are not found.",
+    "language model for the graph": "New relations between concepts are not found.",
     "rights of the file": "Other users of this machine can read your memories.",
     "room on disk": "Soon nothing can be stored.",
-    "budgets": "Work that costs more than you allowed rests.",
-    "keys of secrets": "These secrets cannot be read any longer.",
-    "folders taken in": "What changes in them does not reach the memory.",
-    "capture": "Conversations are read by rules alone.",
-    "sync": "What you and others write reaches the other side late, or waits for your decision.",
+    "budgets": "Work beyond the budget is paused.",
+    "keys of secrets": "These secrets can no longer be read.",
+    "folders taken in": "Changes in them do not reach the memory.",
+    "capture": "Conversations are read only by rules.",
+    "sync": "Changes reach the other side late, or wait for your decision.",
     "legs": "Recall finds less than it could.",
-    "usage counts": "Some showings were not counted; recall itself is not touched.",
+    "usage counts": "Some showings were not counted; recall itself is not affected.",
 }
-# Where an act of the API mends it. Not a difference of embedders: to move a store to another one is its owner's choice.
+# Checks that a verb can repair. Only the owner decides to change the embedder.
 REPAIRS: Mapping[str, Mending] = {
     "lexical index": "reindex lexical",
     "memories missing from the lexical index": "reindex lexical",
@@ -90,7 +84,7 @@ REPAIRS: Mapping[str, Mending] = {
 
 
 def doctor(engine: Engine, whole: bool = True) -> tuple[Finding, ...]:
-    """With `whole` every row of the store is read. Of a damaged store nothing else is asked."""
+    """Return the findings; `whole` reads every row. A damaged store is not checked further."""
     stored = engine.store.upkeep.findings(whole)
     if any(not finding.ok and finding.check in DAMAGE_CHECKS for finding in stored):
         return tuple(with_explanation(finding) for finding in (*stored, *_file_findings(engine)))
@@ -124,35 +118,42 @@ def with_explanation(finding: Finding) -> Finding:
 
 
 def _sync(engine: Engine) -> tuple[Finding, ...]:
-    """Of a store that follows a server: how long ago it was reached, what waits, what needs a decision."""
     stands = following(engine)
     if stands is None:
         return ()
     if stands.refused or stands.conflicts:
-        remedy = "`trivet sync refused` and `trivet sync conflicts` show them; `trivet sync resolve` decides."
+        remedy = (
+            "`trivet sync refused` and `trivet sync conflicts` show them; `trivet sync "
+            "resolve` decides."
+        )
         return (Finding(check="sync", ok=False, detail=stands.told, remedy=remedy),)
     return (Finding(check="sync", ok=True, detail=stands.told),)
 
 
 def _embedder(engine: Engine) -> Finding:
     if not engine.embedding.enabled:
-        return Finding(check="embedder", ok=True, detail="none: recall works by words alone")
+        return Finding(check="embedder", ok=True, detail="none: recall uses only words")
     try:
         identity = engine.embedding.probe()
     except TrivetError as error:
         remedy = (
-            "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
+            "Fix the embedder or choose another; until then recall lacks new vectors and jobs wait."
         )
         asked = f"asked at {endpoint}: " if (endpoint := engine.embedding.endpoint) else ""
         return Finding(check="embedder", ok=False, detail=f"{asked}{error}", remedy=remedy)
     if (difference := engine.embedding.difference()) is not None:
-        remedy = "Set embedder to the store's, or run `trivet reindex --vectors` to move the store to yours."
+        remedy = (
+            "Set embedder to the store's, or run `trivet reindex --vectors` to move the "
+            "store to yours."
+        )
         return Finding(
             check="embedder", ok=False, detail=difference.partition(". ")[0], remedy=remedy
         )
     serving = engine.embedding.serving()
     if serving is None or serving.identity != identity:
-        detail = f"{identity} answers, and has vectors left to make; `trivet embed` makes them now"
+        detail = (
+            f"{identity} answers; some vectors are still missing, `trivet embed` makes them now"
+        )
         return Finding(check="embedder", ok=True, detail=detail)
     return Finding(check="embedder", ok=True, detail=f"{identity} answers")
 
@@ -160,7 +161,10 @@ def _embedder(engine: Engine) -> Finding:
 def _jobs(engine: Engine) -> Finding:
     counts = stats(engine)
     if counts.failing_jobs:
-        detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
+        detail = (
+            f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; "
+            f"last: {counts.last_error}"
+        )
         return Finding(
             check="jobs",
             ok=False,
@@ -173,12 +177,15 @@ def _jobs(engine: Engine) -> Finding:
 def _readings(engine: Engine) -> Finding:
     check, backlog = "reading for the graph", engine.store.graph.backlog("rules")
     if backlog.failing:
-        detail = f"{backlog.failing} of {backlog.waiting} waiting memories could not be read; last: {backlog.last_error}"
+        detail = (
+            f"{backlog.failing} of {backlog.waiting} waiting memories could not be "
+            f"read; last: {backlog.last_error}"
+        )
         return Finding(
             check=check,
             ok=False,
             detail=detail,
-            remedy="Please report it; they are found by the other legs.",
+            remedy="Please report it; other legs still find these memories.",
         )
     partly = engine.worker.read_in_part
     detail = f"{backlog.waiting} waiting" + (
@@ -190,13 +197,15 @@ def _readings(engine: Engine) -> Finding:
 def _language_model(engine: Engine) -> Finding:
     check, triples = "language model for the graph", engine.worker.triples
     if triples is None:
-        return Finding(check=check, ok=True, detail="none: concepts are found by rules alone")
+        return Finding(check=check, ok=True, detail="none: concepts are found only by rules")
     backlog = engine.store.graph.backlog("triples")
     used = f"{triples.budget.used()} of {triples.budget.tokens_a_day} tokens used today"
     detail = f"{triples.chat.model} at {triples.chat.host}: {backlog.waiting} memories wait, {used}"
     error = triples.probe() or (backlog.last_error if backlog.failing else None)
     if error:
-        remedy = "Mend the endpoint or the setting graph_llm; the rules keep the graph meanwhile, memories wait."
+        remedy = (
+            "Fix the endpoint or the setting graph_llm; meanwhile only the rules extend the graph."
+        )
         return Finding(
             check=check, ok=False, detail=f"{detail}; last error: {error}", remedy=remedy
         )
@@ -208,14 +217,14 @@ def _file_findings(engine: Engine) -> tuple[Finding, ...]:
         return ()
     file = Path(engine.settings.path).expanduser()
     if not file.exists():
-        return ()  # the store's own findings report it
+        return ()  # reported by the store's own checks
     open_to_others = stat.S_IMODE(file.stat().st_mode) & 0o077
     free = shutil.disk_usage(file.parent).free // MEGABYTE
     return (
         Finding(
             check="rights of the file",
             ok=not open_to_others,
-            detail="others may read or write it" if open_to_others else "yours alone",
+            detail="others may read or write it" if open_to_others else "only yours",
             remedy=f"Run `chmod 600 {file}`." if open_to_others else None,
         ),
         Finding(
@@ -224,13 +233,13 @@ def _file_findings(engine: Engine) -> tuple[Finding, ...]:
             detail=f"{free:,} MB free",
             remedy=None
             if free >= MIN_FREE_MB
-            else "Make room; `trivet tidy --dry-run` shows what could go.",
+            else "Free disk space; `trivet tidy --dry-run` shows what could go.",
         ),
     )
 
 
 def _budgets(engine: Engine) -> Finding:
-    # Not of memory: that budget is for the resident process, and this is seldom it.
+    # The memory budget is for the resident process, rarely this one.
     over = [one for one in budgets(engine) if one.exceeded and one.setting != "resident_memory_mb"]
     detail = "; ".join(f"{one.name}: {one.used:g} of {one.allowed:g} {one.unit}" for one in over)
     remedy = (
@@ -242,7 +251,6 @@ def _budgets(engine: Engine) -> Finding:
 
 
 def _keys(engine: Engine, whole: bool) -> Finding:
-    """Tries every key that sealed something, and with `whole` every secret."""
     ids = engine.store.secrets.keys_in_use()
     gone: list[str] = []
     for id in ids:
@@ -252,7 +260,7 @@ def _keys(engine: Engine, whole: bool) -> Finding:
             gone.append(str(error))
     if whole and not gone:
         gone = _unopenable_secrets(engine)
-    remedy = "Bring the key back from where it was kept; `trivet config` shows where keys are looked for."
+    remedy = "Restore the key from a backup; `trivet config` shows where keys are searched."
     return Finding(
         check="keys of secrets",
         ok=not gone,
@@ -262,24 +270,23 @@ def _keys(engine: Engine, whole: bool) -> Finding:
 
 
 def _unopenable_secrets(engine: Engine) -> list[str]:
-    """What each sealed secret that does not open says of it; nothing of what it holds."""
-    told: list[str] = []
+    errors: list[str] = []
     for id, sealed in engine.store.secrets.not_under("", MAX_SECRETS_TRIED):
         try:
             unseal(engine.guard.keys, id, sealed, note=False)
         except SecretError as error:
-            told.append(str(error))
-    return told[:MAX_SECRETS_SHOWN]
+            errors.append(str(error))
+    return errors[:MAX_SECRETS_SHOWN]
 
 
 def _folders(engine: Engine) -> Finding:
     vaults = engine.store.vaults.vaults()
     gone = [vault for vault in vaults if not Path(vault.root).exists()]
     detail = (
-        "; ".join(f"{vault.name}: {vault.root} is not there" for vault in gone)
+        "; ".join(f"{vault.name}: {vault.root} is missing" for vault in gone)
         or f"{len(vaults)}, all there"
     )
-    remedy = f"Bring it back, or run `trivet ingest --drop {gone[0].name}`." if gone else None
+    remedy = f"Restore it, or run `trivet ingest --drop {gone[0].name}`." if gone else None
     return Finding(check="folders taken in", ok=not gone, detail=detail, remedy=remedy)
 
 
@@ -293,9 +300,9 @@ def _inbox(engine: Engine) -> Finding:
 def _capture(engine: Engine) -> Finding:
     problem = last_problem() if engine.settings.capture_llm else None
     if problem is None:
-        how = "rules and a language model" if engine.settings.capture_llm else "rules alone"
+        how = "rules and a language model" if engine.settings.capture_llm else "rules only"
         return Finding(check="capture", ok=True, detail=f"{engine.settings.capture}, by {how}")
-    remedy = "Mend the endpoint or the setting capture_llm, then run `trivet inbox curate`."
+    remedy = "Fix the endpoint or the setting capture_llm, then run `trivet inbox curate`."
     return Finding(
         check="capture", ok=False, detail=f"{problem.at[:19]}: {problem.text}", remedy=remedy
     )
@@ -312,11 +319,11 @@ def _usage(engine: Engine) -> Finding:
         check="usage counts",
         ok=not lost,
         detail=detail,
-        remedy="See that the store can be written." if lost else None,
+        remedy="Make sure that the store can be written." if lost else None,
     )
 
 
-# Their details are counts and sentences of our own.
+# Checks whose details are only counts and fixed sentences.
 SHOWN_IN_FULL = frozenset(
     (
         "memories missing from the lexical index",
@@ -335,7 +342,7 @@ SHOWN_IN_FULL = frozenset(
         "sync",
     )
 )
-# Their details may quote a path, an address or what another program said: so what is well, and what is not.
+# Details may quote paths or other programs, so admins see a fixed text: (passed, failed).
 SHOWN_IN_BRIEF: Mapping[str, tuple[str, str]] = {
     "database file": ("sound", "damaged"),
     "rows that can be read": ("all", "some cannot be read"),
@@ -343,18 +350,18 @@ SHOWN_IN_BRIEF: Mapping[str, tuple[str, str]] = {
     "lexical index": ("sound", "damaged"),
     "purged memories": (
         "gone from the files",
-        "not yet gone from the files; tried again by itself",
+        "not yet gone from the files; retried automatically",
     ),
     "reading for the graph": ("nothing fails", "some memories could not be read"),
     "usage counts": ("written down", "some could not be written"),
     "embedder": (
         "answers, or none is configured",
-        "it does not answer, or is another than made the vectors",
+        "it does not answer, or a different one made the vectors",
     ),
     "language model for the graph": ("answers, or none is configured", "it does not answer"),
     "keys of secrets": ("all there", "a key is missing"),
 }
-ASK_THE_OWNER = "Ask whoever has the server's machine: `trivet doctor` there tells more."
+ASK_THE_OWNER = "Ask the server's owner: `trivet doctor` on the server tells more."
 PROBE_RECALL = Recall(query="health", limit=1, rerank="off", expand=False)
 
 
@@ -378,11 +385,10 @@ def _for_admin(finding: Finding) -> Finding | None:
 
 
 def _legs(engine: Engine) -> Finding:
-    """Whether each leg answers, found by asking them. Nothing is counted as shown."""
     health = recall_with_decision(engine, PROBE_RECALL)[0].health
     down = [f"{leg.leg}: {leg.reason or 'no answer'}" for leg in health.legs if not leg.answered]
     detail = "; ".join(down) or "all answer: " + ", ".join(leg.leg for leg in health.legs)
-    remedy = "The others go on answering. " + ASK_THE_OWNER if down else None
+    remedy = "The others still answer. " + ASK_THE_OWNER if down else None
     return Finding(
         check="legs",
         ok=not down,
@@ -392,7 +398,7 @@ def _legs(engine: Engine) -> Finding:
     )
 
 
-# A word that hardly any collection is without; that nothing is found is no fault.
+# A word that almost every collection has.
 PROBE_QUERY = SystemQuery("the", ("the",))
 
 
@@ -416,7 +422,10 @@ def system_findings(engine: Engine) -> tuple[Finding, ...]:
 def _system_finding(heard: SystemAnswer) -> Finding:
     check = f"federation {heard.name}"
     if heard.reply is None:
-        remedy = f"Mend [federation.{heard.name}] in trivet.toml or the system, or set enabled = false there."
+        remedy = (
+            f"Fix [federation.{heard.name}] in trivet.toml or the system, or set "
+            "enabled = false there."
+        )
         said = f"; it says: {heard.quoted}" if heard.quoted else ""
         return Finding(check=check, ok=False, detail=f"{heard.health.reason}{said}", remedy=remedy)
     what = "places" if heard.reply.ranks_only else "scores"

@@ -1,9 +1,7 @@
-"""Export as JSON Lines. What a damaged store cannot read is left out and named in the last line.
+"""Export as JSON Lines: a header, memories with their history, links, and a last line.
 
-The lines of an export: a header, memories with their history, links, and a last line by which a cut is noticed.
-
-The last line holds how many memories and links came before it, and a checksum over them that does not depend on their
-order. Exports of format 1 had no last line; of those the counts in the header are compared.
+The last line's counts and order-independent checksum reveal a truncated export. Exports of format 1
+have none; their header's counts are compared.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from trivet.types import Link, Memory, Revision
 
 
 def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
-    """The lines of an export, without line ends. Sensitive memories leave the store only if asked for."""
+    """Yield lines without line ends; sensitive memories only on request."""
     damaged: dict[str, None] = {}
     kept: set[str] = set()
     left_out = 0
@@ -54,22 +52,20 @@ def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
 def _memory_line(
     engine: Engine, memory: Memory, include_sensitive: bool, damaged: dict[str, None]
 ) -> MemoryLine | None:
-    """None where another process has purged the memory since the export began."""
     try:
         history = engine.store.memories.revisions(memory.id)
     except NotFound:
         return None
-    except Damaged:  # the memory as it is now is worth having without it
+    except Damaged:  # the current memory is still worth exporting
         damaged.setdefault(f"the history of {memory.id}")
         return MemoryLine(memory)
-    # A memory that is no longer sensitive may have been so before, and is shared with others as it is now.
+    # Earlier revisions may be sensitive, and others see only the current one.
     if not include_sensitive or engine.viewer not in (None, memory.owner):
         history = tuple(revision for revision in history if not revision.memory.sensitive)
     return MemoryLine(memory, history)
 
 
 FORMAT = 2
-# The first whose exports end with a last line.
 FIRST_FORMAT_WITH_FOOTER = 2
 _CHECKSUM_BITS = 256
 
@@ -95,7 +91,7 @@ class Footer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memories: int
     links: int
     checksum: str
-    unreadable: tuple[str, ...] = ()  # what the exporting store could not read and left out
+    unreadable: tuple[str, ...] = ()  # what the exporting store could not read
 
 
 def line_of(value: msgspec.Struct) -> str:
@@ -103,7 +99,7 @@ def line_of(value: msgspec.Struct) -> str:
 
 
 class Checksum:
-    """The sum of the digests of lines: the same in whatever order they come."""
+    """A sum of the digests of lines, independent of their order."""
 
     def __init__(self) -> None:
         self._sum = 0
@@ -113,7 +109,6 @@ class Checksum:
         self._sum = (self._sum + int.from_bytes(digest)) % 2**_CHECKSUM_BITS
 
     def add_sum(self, text: str) -> None:
-        """What another checksum came to, in the hexadecimal digits of its last line."""
         self._sum = (self._sum + int(text, 16)) % 2**_CHECKSUM_BITS
 
     def __str__(self) -> str:
@@ -121,7 +116,7 @@ class Checksum:
 
 
 class Completeness:
-    """Compares what came with what the headers and last lines say. Several exports may come one after the other."""
+    """A comparison of the lines read with what one or more exports announce."""
 
     def __init__(self) -> None:
         self._came, self._announced = Checksum(), Checksum()
@@ -146,17 +141,16 @@ class Completeness:
         self._came.add(line)
 
     def trouble(self) -> str | None:
-        """What is missing or changed, once all lines have come."""
         if not self._headers and not self._last_lines:
-            return None  # lines of no export: nothing was announced
+            return None  # plain lines without a header announce nothing
         if self._last_lines < self._with_last_line:
             return "the export is cut off here: its last line is missing"
         for kind, expected in self._expected.items():
             if self._counts[kind] != expected:
-                return f"the export is not whole: {self._counts[kind]} {kind} came of {expected}"
+                return f"the export is incomplete: {self._counts[kind]} of {expected} {kind} came"
         of_one_kind = self._last_lines == self._with_last_line == self._headers
         if of_one_kind and str(self._came) != str(self._announced):
-            return "the export was changed: its lines do not make the checksum of its last line"
+            return "the export was changed: its lines do not match the checksum in its last line"
         return None
 
     def _expect(self, counts: Header | Footer) -> None:

@@ -1,8 +1,7 @@
-"""Import of JSON Lines: an export (export_format.py says what its lines are), or plain memories.
+"""Import of JSON Lines: an export (see export.py), or plain memories.
 
-Merge rules of an import: an id that is not here is added with its history; the same content is left as it is; other
-content or another state wins if it was updated later than ours, as a new revision, and is left out otherwise. What was
-forgotten there after our last change is forgotten here, which can be undone like any forgetting. Nothing is removed.
+New ids are added with their history; other content wins as a new revision if updated later than
+ours. What was forgotten there later is forgotten here. Nothing is removed.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from trivet.memory_fields import FIELDS
 from trivet.store.records import Entry
 from trivet.types import LOCAL, Imported, Link, Memory, Progress, Revision
 
-# One transaction each; a bad line costs only itself.
+# Memories per transaction.
 BATCH = 200
 
 
 def import_lines(
     engine: Engine, lines: Iterable[str], progress: Progress | None = None
 ) -> Imported:
-    """Takes in an export, or plain memories: lines with at least a `content`, and optionally `links`."""
+    """Import an export, or lines with a `content` and optional `links`."""
     intake = _Importer(engine)
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -56,7 +55,7 @@ def import_lines(
 
 
 class _Importer:
-    """Gathers new memories into batches, one transaction each; a bad line costs only itself."""
+    """An import in progress, which reports and skips bad lines."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -64,7 +63,7 @@ class _Importer:
         self._links: list[tuple[int, Link]] = []
         self.counts = {"stored": 0, "unchanged": 0, "updated": 0, "kept": 0}
         self._whole = Completeness()
-        self._last = 0  # the number of the line that came last
+        self._last = 0  # number of the latest line
         self.links_added = 0
         self.errors: list[str] = []
         self.redacted: Counter[str] = Counter()
@@ -96,11 +95,11 @@ class _Importer:
         self._whole.last_line(last)
         if last.unreadable:
             raise InvalidInput(
-                f"the store that was exported could not read all it had. Missing are {', '.join(last.unreadable)}"
+                "the exporting store could not read everything. Missing are "
+                f"{', '.join(last.unreadable)}"
             )
 
     def check_complete(self) -> None:
-        """What came before the cut is stored, since an import reads its lines once, as they come."""
         trouble = self._whole.trouble()
         if trouble is not None:
             self.errors.append(
@@ -127,12 +126,11 @@ class _Importer:
                 )
 
     def _named(self, id: str) -> str:
-        """A memory as this caller has it: under another id where another user's has theirs. Else as it was given."""
+        """Return the id of this caller's memory if the given one is another user's."""
         ours = self._engine.store.memories.claim(id)
         return ours if ours != id and self._engine.store.memories.get_many([ours]) else id
 
     def _held(self, id: str) -> Memory | None:
-        """One that is here and damaged is an error of this line, not of all that are stored with it."""
         try:
             return self._engine.store.memories.get(id)
         except NotFound:
@@ -141,7 +139,7 @@ class _Importer:
     def _take(self, memory: Memory, history: tuple[Revision, ...] = ()) -> None:
         id = memory.id
         if id in self._batch or len(self._batch) >= BATCH:
-            self.flush()  # before the guard looks for the secrets that this memory has already
+            self.flush()  # so that the guard finds the secrets of an earlier line with this id
         entry, redacted = guard(self._engine, memory, history)
         ours = self._held(id)
         if ours is None:
@@ -149,7 +147,7 @@ class _Importer:
         else:
             done = _merge(self._engine, ours, entry.memory, memory)
             if done == "kept" and redacted and ours.owner == self._engine.viewer:
-                record_guess(self._engine, ours)  # of another's memory it was noted before
+                record_guess(self._engine, ours)  # the guard records it for others' memories
             self.counts[done] += 1
         self.redacted.update(redacted)
 
@@ -165,7 +163,7 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
     elif source is not None:
         value["source"] = source
     request = contract.check(contract.Remember, value)
-    if request.id is None:  # by its content, so that the same file can be imported again
+    if request.id is None:  # derived from the content, so that a file can be imported again
         scope = request.scope or engine.settings.scope
         request = msgspec.structs.replace(
             request, id=_id_by_content(engine, scope, request.content)
@@ -176,18 +174,17 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
 
 
 def _id_by_content(engine: Engine, scope: str, content: str) -> str:
-    """The same id for the same text of the same user.
+    """Return the same id for the same text of the same user.
 
-    It is made with what only this store knows, so that nobody can work out the id of a text that another user may have,
-    and see by storing something under it whether that user has it. Ids of before were made of the text alone; where
-    the caller has such a memory, it keeps its id.
+    It is derived from a secret of this store: otherwise a user could compute the id of a text and
+    test whether another user has it. Ids of earlier versions are kept.
     """
-    secret, said = _identifying(engine, content)
-    earlier = str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-import:{scope}:{said}"))
+    secret, identity = _identifying(engine, content)
+    earlier = str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-import:{scope}:{identity}"))
     held = engine.store.memories.get_many([earlier]).get(earlier)
     if held is not None and engine.viewer in (None, held.owner):
         return earlier
-    name = "\n".join(("trivet-import", engine.viewer or LOCAL, scope, said))
+    name = "\n".join(("trivet-import", engine.viewer or LOCAL, scope, identity))
     return str(
         uuid.UUID(
             bytes=hmac.digest(secret, name.encode("utf-8", "surrogatepass"), "sha256")[:16],
@@ -197,7 +194,6 @@ def _id_by_content(engine: Engine, scope: str, content: str) -> str:
 
 
 def _identifying(engine: Engine, content: str) -> tuple[bytes, str]:
-    """The secret behind the id, and the content or, if it holds secrets, a digest that only our key can make."""
     if not engine.guard.spans(content):
         return engine.store.upkeep.salt(), content
     key = engine.guard.keys.current().secret
@@ -228,7 +224,7 @@ def _checked_header(value: dict[str, Any]) -> Header:
 
 
 def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str:
-    """Compared without secrets, and rewritten with them, since only that seals them."""
+    """Compare without secrets, but rewrite with them, so that they are sealed."""
     if _same(ours, guarded):
         return "unchanged"
     if theirs.updated_at <= ours.updated_at:
@@ -239,7 +235,6 @@ def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str
 
 
 def _same(one: Memory, other: Memory) -> bool:
-    """Equal but for the bookkeeping, and for `superseded`, which follows from links."""
     ignored = [field.name for field in FIELDS if field.bookkeeping]
     if {one.state, other.state} == {"active", "superseded"}:
         ignored.append("state")
@@ -247,26 +242,22 @@ def _same(one: Memory, other: Memory) -> bool:
 
 
 def _checked(engine: Engine, memory: Memory) -> Memory:
-    """An export is input like any other: everything in it is checked as if a caller had said it."""
     check_field_bounds(memory)
     check_memory(engine, memory)
-    # `superseded` is made by links, which come later in the file.
+    # Links later in the file make it superseded.
     state = "active" if memory.state == "superseded" else memory.state
     if not 1 <= memory.revision <= contract.LARGEST_NUMBER:
-        raise InvalidInput(
-            f"revision: {memory.revision} is not a revision number, which count from 1"
-        )
+        raise InvalidInput(f"revision: {memory.revision} is not a revision number; they start at 1")
     id, owner = _claimed_id(engine, memory.id), engine.viewer or memory.owner
     return msgspec.structs.replace(memory, id=id, owner=owner, state=state)
 
 
 def _claimed_id(engine: Engine, id: str) -> str:
-    """A user of a server cannot take the id of a memory that they may not see; every mention of it follows."""
+    """Replace an id that belongs to a memory the caller cannot see."""
     return engine.store.memories.claim(check_id(id))
 
 
 def check_field_bounds(memory: Memory) -> None:
-    """The bounds of each field, as for a caller who says it."""
     source = memory.source
     fields = {
         name: getattr(memory, name)
@@ -309,10 +300,10 @@ def _decode(line: str) -> dict[str, Any]:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InvalidInput(
-            f"this is not JSON ({error}); an import has one JSON object a line"
+            f"this is not JSON ({error}); an import has one JSON object per line"
         ) from None
     if not isinstance(value, dict):
-        raise InvalidInput("this is JSON, but not an object; an import has one JSON object a line")
+        raise InvalidInput("this JSON is not an object; an import has one JSON object per line")
     return value
 
 
@@ -326,16 +317,14 @@ def _convert(value: Any, kind: type[T]) -> T:
         raise InvalidInput(str(error).replace("`", "")) from None
 
 
-# The times of memories, revisions and links, by whatever way an export may spell them.
 _TIMES = frozenset(field.name for field in FIELDS if field.kind == "time") | {"changed_at"}
 
 
-# A line, its history, a revision of that, and the memory there. Deeper there is nothing that we know.
+# Line, history, revision, memory.
 _DEPTH = 4
 
 
 def _with_times(value: Any, depth: int = _DEPTH) -> Any:
-    """The value with its times in UTC, or an error that says which one is none."""
     if depth and isinstance(value, list):
         return [_with_times(one, depth - 1) for one in value]
     if not depth or not isinstance(value, dict):

@@ -1,9 +1,4 @@
-"""Counts of a store, and rebuilding what is derived from its memories: lexical index, graph and vectors.
-
-What is used of every budget: memory, disk, and the tokens of the language models.
-
-How a store that follows a server stands with it, read from the store alone: `doctor` and `trivet status` tell it.
-"""
+"""Statistics, budgets and sync status of a store, and rebuilding its indexes, graph and vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,9 +15,6 @@ from trivet.graph.concepts import EXTRACTION_VERSION
 from trivet.memory.engine import Engine
 from trivet.store.records import Backlog, Document
 from trivet.types import Budget, Memory, Progress, Stats
-
-if TYPE_CHECKING:
-    pass
 
 
 def stats(engine: Engine) -> Stats:
@@ -64,12 +55,10 @@ def reindex(
 
 
 def read_now(engine: Engine) -> int:
-    """Reads everything that waits for the graph by the rules, which never wait for a server."""
     return engine.worker.read_by_rules()
 
 
 def embed_now(engine: Engine, progress: Progress | None) -> int:
-    """Embeds and compares everything that waits, failed jobs too, at once; then the graph's language model reads."""
     engine.store.jobs.retry_now()
     engine.store.graph.retry_now("rules")
     embedded = engine.worker.drain(progress)
@@ -79,9 +68,9 @@ def embed_now(engine: Engine, progress: Progress | None) -> int:
 
 
 def refresh(engine: Engine) -> None:
-    """Rebuilds what another version of the analyser, the extraction or the reader of changes made: it would be wrong.
+    """Rebuild what other versions of the analyzer, the extraction or the reader made.
 
-    The lexical index at once, since every search needs it; the worker rebuilds the graph.
+    The lexical index is rebuilt at once, since every search needs it; the worker rebuilds the rest.
     """
     if engine.store.upkeep.version("analyser") != ANALYSER_VERSION:
         if engine.store.memories.stats().revisions:
@@ -100,14 +89,14 @@ def rebuild_lexical(engine: Engine) -> int:
 
 
 def _documents(engine: Engine) -> Iterator[tuple[Memory, Document]]:
-    from trivet.memory.remember import document_of  # a process that only recalls never loads it
+    from trivet.memory.remember import document_of  # not loaded by processes that only recall
 
     for memory in engine.store.all_memories.everything():
         yield memory, document_of(memory)
 
 
-# Raised when another model reads, so that every store compares its memories anew: hours for 100,000.
-# Not when others are compared than before, which is for what is written from then on.
+# Raise it only for another model that judges updates: every store then compares all its memories
+# again, which takes hours for 100,000.
 READER_VERSION = 2
 
 
@@ -121,7 +110,7 @@ def budgets(engine: Engine) -> tuple[Budget, ...]:
             name="memory of this process",
             unit="MB",
             used=_megabytes(memory_in_use()),
-            allowed=settings.resident_memory_mb,  # over it the resident process ends itself
+            allowed=settings.resident_memory_mb,  # a resident process that exceeds it exits
             setting="resident_memory_mb",
         ),
         disk(engine),
@@ -143,7 +132,7 @@ def budgets(engine: Engine) -> tuple[Budget, ...]:
 
 
 def disk(engine: Engine) -> Budget:
-    used = engine.store.all_memories.stats().bytes or 0  # the whole store's, whoever asks
+    used = engine.store.all_memories.stats().bytes or 0  # of the whole store, for every caller
     allowed = engine.settings.disk_budget_mb or None
     return Budget(
         name="store on disk",
@@ -155,7 +144,7 @@ def disk(engine: Engine) -> Budget:
 
 
 def memory_in_use() -> int:
-    """Bytes of physical memory that this process has now; on systems that do not say, its peak."""
+    """Return this process's physical memory in bytes, or its peak without /proc."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -171,7 +160,11 @@ def _megabytes(count: int) -> float:
 
 
 class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`contact` is when the server last answered, `hidden` whether others' memories are hidden since."""
+    """The sync status of a store that follows a server.
+
+    `contact` is when the server last answered; if `hidden`, others' memories are hidden until it
+    does.
+    """
 
     server: str
     user: str
@@ -192,7 +185,6 @@ class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def following(engine: Engine) -> SyncStatus | None:
-    """None for a store that follows nobody."""
     if not engine.follows:
         return None
     connection = engine.store.feed.database.read()

@@ -1,4 +1,4 @@
-"""Finds memories that a store could do without. Doubtful ones are only shown; nothing is ever purged."""
+"""Finding and forgetting memories that a store does not need; nothing is ever purged."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from trivet.memory.similarity import content_key
 from trivet.secrets.masking import masked
 from trivet.types import LOCAL, Memory, Tidied, Tidy, TidyKind, Usage
 
-# What was not needed so far may be needed tomorrow: such kinds are forgotten only if the caller names them.
+# Other kinds are forgotten only by name: an unused memory may be needed later.
 DEFAULT_KINDS: frozenset[TidyKind] = frozenset(("duplicate", "expired", "orphan"))
 ALL_KINDS: frozenset[TidyKind] = DEFAULT_KINDS | {"unused", "unhelpful"}
-# Called not useful so often, and never useful: one verdict may be about the question and not about the memory.
+# Negative verdicts, without a positive one; a single one may be about the question.
 MIN_NOT_USEFUL = 2
-# Shown so often without ever being called useful; that says something only in a store where useful memories are named.
+# Showings without a positive verdict, if at least MIN_USEFUL_MEMORIES memories have one.
 MIN_SHOWN = 30
 MIN_USEFUL_MEMORIES = 10
-# A memory with such an importance was meant to stay.
+# From this importance on, a memory is meant to stay.
 PROTECTED_IMPORTANCE = 0.8
 PREVIEW_CHARACTERS = 120
 TIDY_ACT = "tidy"
-# Audit entries that an undo looks through.
 UNDO_AUDIT_ENTRIES = 10_000
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """The living memories, and what is known about them beside their words."""
+    """The living memories with their files and links."""
 
     memories: dict[str, Memory]
     files: dict[str, Path]
-    origins: dict[str, tuple[str, str]]  # the vault, and the path in it
+    origins: dict[str, tuple[str, str]]  # vault, path in it
     roots_gone: dict[str, Path]
     linked: frozenset[str]
 
     def doubtful(self, id: str) -> str | None:
-        """Why a memory is only shown and not forgotten; None if it may go."""
+        """Return why a memory must not be forgotten, or None."""
         if id in self.files:
-            return f"it stands in {self.files[id]}, so change it there"
-        return "it has links, which lead somewhere else without it" if id in self.linked else None
+            return f"it comes from {self.files[id]}, so change it there"
+        return "it has links, which would break" if id in self.linked else None
 
 
 def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days: int) -> Tidy:
     if kinds - ALL_KINDS:
         raise InvalidInput(
-            f"kinds: {', '.join(sorted(kinds - ALL_KINDS))} is not one of {', '.join(sorted(ALL_KINDS))}."
+            f"kinds: {', '.join(sorted(kinds - ALL_KINDS))} is not one of "
+            f"{', '.join(sorted(ALL_KINDS))}."
         )
     if unused_days < 1:
-        raise InvalidInput("unused_days: at least one day is expected.")
+        raise InvalidInput("unused_days: give at least 1.")
     chosen = kinds or (ALL_KINDS if dry_run else DEFAULT_KINDS)
     inventory, notes = _inventory(engine), []
     found = [
@@ -85,14 +85,13 @@ def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days:
 
 
 def undo_last(engine: Engine) -> Tidy:
-    """Restores what the last run forgot and is still forgotten."""
     entries = [
         entry
         for entry in engine.store.audit.noted(UNDO_AUDIT_ENTRIES)
         if entry.act == TIDY_ACT and entry.memory
     ]
     if not entries:
-        raise InvalidInput("No tidy has forgotten anything here, so there is nothing to undo.")
+        raise InvalidInput("Tidy has not forgotten anything here, so there is nothing to undo.")
     run = entries[0].detail.partition(" ")[0]
     ids = [str(entry.memory) for entry in entries if entry.detail.startswith(run)]
     gone = {
@@ -101,15 +100,12 @@ def undo_last(engine: Engine) -> Tidy:
     with engine.store.together():
         for id in gone:
             restore(engine, contract.Restore(id=id))
-    note = f"{len(gone)} memories are back." if gone else "They are all back already."
+    note = f"{len(gone)} memories are back." if gone else "They were all restored before."
     return Tidy(findings=(), dry_run=False, run=run, notes=(note,))
 
 
 def _forget(engine: Engine, inventory: Inventory, run: str, findings: Iterable[Tidied]) -> int:
-    """Forgets in one transaction, with the audit entries that `undo_last` reads.
-
-    A memory whose file is gone is noted as an ingest would: it comes back when the file does.
-    """
+    """Forget in one transaction; a memory whose file is gone returns with the file."""
     done = 0
     with engine.store.together():
         for finding in findings:
@@ -124,7 +120,6 @@ def _forget(engine: Engine, inventory: Inventory, run: str, findings: Iterable[T
 
 
 def _exists(file: Path) -> bool:
-    """Also True for a file that we may not look at."""
     try:
         file.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -135,7 +130,7 @@ def _exists(file: Path) -> bool:
 
 
 def _inventory(engine: Engine) -> Inventory:
-    own = LOCAL if engine.follows else None  # what others share with a laptop is theirs to tidy
+    own = LOCAL if engine.follows else None  # on a laptop, leave others' shared memories to them
     memories = {
         one.id: one
         for one in engine.store.memories.everything()
@@ -158,7 +153,6 @@ def _inventory(engine: Engine) -> Inventory:
 
 
 def _duplicates(inventory: Inventory) -> Iterator[Tidied]:
-    """Memories of one owner, scope and category with the same content, title and times."""
     alike: defaultdict[tuple[object, ...], list[Memory]] = defaultdict(list)
     for memory in inventory.memories.values():
         if memory.state == "active" and not memory.sensitive:
@@ -177,7 +171,6 @@ def _duplicates(inventory: Inventory) -> Iterator[Tidied]:
 
 
 def _keep_priority(inventory: Inventory, memory: Memory) -> tuple[bool, bool, float, datetime, str]:
-    """Which of several is kept: one from a file, then one with links, the most important, the oldest."""
     outside, unlinked = memory.id not in inventory.files, memory.id not in inventory.linked
     return outside, unlinked, -memory.importance, memory.created_at, memory.id
 
@@ -194,15 +187,15 @@ def _expired(inventory: Inventory) -> Iterator[Tidied]:
 def _unused(
     engine: Engine, inventory: Inventory, days: int, named: bool
 ) -> tuple[list[Tidied], str | None]:
-    """Memories that recall never showed, if it has been counted for long enough to say so."""
     before = moment(now()) - timedelta(days=days)
     engine.usage_counter.flush()
     since = moment_or_none(engine.store.usage.since())
     if since is None or since > before:
-        counted = f"is counted since {since:%Y-%m-%d}" if since else "was never counted yet"
+        counted = f"since {since:%Y-%m-%d}" if since else "not yet"
         return (
             [],
-            f"What recall shows {counted}; what it never shows can be told after {days} days of counting.",
+            f"Unused memories are known after {days} days of counting what recall shows "
+            f"(counted {counted}).",
         )
     shown = engine.store.usage.shown()
     found = []
@@ -221,7 +214,6 @@ def _unused(
 
 
 def _unhelpful(engine: Engine, inventory: Inventory, named: bool) -> Iterator[Tidied]:
-    """Memories that came and did not help: called not useful, or shown often where others are called useful."""
     engine.usage_counter.flush()
     counted = engine.store.usage.all()
     feedback_given = sum(one.useful > 0 for one in counted) >= MIN_USEFUL_MEMORIES
@@ -250,14 +242,13 @@ def _unhelpful_reason(usage: Usage, feedback_given: bool) -> str | None:
 
 
 def _orphans(engine: Engine, inventory: Inventory) -> Iterator[Tidied]:
-    """Memories whose file is gone, and memories with links to forgotten ones."""
     for id, file in inventory.files.items():
         memory = inventory.memories.get(id)
         if memory is None:
             continue
         if id in inventory.roots_gone:
             reason = (
-                f"nothing of {inventory.roots_gone[id]} is there; `trivet ingest --list` shows it"
+                f"{inventory.roots_gone[id]} is missing entirely; `trivet ingest --list` shows it"
             )
             yield _tidied("orphan", memory, reason, "look")
         elif not _exists(file):
@@ -268,7 +259,10 @@ def _orphans(engine: Engine, inventory: Inventory) -> Iterator[Tidied]:
             if one in inventory.memories and other not in inventory.memories:
                 dead[one] += 1
     for id, count in dead.items():
-        reason = f"{count} of its links lead to what was forgotten; `trivet links {id}` shows them, unlink removes one"
+        reason = (
+            f"{count} of its links lead to forgotten memories; `trivet links {id}` "
+            "shows them, `unlink` removes one"
+        )
         yield _tidied("orphan", inventory.memories[id], reason, "look")
 
 
@@ -291,7 +285,6 @@ def _tidied(kind: TidyKind, memory: Memory, reason: str, act: str) -> Tidied:
 
 
 def _unique_findings(found: Iterable[Tidied]) -> tuple[Tidied, ...]:
-    """Each memory once an act, for its first reason."""
     kept: dict[tuple[str, str], Tidied] = {}
     for finding in found:
         kept.setdefault((finding.id, finding.act), finding)

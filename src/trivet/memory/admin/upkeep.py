@@ -1,7 +1,4 @@
-"""What the owner of a store asks of it: counts, checks, rebuilding, backup, keys. Each body is a verb's.
-
-Mending what the doctor found, for an admin who has no shell on the server's machine.
-"""
+"""The bodies of the owner's verbs: statistics, checks, repairs, rebuilding, backup and keys."""
 
 from __future__ import annotations
 
@@ -31,9 +28,9 @@ from trivet.memory.admin.maintenance import reindex as reindex_of_maintenance
 from trivet.memory.engine import Engine
 from trivet.types import Budget, Finding, Mended, Mending, Redacted, Rotated, Stats, Tidy
 
-# The others are imported by the verb that needs them: a recall's process loads none of it.
+# Other modules are imported in functions, so that recalls do not load them.
 
-# A caller waits for the latest alone; the rest of a large import is compared in the background.
+# The rest of a large import is compared in the background.
 COMPARED_PER_DRAIN = 64
 
 
@@ -62,7 +59,6 @@ def tidy(engine: Engine, request: TidyRequest) -> Tidy:
 
 
 def budgets(engine: Engine, request: BudgetsRequest) -> tuple[Budget, ...]:
-    """A user of a server is told of their tenant's; the memory of its process is the machine's."""
     from trivet.memory.admin.maintenance import budgets
 
     return budgets(engine) if engine.caller is None else budgets(engine)[1:]
@@ -108,8 +104,10 @@ REPAIR_ACTIONS: Mapping[Mending, Callable[[Engine], object]] = {
 
 
 def mend(engine: Engine, request: MendRequest) -> Mended:
-    """Begins it, unless it is under way. What no finding asks for is refused: a rebuild is work for a machine that
-    others share, and new vectors may cost its owner money."""
+    """Start a repair in the background.
+
+    A repair that no finding asks for is refused: the machine is shared, and vectors may cost money.
+    """
     doing = engine.worker.errand.doing
     if doing is None:
         _check_needed(engine, request.act)
@@ -119,7 +117,8 @@ def mend(engine: Engine, request: MendRequest) -> Mended:
     if doing == request.act:
         return Mended(act=request.act, status="under way already")
     raise Conflict(
-        f"`{doing or 'another act'}` is under way, and one act at a time is done. Ask again when it is done."
+        f"`{doing or 'another repair'}` is under way, and only one repair can run at a time. "
+        "Try again when it is done."
     )
 
 
@@ -133,5 +132,5 @@ def _check_needed(engine: Engine, act: Mending) -> None:
     if act not in found:
         checks = "; ".join(check for check, mends in REPAIRS.items() if mends == act)
         raise Conflict(
-            f"Nothing that `{act}` would mend is found amiss ({checks}). Nothing was begun."
+            f"No check finds a problem that `{act}` would fix ({checks}). Nothing was started."
         )

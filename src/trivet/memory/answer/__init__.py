@@ -1,1 +1,1 @@
-"""The steps of a recall after the legs: expand, rerank, choose, judge, present. `decision.py` has what they hand on."""
+"""The steps of a recall: retrieve, rerank, weigh, choose, judge, present."""

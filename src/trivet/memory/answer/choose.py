@@ -1,10 +1,7 @@
-"""Which candidates become hits: successors stand for superseded ones, twins are folded, sources capped.
+"""Choosing hits from candidates: successors, near-duplicates, source limits and link pages.
 
-Pages of links (a table of contents, an index) stand behind the notes that they list.
-
-Such a page holds the words of every title on it, so it matches nearly any question on its subject and answers none.
-Where a note that it lists was found too, the note goes first. Without such a note the page keeps its place: it is then
-the best there is.
+A page of links contains the words of every title on it, so it matches nearly any question. It is
+moved behind the notes it lists.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ def choose(
     filter: Filter,
     texts: IndexedTexts,
 ) -> Chosen:
-    """The candidates in order, and for every one that was dropped, why. `cut` keeps as many as were asked for."""
+    """Return the candidates in order, and a reason for each dropped one."""
     dropped: dict[str, str] = {}
     candidates = _replace_superseded(store, scored, filter, dropped)
     candidates = _above_minimum(candidates, request.minimum_score, dropped)
@@ -56,7 +53,6 @@ def cut(
 
 
 def sort_hits(hits: Sequence[ScoredCandidate], sort: str) -> tuple[ScoredCandidate, ...]:
-    """Relevance decides what is in the answer; the sort decides the order in which it is shown."""
     if sort == "importance":
         return tuple(
             sorted(hits, key=lambda hit: (-hit.memory.importance, -hit.score, hit.memory.id))
@@ -71,7 +67,6 @@ def sort_hits(hits: Sequence[ScoredCandidate], sort: str) -> tuple[ScoredCandida
 def _replace_superseded(
     store: Store, scored: Sequence[ScoredCandidate], filter: Filter, dropped: dict[str, str]
 ) -> list[ScoredCandidate]:
-    """A superseded memory is answered by the head of its chain, in the place it earned."""
     superseded = [hit.memory.id for hit in scored if hit.memory.state == "superseded"]
     if not superseded or "active" not in filter.states:
         return list(scored)
@@ -94,14 +89,12 @@ def _replace_superseded(
 
 
 def _newest_successors(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory]:
-    """For each id the visible end of its chain of successors. Links admit no circles, so this ends."""
+    """Return the visible end of each chain; links cannot be cyclic."""
     current = {id: id for id in ids}
     frontier = set(ids)
     while frontier:
         successor: dict[str, str] = {}
-        links = store.links.to_targets(
-            sorted(frontier), "supersedes"
-        )  # the newest successor comes first
+        links = store.links.to_targets(sorted(frontier), "supersedes")  # newest successor first
         shown = store.memories.shown([link.source for link in links], filter)
         for link in links:
             if link.target not in successor and link.source in shown:
@@ -115,7 +108,6 @@ def _newest_successors(store: Store, ids: Sequence[str], filter: Filter) -> dict
 def _above_minimum(
     hits: Sequence[ScoredCandidate], minimum: float, dropped: dict[str, str]
 ) -> list[ScoredCandidate]:
-    """By the score without the time that was asked about, which is a preference and leaves nothing out."""
     kept = [hit for hit in hits if hit.score >= minimum * hit.time_factor]
     for hit in hits:
         if hit.score < minimum * hit.time_factor:
@@ -126,10 +118,10 @@ def _above_minimum(
 def _fold_duplicates(
     hits: Sequence[ScoredCandidate], limit: int, dropped: dict[str, str], texts: IndexedTexts
 ) -> list[ScoredCandidate]:
-    """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
+    """Fold hits that say the same, except sensitive ones."""
     texts.read(hit.memory for hit in hits if not hit.memory.sensitive)
     kept: list[ScoredCandidate] = []
-    places: dict[tuple[str, str], list[int]] = {}  # of those with the same terms in the same order
+    places: dict[tuple[str, str], list[int]] = {}  # by scope and terms in order
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
             return [*kept, *hits[position:]]
@@ -144,7 +136,7 @@ def _fold_duplicates(
             alike.append(len(kept))
             kept.append(hit)
         else:
-            dropped[memory.id] = f"says the same as {kept[twin].memory.id}, which came before it"
+            dropped[memory.id] = f"says the same as {kept[twin].memory.id}, which ranks higher"
             kept[twin] = msgspec.structs.replace(
                 kept[twin], collapsed=(*kept[twin].collapsed, memory.id)
             )
@@ -152,7 +144,7 @@ def _fold_duplicates(
 
 
 def _same_negations(one: Memory, other: Memory) -> bool:
-    """Of two texts with equal terms: whether they say the same (`content_key` in likeness.py)."""
+    """Complete the comparison of two texts with equal terms (see `content_key`)."""
     return one.content == other.content or negations(one.content) == negations(other.content)
 
 
@@ -166,26 +158,26 @@ def _limit_per_source(
         if source is not None:
             seen[source] += 1
             if seen[source] > most:
-                dropped[hit.memory.id] = f"{most} better hits came from the same source already"
+                dropped[hit.memory.id] = f"{most} better hits come from the same source"
                 continue
         kept.append(hit)
     return kept
 
 
-# Rows that begin with a link are at least so much of a page; headings do not count.
+# Share of rows, without headings, that begin with a link.
 MIN_LINK_SHARE = 2 / 3
-# With fewer links than that, nothing but a date or the like may follow them: "[Ana](ana.md) leads the team" is a fact.
+# With fewer links, only short text may follow each: "[Ana](ana.md) leads the team" is a fact.
 MIN_LINKS = 3
 MAX_TRAILING_CHARACTERS = 20
-# A note must be about as good a hit as the page: in some leg, at least so much of its raw score. (Fused scores do not
-# tell: they are relative to the other candidates, and in a small store the second best may have next to nothing.)
+# A note needs this share of the page's raw score in some leg. Fused scores are relative: in a small
+# store, the second best candidate may have nearly none.
 MIN_SCORE_SHARE = 0.6
-# Names of files that every folder has say nothing.
+# Names that identify no note.
 GENERIC_FILE_NAMES = frozenset(("readme", "index", "home", "contents"))
-# Each row is tried once, from its beginning: [text](target), [[target]] or an address, perhaps in a list or a table.
+# At the start of a row: [text](target), [[target]] or an address, in a list or a table.
 _BULLET = re.compile(r"\s*(?:[-*+|]|\d{1,9}[.)])?\s*(?:\[[ xX]\]\s+)?")
 _COLON = re.compile(": ")
-# Possessive, so that a row without an end is given up at once.
+# Possessive, so that an unclosed link fails at once.
 _LINK = re.compile(
     r"!?\[\[(?P<wiki>[^\[\]|#\n]++)[^\[\]\n]*+\]\]"
     r"|\[(?P<text>[^\]\n]*+)\]\((?P<target>[^)\s]*+)[^)\n]*+\)"
@@ -194,7 +186,6 @@ _LINK = re.compile(
 
 
 def demote_link_pages(store: Store, hits: Sequence[ScoredCandidate]) -> list[ScoredCandidate]:
-    """The hits, with every page of links behind the notes on it that are among them."""
     pages = {hit.memory.id: links for hit in hits if (links := names_on_link_page(hit.memory))}
     if not pages:
         return list(hits)
@@ -230,9 +221,9 @@ def _comparable(note: ScoredCandidate, page: ScoredCandidate) -> bool:
 
 
 def names_on_link_page(memory: Memory) -> frozenset[str]:
-    """The names on a page of links; none if it is no such page. What is sensitive is not looked into."""
+    """Return the names on a page of links; none for other pages and sensitive memories."""
     text = memory.content
-    # Most texts hold no bracket at all, and to look for one character is the quickest there is.
+    # Most texts contain no bracket, the fastest test.
     if memory.sensitive or not (("[" in text and ("](" in text or "[[" in text)) or "://" in text):
         return frozenset()
     rows = [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")]
@@ -247,7 +238,6 @@ def names_on_link_page(memory: Memory) -> frozenset[str]:
 
 
 def names_of_note(memory: Memory) -> Iterator[str]:
-    """By which a page may list it: its title, the title of the note it is a section of, the name of its file."""
     title = (memory.title or "").casefold()
     for end in (*(found.start() for found in _COLON.finditer(title)), len(title)):
         yield title[:end].strip()
@@ -265,7 +255,6 @@ def _names(link: re.Match[str]) -> Iterable[str]:
 
 
 def _stem(address: str) -> str:
-    """The name of a file without folders, ending and anchor."""
     name = (
         address.partition("#")[0]
         .partition("?")[0]
@@ -283,7 +272,6 @@ def _start(row: str) -> int:
 
 
 def _demoted(page: ScoredCandidate, better: Sequence[ScoredCandidate]) -> ScoredCandidate:
-    """With the score of the last one before it, so that scores fall with the ranks."""
     return msgspec.structs.replace(
         page,
         score=min(page.score, better[-1].score),

@@ -1,4 +1,4 @@
-"""What a recall carries from step to step, in the order in which it arises."""
+"""The values that a recall passes from step to step, in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Retrieved(msgspec.Struct, frozen=True):
-    """What the legs gave. `narrowed`: quoted words were found, so only memories that hold them are left."""
+    """The rankings of the legs; if `narrowed`, only memories with the quoted words."""
 
     rankings: list[Ranking]
     health: list[LegHealth]
@@ -34,10 +34,7 @@ class Retrieved(msgspec.Struct, frozen=True):
 
 
 class CandidatePool(msgspec.Struct, frozen=True):
-    """The candidates from fusion to choice: best first, as far as is known by now.
-
-    `evidence` is for the model of relevance, one for each question asked: the query and, in `asked`, its rewrites.
-    """
+    """The candidates, best first, with features for the query and each rewrite in `asked`."""
 
     fused: tuple[Fused, ...]
     evidence: tuple[Evidence, ...]
@@ -47,7 +44,7 @@ class CandidatePool(msgspec.Struct, frozen=True):
 
 
 class ScoredCandidate(Value, frozen=True, kw_only=True):
-    """A candidate that was read, with bonus and prior on its score; later with what was found out besides."""
+    """A candidate with its memory and scores."""
 
     fused: Fused
     memory: Memory
@@ -55,9 +52,9 @@ class ScoredCandidate(Value, frozen=True, kw_only=True):
     bonus: float
     prior: float
     score: float
-    time: str | None = None  # why it belongs to the time that was asked about
+    time: str | None = None  # why it belongs to the time that the query names
     time_factor: float = 1.0
-    time_evidence: float = 0.0  # what that adds to the logarithm of its odds to be relevant
+    time_evidence: float = 0.0  # what that adds to the log odds of being relevant
     relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
@@ -67,9 +64,9 @@ class ScoredCandidate(Value, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is answered and how it came about. `dropped` says of each candidate that was read why it is no hit.
+    """The answer of a recall and how it came about.
 
-    `query` is what the caller asked, and `question` what was asked of the store: its slips mended, its time taken out.
+    `question` is `query` corrected and without its time; `dropped` gives reasons by memory id.
     """
 
     query: str
@@ -86,8 +83,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stopwatch:
-    """How long each stage of a recall took, for the trace."""
-
     def __init__(self) -> None:
         self._started = time.perf_counter()
         self.stages_ms: dict[str, float] = {}

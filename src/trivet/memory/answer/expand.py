@@ -1,6 +1,6 @@
-"""Asks again in other words where the first answer is unsure, and fuses all answers by score.
+"""Query expansion by a language model, whose rewrites are searched if the answer is unsure.
 
-The other words come from a language model. Rules that split a question into clauses gained nothing (docs/expansion.md).
+Splitting the question into clauses by rules gained nothing (docs/expansion.md).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from trivet.search.rerank import EXPAND
 from trivet.secrets.masking import without_placeholders
 from trivet.types import Contribution, Filter, Fused, LegHealth
 
-# Below this probability of its best hit an answer is unsure enough to ask again.
+# Expand an answer whose best hit is less probable than this.
 UNSURE_BELOW = 0.5
-# The question as it was asked counts as much as all its rewrites together.
+# Weight of all rewrites together; the original question has the rest.
 REWRITE_SHARE = 0.5
 NO_LANGUAGE_MODEL = (
-    "expand: the settings name no language model (expand_llm), so the question was asked as it is"
+    "expand: the settings name no language model (expand_llm), so the question was not rewritten"
 )
 
 
@@ -44,7 +44,6 @@ def expand_query(
     pool: CandidatePool,
     retrieve: Retrieve,
 ) -> CandidatePool:
-    """The pool with what rewrites of the question found. Out of time, no further one is asked."""
     if engine.rewriter is None:
         return msgspec.structs.replace(pool, notes=(*pool.notes, NO_LANGUAGE_MODEL))
     started = time.perf_counter()
@@ -72,7 +71,6 @@ def expand_query(
 def _rewrites(
     engine: Engine, rewriter: Rewriter, question: Question
 ) -> tuple[tuple[str, ...], str | None]:
-    """The other questions, and why there are none where the language model failed."""
     try:
         asked = without_placeholders(engine.guard.without_secrets(question.text))
         with engine.legs.turns.waiting():
@@ -85,7 +83,7 @@ def _health(failure: str | None, asked: list[str], started: float) -> tuple[LegH
     if failure is None and not asked:
         return ()
     took = round((time.perf_counter() - started) * 1000, 3)
-    reason = None if failure is None else f"{failure}; the question was asked as it is"
+    reason = None if failure is None else f"{failure}; the question was not rewritten"
     return (
         LegHealth(
             leg=EXPAND, answered=failure is None, candidates=len(asked), took_ms=took, reason=reason
@@ -96,7 +94,7 @@ def _health(failure: str | None, asked: list[str], started: float) -> tuple[LegH
 def fuse_rewrites(
     original: Sequence[Fused], others: Sequence[Sequence[Fused]]
 ) -> tuple[Fused, ...]:
-    """Every memory that any of them found. Scores are on 0..1 within each list; what a list lacks is 0 there."""
+    """Fuse lists with scores from 0 to 1; a memory missing from a list counts as 0 there."""
     known = {hit.id: hit for hit in original}
     places: dict[str, int] = {}
     gained: dict[str, list[float]] = {}
@@ -109,9 +107,8 @@ def fuse_rewrites(
         _with_rewrite_share(hit, places.get(hit.id), gained.get(hit.id, []), len(others))
         for hit in known.values()
     ]
-    return tuple(
-        sorted(found, key=lambda hit: -hit.score)
-    )  # stable: ties stay in the order of the question's own list
+    # Stable: ties keep the order of the original question's list.
+    return tuple(sorted(found, key=lambda hit: -hit.score))
 
 
 def _with_rewrite_share(

@@ -1,8 +1,6 @@
-"""Recall with other systems: they are asked while our own legs search, and their rankings are fused like those of legs.
+"""Federated recall: other systems are searched together with the own legs, and all rankings fused.
 
-Where none of them answers, the answer is what a plain recall would have given.
-
-Which memory a system's hit means, if it means one of ours; and what may be shown of it if it means none.
+Hits of other systems are matched to memories. If no system answers, this is a plain recall.
 """
 
 from __future__ import annotations
@@ -38,16 +36,15 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# How much a foreign hit matters is not known, so it counts as much as a memory stored without an importance.
+# That of a memory stored without one.
 ASSUMED_IMPORTANCE = 0.5
-# A longer regular expression than of so many words finds everything.
+# A regular expression of more words would match everything.
 MAX_QUERY_WORDS = 32
 
 
 def recall_federated(
     engine: Engine, request: Recall, recall_with_decision: RecallWithDecision
 ) -> Answer:
-    """Recall with other systems; `recall_with_decision` recalls from a store of ours."""
     systems = systems_to_ask(engine)
     recipe = add_system_weights(effective_recipe(engine, request), systems)
     question = analyse_query(engine.guard.without_secrets(request.query))
@@ -59,7 +56,7 @@ def recall_federated(
 
 
 def systems_to_ask(engine: Engine) -> dict[str, ExternalSystem]:
-    """Those to be asked. A user of a server has those asked that its settings open to users, and no others."""
+    """Return the enabled systems; a server's users get those open to users."""
     declared = {name: system for name, system in engine.systems.declared.items() if system.enabled}
     if engine.caller:
         declared = {name: system for name, system in declared.items() if system.users}
@@ -67,14 +64,14 @@ def systems_to_ask(engine: Engine) -> dict[str, ExternalSystem]:
         raise InvalidInput(
             "federated: this server asks no other systems for its users."
             if engine.caller
-            else "federated: the settings declare no other system that is enabled. Add one as a table "
+            else "federated: the settings declare no other system that is enabled. Add one "
+            "as a table "
             "[federation.NAME] to trivet.toml; docs/federation.md shows how."
         )
     return declared
 
 
 def add_system_weights(recipe: Recipe, systems: dict[str, ExternalSystem]) -> Recipe:
-    """The recipe with the systems' weights beside those of our legs, unless it names them itself."""
     fusion = recipe.fusion
     weights = {
         name: system.weight for name, system in systems.items() if name not in fusion.weights
@@ -85,7 +82,7 @@ def add_system_weights(recipe: Recipe, systems: dict[str, ExternalSystem]) -> Re
 
 
 class FederatedRetrieval:
-    """One federated recall: the systems are asked when it is made, and heard when our own legs have answered."""
+    """A retrieval that asks the systems when created and collects replies later."""
 
     def __init__(
         self,
@@ -111,7 +108,7 @@ class FederatedRetrieval:
     ) -> Retrieved:
         own = retrieve(engine, question, filter, recipe)
         if question.text != self._question.text:
-            return own  # a rewrite of the query, which is asked of our own legs alone
+            return own  # a rewrite of the query, which only the own legs search
         with engine.legs.turns.waiting():
             heard = engine.systems.collect(self._futures, self._started)
         found = self._match_replies(heard, own, filter)
@@ -131,7 +128,6 @@ class FederatedRetrieval:
 
 
 def _only_quoted_matches(found: MatchedHits, own: Retrieved) -> list[Ranking]:
-    """Where quoted words have left only memories that hold them, a system brings none of the others back."""
     kept = {
         candidate.id for ranking in own.rankings for candidate in ranking.candidates
     } | found.foreign.keys()
@@ -144,7 +140,7 @@ def _only_quoted_matches(found: MatchedHits, own: Retrieved) -> list[Ranking]:
 
 
 def system_query(question: Question) -> SystemQuery:
-    """The user's own words, without secrets; nothing of any memory is told to a system."""
+    """Return the user's words without secrets; nothing about memories is sent."""
     text = without_placeholders(question.text)
     words = (word.strip(".,;:!?()[]{}'\"`") for word in text.casefold().split())
     telling = dict.fromkeys(word for word in words if word and word not in STOP_WORDS)
@@ -154,7 +150,6 @@ def system_query(question: Question) -> SystemQuery:
 def merge_answers(
     answer: Answer, decision: Decision, foreign: dict[str, ForeignCandidate], request: Recall
 ) -> Answer:
-    """Memories and foreign hits in one order, within the limits that hold for all of them together."""
     outside = [
         _foreign_hit(fused, foreign[fused.id], decision.recipe)
         for fused in decision.pool.fused
@@ -162,15 +157,14 @@ def merge_answers(
     ]
     outside = [hit for hit in outside if hit.score >= request.minimum_score]
     if decision.time is not None and any(hit.time for hit in decision.hits):
-        factor = 1 - decision.time.weight(
-            decision.recipe.time
-        )  # nobody knows of what time they are
+        # The time of foreign hits is unknown.
+        factor = 1 - decision.time.weight(decision.recipe.time)
         outside = [
             msgspec.structs.replace(hit, score=round(hit.score * factor, 6)) for hit in outside
         ]
     together: list[Hit | ForeignHit] = [*answer.hits, *outside]
     if request.sort == "relevance":
-        together.sort(key=lambda hit: -hit.score)  # stable: of equals the memory comes first
+        together.sort(key=lambda hit: -hit.score)  # stable: of equal scores, memories come first
     kept, cut_short = _within(together[: request.limit], request.token_budget)
     ranked = [msgspec.structs.replace(hit, rank=rank) for rank, hit in enumerate(kept, 1)]
     return msgspec.structs.replace(
@@ -202,7 +196,7 @@ def _foreign_hit(fused: Fused, foreign: ForeignCandidate, recipe: Recipe) -> For
 def _within(
     hits: Sequence[Hit | ForeignHit], budget: int | None
 ) -> tuple[Sequence[Hit | ForeignHit], bool]:
-    """One that is too long makes room for the next: what somebody else says must not cost the memories behind it."""
+    """Skip hits that are too long, so that a foreign hit displaces no memory."""
     if budget is None:
         return hits, False
     kept: list[Hit | ForeignHit] = []
@@ -216,15 +210,11 @@ def _within(
 
 
 class ForeignCandidate(msgspec.Struct, frozen=True):
-    """A hit that is no memory: what the first system said of it."""
-
     id: str
     told: SystemHit
 
 
 class MatchedHits(msgspec.Struct, frozen=True):
-    """The systems' hits as rankings like those of our own legs, over memories and over what is none."""
-
     rankings: list[Ranking]
     foreign: dict[str, ForeignCandidate]
     notes: tuple[str, ...]
@@ -260,7 +250,6 @@ def match_hits(
 def _known(
     store: Store, replies: Mapping[str, tuple[ExternalSystem, Reply]], filter: Filter
 ) -> Mapping[str, tuple[SourcedMemory, ...]]:
-    """The memories behind common ids: those that came from there, or the one that is called so."""
     wanted = {hit.id for _, reply in replies.values() for hit in reply.hits if hit.common}
     found: dict[str, list[SourcedMemory]] = {}
     for memory in store.memories.of_sources(sorted(wanted), filter) if wanted else ():
@@ -271,7 +260,6 @@ def _known(
 
 
 def _ranks(own: Sequence[Ranking]) -> Mapping[str, int]:
-    """The best place of each memory in any of our legs."""
     ranks: dict[str, int] = {}
     for ranking in own:
         for place, candidate in enumerate(ranking.candidates):
@@ -280,8 +268,10 @@ def _ranks(own: Sequence[Ranking]) -> Mapping[str, int]:
 
 
 def _is_stored(memories: Sequence[SourcedMemory], hit: SystemHit) -> bool:
-    """What a file says is not shown past the memory that was made of it; one that was forgotten guards nothing,
-    unless it was sensitive."""
+    """Return whether only the memory made of the hit's source may be shown.
+
+    A forgotten one does not count, unless it was sensitive.
+    """
     return hit.common and any(memory.sensitive or not memory.deleted for memory in memories)
 
 
@@ -291,7 +281,6 @@ def _memory(
     ranks: Mapping[str, int],
     left_out: Counter[str],
 ) -> str | None:
-    """The part that holds the line; else the one our legs like best; else the first."""
     shown = [memory for memory in memories if memory.shown]
     if not shown:
         if _is_stored(memories, hit):
@@ -327,7 +316,7 @@ def _add_foreign(
     left_out: Counter[str],
 ) -> str | None:
     if not _passes_filters(system, hit, request):
-        left_out["left out, since nobody can tell whether the filters let them through"] += 1
+        left_out["left out, because the filters cannot be checked for them"] += 1
         return None
     id = hit.id if hit.common else f"{name}:{hit.id}"
     foreign.setdefault(id, ForeignCandidate(hit.id, hit))
@@ -335,7 +324,7 @@ def _add_foreign(
 
 
 def _passes_filters(system: ExternalSystem, hit: SystemHit, request: Recall) -> bool:
-    """A hit that is no memory has a source, and the scope its system was given; nothing else can be asked of it."""
+    """Check a hit's source and its system's scope; nothing else is known of it."""
     dated = request.created_after or request.created_before or request.as_of
     if request.category or request.tags or request.state or dated:
         return False

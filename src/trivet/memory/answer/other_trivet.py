@@ -1,4 +1,4 @@
-"""A system that is another Trivet: a store on this machine, or a server."""
+"""Federation with another Trivet: a store on this machine, or a server."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from trivet.types import Answer, Hit
 if TYPE_CHECKING:
     from trivet.memory.answer.decision import Decision
 
-# Recalls from a store of ours. It is handed in, since `memory/recall.py` stands above this module.
+# Passed in, because memory/recall.py imports this package.
 RecallWithDecision = Callable[..., "tuple[Answer, Decision]"]
-# As many as one recall gives.
+# The largest limit of a recall.
 MAX_HITS = 100
 
 
 class OtherTrivet:
-    """Opened when it is first asked, and kept."""
+    """Another Trivet, opened on first use and kept open."""
 
     def __init__(
         self, settings: Settings, system: ExternalSystem, recall_with_decision: RecallWithDecision
@@ -41,7 +41,7 @@ class OtherTrivet:
             key=os.environ.get(system.key_env, "") if system.key_env else "",
             answer_time_limit_ms=system.time_limit_ms,
             leg_time_limit_ms=min(settings.leg_time_limit_ms, system.time_limit_ms),
-            federation={},  # a circle of stores that ask each other would have no end
+            federation={},  # stores that ask each other would never finish
             recipe="default",
             rerank="off",
             relevance_at_least=None,
@@ -72,7 +72,7 @@ class OtherTrivet:
                 self._engine = None
 
     def _opened(self) -> Engine:
-        """A store that is not there is a mistake in the settings; to make one would hide it."""
+        # Creating a missing store would hide an error in the settings.
         with self._guard:
             if self._engine is None:
                 path = self._settings.path
@@ -92,7 +92,7 @@ class OtherTrivet:
 
 
 def _raw(hit: Hit) -> RawHit:
-    """By its source where it has one, which is what stores have in common; else by its id, which never is by chance."""
+    """Convert a hit; a source, which stores have in common, becomes its id."""
     source = hit.memory.source
     return {
         "id": source.uri if source else hit.id,

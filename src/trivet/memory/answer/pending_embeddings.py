@@ -1,8 +1,7 @@
-"""Memories without a stored vector take part in a recall by meaning all the same.
+"""Dense retrieval for memories without a stored vector.
 
-Recall embeds the newest pending memories at once, so a memory stored a moment ago is found as it will be a minute
-later. A memory that stays without a vector (a sensitive one, or one waiting for a hosted embedder) is unknown to the
-dense leg, not last in it: recall estimates its cosine from the words it shares with the query.
+Recall embeds the newest ones on the spot. For others, such as sensitive ones, it estimates the
+score from the words in common.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ from trivet.types import Candidate, Ranking
 if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
 
-# Embedded on the caller's time: a few milliseconds each with the bundled model.
+# Embedded while the caller waits: a few milliseconds each with the bundled model.
 MAX_EMBEDDED = 4
 MAX_EMBEDDED_PASSAGES = 6
-# For the passages of those that were cut on the spot.
 PASSAGE_CACHE_BYTES = 2 * MIB
-# Only what another leg ranks so high is worth an estimate.
+# Scores are estimated for this many hits of each leg.
 MAX_ESTIMATED = 10
-# How near a memory with these words is on average: least squares over the lexical hits of training/lives.
+# Nearness by words in common: a least-squares fit over lexical hits of training/lives.
 SIMILARITY_WEIGHTS = {"coverage": 0.25, "pairs": 0.2}
 SIMILARITY_WITHOUT_WORDS = 0.2
 
@@ -45,7 +43,6 @@ _recent_passages: BoundedCache[tuple[str, str | None, str], list[str]] = Bounded
 
 
 def add_pending_embeddings(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
-    """The rankings of the first legs, the dense one with what it could not see."""
     dense = next((ranking for ranking in found.rankings if ranking.leg == DENSE), None)
     serving = engine.embedding.serving()
     if dense is None or serving is None:
@@ -53,13 +50,13 @@ def add_pending_embeddings(engine: Engine, query: LegQuery, found: Retrieved) ->
     notes = found.notes
     try:
         fresh = list(_newest_pending(engine, query, serving, dense))
-    except EmbedderError as error:  # they are estimated like all that have no vector
+    except EmbedderError as error:  # the scores are estimated instead
         why = engine.error_for_caller(str(error))
         fresh, notes = (
             [],
             (
                 *notes,
-                f"What was written last could not be embedded, so its place is estimated: {why}",
+                f"The newest memories could not be embedded, so their ranks are estimated: {why}",
             ),
         )
     ranking = _with_candidates(dense, fresh)
@@ -74,10 +71,9 @@ def add_pending_embeddings(engine: Engine, query: LegQuery, found: Retrieved) ->
 def _newest_pending(
     engine: Engine, query: LegQuery, serving: Model, dense: Ranking
 ) -> Iterator[Candidate]:
-    """The memories written last that are not embedded yet, as far as the caller may see them."""
     waiting = engine.store.jobs.newest(serving, MAX_EMBEDDED)
     embedder = engine.embedding.embedder_of(serving) if waiting else None
-    if embedder is None or not embedder.local:  # an earlier embedder may be a hosted one
+    if embedder is None or not embedder.local:  # an earlier embedder may be hosted
         return
     vector = engine.embedding.query_vector(serving, query.question.text)
     known = {candidate.id for candidate in dense.candidates}
@@ -94,7 +90,7 @@ def _newest_pending(
 
 
 def _passage_texts(job: EmbeddingJob, embedder: Embedder) -> list[str]:
-    """What is embedded of it. On a busy server every recall finds the same memories waiting."""
+    # On a busy server every recall finds the same memories waiting.
     name = (embedder.identity, job.title, job.content)
     texts = _recent_passages.get(name)
     if texts is None:
@@ -110,7 +106,6 @@ def _estimated_candidates(
     dense: Ranking,
     rankings: Sequence[Ranking],
 ) -> Iterator[Candidate]:
-    """Hits of the other legs that have no vector."""
     seen = {candidate.id for candidate in dense.candidates}
     unseen = [
         candidate.id

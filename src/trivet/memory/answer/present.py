@@ -1,9 +1,7 @@
-"""Makes what a caller sees: hits with passage, reasons, resolutions and masks, within the token budget; the health.
+"""Presenting an answer: hits with passages, reasons and masks within the token budget, and health.
 
-What a user of a server is told of the time an answer took: whether it was slow, and nothing finer.
-
-A word that some memory holds takes a fraction of a millisecond longer to look up than one that none does. Whoever
-shares a store could tell by exact times which words others have stored. The owner, who can read it, sees exact times.
+A server's user sees only coarse times: exact ones would reveal which words others have stored,
+since finding a word takes slightly longer.
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ def present(
     reveal: bool,
     budget: int | None,
 ) -> tuple[tuple[Hit, ...], bool]:
-    """The hits in the order of `chosen`, and whether the token budget cut anything."""
     store, filter = engine.store, decision.filter
     wording = decision.pool.evidence[0].wording
     wording.look_up(hit.memory.id for hit in chosen)
@@ -79,7 +76,6 @@ def present(
 def _paths(
     engine: Engine, decision: Decision, chosen: Sequence[ScoredCandidate]
 ) -> Mapping[str, Path]:
-    """By what way a leg came to a memory, by its id. Where a successor is served instead, the way leads over it."""
     query = LegQuery(
         engine.store, engine.embedding, decision.question, decision.filter, decision.recipe
     )
@@ -100,7 +96,6 @@ def _found_by(leg: str, hit: ScoredCandidate) -> bool:
 
 
 def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[tuple[Hit, ...], bool]:
-    """As many hits as fit, best first. One too long is shown by its passage; what does not fit at all ends the list."""
     if budget is None:
         return tuple(hits), False
     kept: list[Hit] = []
@@ -146,7 +141,6 @@ def _why(
 def _resolutions(
     store: Store, ids: Sequence[str], filter: Filter, reveal: bool
 ) -> Mapping[str, tuple[Resolution, ...]]:
-    """What resolves each hit, as far as the caller's scope reaches."""
     links = store.links.from_sources(ids, "resolved-by") if ids else ()
     if not links:
         return {}
@@ -165,23 +159,23 @@ def _resolutions(
 
 
 def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> Health:
-    """The state of the machinery, told with every answer."""
     serving = next((model for model in models if model.serving), None)
     filling = next((model for model in models if not model.serving), None)
     memories = engine.store.memories.visible_count(decision.filter)
     backlog, not_in_graph = _backlog(engine, serving, memories)
-    legs, said = decision.pool.health, list(decision.pool.notes)
+    legs, notes = decision.pool.health, list(decision.pool.notes)
     if engine.embedding.enabled and not models:
-        said.append(f"{engine.embedding.identity} has not answered yet; `trivet doctor` tells why")
+        notes.append(f"{engine.embedding.identity} has not answered yet; `trivet doctor` tells why")
     if (difference := engine.embedding.difference()) is not None:
-        said.append(difference)
+        notes.append(difference)
     if filling is not None:
         waiting = engine.store.jobs.told(filling)[0].waiting
-        said.append(
-            f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile"
+        notes.append(
+            f"moving to {filling.identity}: {waiting} memories left; the old vectors are "
+            "used meanwhile"
         )
     known = [leg for health in legs if (leg := leg_named(health.leg)) is not None]
-    said += [note for leg in known if (note := leg.note(engine.store)) is not None]
+    notes += [note for leg in known if (note := leg.note(engine.store)) is not None]
     return Health(
         degraded=any(not leg.answered for leg in legs),
         legs=tuple(legs),
@@ -193,24 +187,23 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
         last_error=engine.error_for_caller(
             (backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR]
         ),
-        notes=tuple(said),
+        notes=tuple(notes),
     )
 
 
 def _backlog(engine: Engine, serving: Model | None, memories: int) -> tuple[Backlog, int]:
-    """What waits to be embedded, and how many memories wait to be read."""
     if serving is not None:
         return engine.store.jobs.told(serving)
     waiting = engine.store.graph.backlog("rules").waiting
     return Backlog(memories if engine.embedding.enabled else 0, 0, None), waiting
 
 
-# Far above what a word's presence costs, far below what a person calls slow.
+# Far above the cost of finding a word, far below what people notice.
 COARSE_STEP_MS = 50.0
 
 
 def coarsen_times(answer: Answer) -> Answer:
-    """The whole is rounded up, its parts down: most of them become 0."""
+    """Round the total up and its parts down, mostly to 0."""
     legs = tuple(
         msgspec.structs.replace(leg, took_ms=_round_down(leg.took_ms)) for leg in answer.health.legs
     )

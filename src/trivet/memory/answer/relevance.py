@@ -1,4 +1,4 @@
-"""Says of each hit how likely it is to be relevant, leaves out noise, and says whether anything is relevant at all."""
+"""Judging how likely each hit is to be relevant, and leaving out noise."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from trivet.search.relevance import relevance, relevance_model
 from trivet.search.rerank import EXPAND, Rerank
 from trivet.types import Fused, Memory
 
-# A hit as likely as this is shown beside any better one: at one in twenty it costs less than it may bring.
+# Hits from this probability on are shown even next to better ones.
 ALWAYS_SHOWN_FROM = 0.05
-# Where even the best is unlikely, the others are shown down to this share of it; behind that is noise.
+# If even the best hit is unlikely, others are shown down to this share of it.
 NOISE_SHARE = 0.2
-# Where nothing is as likely as that, the probabilities of noise lie close together; so many of the first are shown.
+# Hits shown if none reaches ALWAYS_SHOWN_FROM: noise has similar probabilities.
 MAX_UNLIKELY_SHOWN = 3
-# So many of the first that the graph leads to, or another system found, are no noise, however unlike the question.
+# Up to this rank, hits of the graph or another system are kept however unlike the question.
 MAX_INDIRECT_RANK = 3
-# The likeliest hit is almost always among so many of the first.
+# The likeliest hit is almost always among the first three.
 CONFIDENCE_DEPTH = 3
 
 
 def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decision:
-    """The decision with what is known of its hits, and without those that only pad the answer.
+    """Return the decision with relevance, and without hits that only pad the answer.
 
-    `at_least` None: the best candidate always stays, and the others down to where the probability falls off; where
-    even the best is hardly likely, no more than the nearest. A number keeps what is at least so likely; 0 keeps
-    everything.
+    Hits from `at_least` on stay. With None the best stays, and others until their probability falls
+    off; if even the best is unlikely, only the nearest few.
     """
     likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
     likelihood.read([hit.memory for hit in decision.hits])
@@ -71,12 +70,11 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
 
 
 def _time_adjusted(hit: ScoredCandidate, likely: float) -> float:
-    """What is of the time that the question names is likelier than its words tell."""
     return likely if hit.time is None else likelier(likely, hit.time_evidence)
 
 
 def _ranked_without_text(hit: ScoredCandidate) -> bool:
-    """Whether the graph or another system, which read no text of ours, rank it high: it may be unlike the query."""
+    """Return whether a source that does not compare texts ranks the hit high."""
     reading = {EXPAND, *(leg.name for leg in legs() if leg.reads_text)}
     parts = (part for part in hit.fused.contributions if part.leg not in reading)
     return any(part.rank is not None and part.rank <= MAX_INDIRECT_RANK for part in parts)
@@ -88,17 +86,22 @@ def _noise_threshold(best: float) -> float:
 
 def _reason(relevance: float, demanded: float | None, least: float) -> str:
     if demanded is None and relevance >= least:
-        return f"is {relevance:g} likely to be relevant, as nothing is; the nearest {MAX_UNLIKELY_SHOWN} are shown"
+        return (
+            f"has a relevance of {relevance:g}, and no hit is likely; only the nearest "
+            f"{MAX_UNLIKELY_SHOWN} are shown"
+        )
     if demanded is None:
-        return f"is {relevance:g} likely to be relevant, far less than the best hit; relevance_at_least=0 shows it"
-    return f"is {relevance:g} likely to be relevant, and {least:g} was demanded"
+        return (
+            f"has a relevance of {relevance:g}, far below the best hit; "
+            "relevance_at_least=0 shows it"
+        )
+    return f"has a relevance of {relevance:g}, and at least {least:g} was requested"
 
 
 def fit_decreasing(likely: Sequence[float]) -> list[float]:
-    """The probabilities in an order that does not contradict the hits': where one rises, both sides get their mean.
+    """Make probabilities decrease with the ranks: each rise becomes the mean of both sides.
 
-    The order knows more than the model (importance, successors, a reranker), the model more of how sure it is. Means
-    keep the probabilities calibrated as a whole.
+    The ranking has information that the model lacks. Means keep the probabilities calibrated.
     """
     runs: list[tuple[float, int]] = []
     for probability in likely:
@@ -110,8 +113,6 @@ def fit_decreasing(likely: Sequence[float]) -> list[float]:
 
 
 class Likelihood:
-    """How likely candidates of a pool are to be relevant, by the model for the embedder and the reranker at work."""
-
     def __init__(self, engine: Engine, pool: CandidatePool, step: Rerank | None = None) -> None:
         self._pool = pool
         self._embedder = serving_identity(engine)
@@ -121,12 +122,12 @@ class Likelihood:
         )
 
     def read(self, memories: Sequence[Memory]) -> None:
-        """Looks at those that are going to be asked for, all at once."""
+        """Read memories at once before calls of `of`."""
         for one in self._pool.evidence:
             one.wording.read(memories)
 
     def of(self, fused: Fused, memory: Memory) -> float:
-        """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""
+        """Return the best probability by the question or a rewrite."""
         known = [one.of(fused.id, memory) for one in self._pool.evidence]
         read = fused.rerank.score if fused.rerank is not None else None
         found = [
@@ -136,7 +137,6 @@ class Likelihood:
 
 
 def confidence(engine: Engine, pool: CandidatePool) -> float:
-    """The probability of the likeliest of the first candidates, before anything reads them."""
     head = pool.fused[:CONFIDENCE_DEPTH]
     memories = engine.store.memories.get_many([hit.id for hit in head])
     likelihood = Likelihood(engine, pool)

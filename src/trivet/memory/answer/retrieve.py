@@ -1,4 +1,4 @@
-"""Retrieval: resolve the query, run the legs of the recipe, add what the named time asks for, and fuse."""
+"""Retrieval: resolve the query, run the legs, add memories of the named time, fuse the rankings."""
 
 from __future__ import annotations
 
@@ -32,27 +32,24 @@ if TYPE_CHECKING:
     from trivet.search.temporal_filter import TemporalQuery
     from trivet.store import Store
 
-# A way to retrieve rankings: `retrieve` below, or one that asks other systems as well.
+# `retrieve` below, or one that also asks other systems.
 Retrieve = Callable[[Engine, Question, Filter, Recipe], Retrieved]
 
 
 class ResolvedQuery(msgspec.Struct, frozen=True):
-    """A query as the legs search for it: corrected, analyzed, and with the time it names."""
-
     question: Question
     notes: tuple[str, ...]
     time: TemporalQuery | None
 
 
 def compute_slot(engine: Engine, request: Recall, typed: str) -> AbstractContextManager[None]:
-    """The recall's turn to compute. Before it the query's vector is begun: the model runs outside the interpreter."""
+    """Start embedding the query, which needs no turn, and return a context that waits for one."""
     if any(leg.needs_embedder for leg in initial_legs(effective_recipe(engine, request))):
         engine.embedding.begin(typed, engine.settings.leg_time_limit_ms)
     return engine.legs.turns.slot()
 
 
 def effective_recipe(engine: Engine, request: Recall) -> Recipe:
-    """The recipe that this recall follows, with its reranking spelled out."""
     members = tuple(engine.systems.declared)
     recipe = parse_recipe(request.recipe, members) if request.recipe is not None else engine.recipe
     step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
@@ -60,7 +57,6 @@ def effective_recipe(engine: Engine, request: Recall) -> Recipe:
 
 
 def resolve_query(engine: Engine, typed: str, filter: Filter, recipe: Recipe) -> ResolvedQuery:
-    """Analyze the query, correct typing errors, and interpret a time such as "last week"."""
     question = ask(engine.store, typed, filter, recipe.bm25)
     spelled = correct_spelling(engine.store, question, filter, recipe.bm25)
     if spelled.notes:
@@ -74,9 +70,8 @@ def _named_time(
 ) -> TemporalQuery | None:
     if not (may_mention_time(question.text) or may_mention_event(question.text)):
         return None
-    from trivet.search.temporal_filter import (
-        temporal_query_of,
-    )  # takes milliseconds to load, and few queries need it
+    # Loading takes milliseconds; few queries need it.
+    from trivet.search.temporal_filter import temporal_query_of
 
     return temporal_query_of(engine.store, question, filter, recipe)
 
@@ -84,7 +79,6 @@ def _named_time(
 def retrieve_with_time(
     engine: Engine, query: ResolvedQuery, filter: Filter, recipe: Recipe, retrieve: Retrieve
 ) -> Retrieved:
-    """Retrieve rankings; where the query names a time, add memories that mention it or fall into it."""
     retrieved = retrieve(engine, query.question, filter, recipe)
     if query.time is None:
         return retrieved
@@ -99,17 +93,17 @@ def retrieve_with_time(
 def fuse_rankings(
     store: Store, query: ResolvedQuery, filter: Filter, recipe: Recipe, retrieved: Retrieved
 ) -> CandidatePool:
-    """Fuse the rankings into one list of candidates, with the evidence for each."""
     fused = fuse(recipe.fusion, retrieved.rankings)
     evidence = Evidence(store, query.question, filter, recipe, fused, retrieved.rankings)
     return CandidatePool(fused, (evidence,), retrieved.health, (*query.notes, *retrieved.notes))
 
 
 def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
-    """The legs' rankings. A query of quoted words alone keeps only memories that hold them, if there are any.
+    """Return the rankings of the legs.
 
-    Beside other words a quotation is a preference, which the exact-match bonus gives: in `who wrote "Hush"`
-    the memory that answers need not hold the title. Narrowing there cost 0.013 nDCG@10 on HotpotQA.
+    A query of only quoted words keeps memories that contain them. With other words a quotation is a
+    preference: the answer to `who wrote "Hush"` need not contain the title, and filtering cost
+    0.013 nDCG@10 on HotpotQA.
     """
     query = LegQuery(engine.store, engine.embedding, question, filter, recipe)
     query = query if question.quoted_only else _with_preparation(query)
@@ -125,11 +119,10 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
 
 
 def _with_preparation(query: LegQuery) -> LegQuery:
-    """With what the legs that wait for others can find out now, while the query's vector is on its way."""
     found: dict[str, Any] = {}
     for leg in dependent_legs(query.recipe):
         if leg.prepare is not None:
-            with suppress(Exception):  # the leg tries it again, and its health tells what is wrong
+            with suppress(Exception):  # the leg tries again, and its health reports the error
                 found[leg.name] = leg.prepare(query)
     return replace(query, prepared=found)
 
@@ -143,7 +136,6 @@ def dependent_legs(recipe: Recipe) -> list[Leg]:
 
 
 def run_dependent_legs(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
-    """What was found, and what the legs that start from it find."""
     later = dependent_legs(query.recipe)
     if not later:
         return found
@@ -154,7 +146,7 @@ def run_dependent_legs(engine: Engine, query: LegQuery, found: Retrieved) -> Ret
 
 
 def run_legs(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retrieved:
-    """The rankings of these legs, run side by side. One that is known not to answer is not waited for."""
+    """Run the legs in parallel, except those paused after failures."""
     able = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
     resting = {leg.name: reason for leg in able if (reason := leg.resting(query))}
     ready = {leg.name: leg for leg in able if leg.name not in resting}
@@ -175,7 +167,7 @@ def run_legs(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retrieve
 def add_temporal_matches(
     found: Retrieved, store: Store, asked: TemporalQuery, filter: Filter, recipe: Recipe
 ) -> Retrieved:
-    """What was found, and behind it what says "last week" itself: those words were left out of the search."""
+    """Append lexical matches of the time words, which the search left out."""
     legs = {ranking.leg for ranking in found.rankings if ranking.candidates}
     if (
         not asked.left_out
@@ -183,22 +175,21 @@ def add_temporal_matches(
         or LEXICAL not in {ranking.leg for ranking in found.rankings}
     ):
         return found
-    said = store.lexical.search(
+    matches = store.lexical.search(
         asked.left_out, asked.left_out, 1, filter, recipe.bm25, recipe.depth
     )
     rankings = [
-        _extend_ranking(ranking, said if ranking.leg == LEXICAL else ())
+        _extend_ranking(ranking, matches if ranking.leg == LEXICAL else ())
         for ranking in found.rankings
     ]
     return msgspec.structs.replace(found, rankings=rankings)
 
 
 def add_matches_in_period(found: Retrieved, within: Retrieved) -> Retrieved:
-    """What was found, and behind it in each leg what that leg found within the time alone."""
     more = {ranking.leg: ranking.candidates for ranking in within.rankings}
     rankings = [_extend_ranking(ranking, more.get(ranking.leg, ())) for ranking in found.rankings]
     failed = (
-        f"within the time asked about, the {leg.leg} leg did not answer"
+        f"within the period of the query, the {leg.leg} leg did not answer"
         for leg in within.health
         if leg.reason
     )
@@ -208,7 +199,7 @@ def add_matches_in_period(found: Retrieved, within: Retrieved) -> Retrieved:
 def _extend_ranking(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:
     known = {candidate.id for candidate in ranking.candidates}
     last = ranking.candidates[-1].score if ranking.candidates else math.inf
-    # A word is scored by how rare it is in what the filter shows, so within the time a score can be higher.
+    # Words can be rarer, and score higher, within the period.
     added = [
         msgspec.structs.replace(one, score=min(one.score, last))
         for one in more

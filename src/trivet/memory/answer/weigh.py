@@ -1,7 +1,4 @@
-"""What bonus and prior make of the fused scores: of the candidates that can come first, and only those are read.
-
-A recall whose question names a time: what belongs to the time takes part, and counts more than what does not.
-"""
+"""Scoring candidates by exact matches, importance and time, reading only possible hits."""
 
 from __future__ import annotations
 
@@ -27,17 +24,16 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# Redirects, duplicates and caps use hits up, some may be gone, and those shown may be ordered anew by what is behind
-# them (later_first), so some more than `limit` are read.
+# Read beyond `limit`, because later steps drop hits and bring others forward.
 EXTRA_CANDIDATES = 5
-# For a memory whose importance is not known unread: it may be any.
+# The importance of an unread memory.
 UNKNOWN = -1.0
 
 Scores = NDArray[np.float64]
 
 
 class CandidateScoring:
-    """The candidates of one recall and what is known of them unread: importance, and which of the query's terms."""
+    """A recall's candidates, with score bounds that avoid reading most."""
 
     def __init__(
         self,
@@ -56,24 +52,16 @@ class CandidateScoring:
             filter,
         )
         self._time = None if asked is None else TemporalWeights(store, fused, asked, recipe.time)
-        # The legs that find every memory that holds the query literally.
         self._complete = {leg.name for leg in legs() if leg.finds_exact_matches}
 
     def first(self, limit: int) -> tuple[ScoredCandidate, ...]:
-        """Those that can be among the first so many, and some more, in the order of their scores.
-
-        Where the question names a time, first are those that can come first by it. What is gone since the legs looked
-        is left out: the caller asks for more where too few are left.
-        """
+        """Return the best candidates and a few more, without those purged meanwhile."""
         return _best_first(self._scored(self._possible(limit + EXTRA_CANDIDATES)))
 
     def unread(
         self, read: Sequence[ScoredCandidate], limit: int, ids: Sequence[str]
     ) -> tuple[ScoredCandidate, ...]:
-        """Those of these memories that were not read, and that full importance and bonus would lift among the hits.
-
-        What lies behind that does not count as found: it comes along with the hit that it updates (`order_newer_first`).
-        """
+        """Return the unread ones of `ids` whose score could still make them hits."""
         wanted = set(ids).difference(hit.fused.id for hit in read)
         least = read[limit - 1].score if len(read) >= limit else 0.0
         return _best_first(
@@ -88,7 +76,6 @@ class CandidateScoring:
 
     @cached_property
     def _bounds(self) -> tuple[Scores, Scores]:
-        """Of each candidate its score if it holds nothing of the query literally, and if it holds all."""
         ids = [candidate.id for candidate in self._fused]
         shown = self._store.memories.shown(ids, self._filter)
         importances = np.array([shown.get(id, UNKNOWN) for id in ids])
@@ -122,7 +109,7 @@ class CandidateScoring:
         return self._could_be_exact(candidate) and self._wording.may_be_exact(candidate.id)
 
     def _could_be_exact(self, candidate: Fused) -> bool:
-        """Where none of those legs ran, every candidate could."""
+        # If no complete leg ran, every candidate could.
         if not self._recipe.bonus:
             return False
         return all(
@@ -130,7 +117,6 @@ class CandidateScoring:
         )
 
     def _scored(self, candidates: Sequence[Fused]) -> list[ScoredCandidate]:
-        """Those that are still there."""
         memories = (
             self._store.memories.get_many([candidate.id for candidate in candidates])
             if candidates
@@ -142,7 +128,7 @@ class CandidateScoring:
 
     def _weighed(self, fused: Fused, memory: Memory) -> ScoredCandidate:
         exact = self._wording.exactness(memory) if self._could_be_exact(fused) else 0.0
-        # At most 1 + bonus: that decides the order and is shown as 1.
+        # Up to 1 + bonus, shown as 1.
         lifted = fused.standing + self._recipe.bonus * exact
         prior = importance_prior(memory.importance, self._recipe.prior)
         return ScoredCandidate(
@@ -156,24 +142,21 @@ class CandidateScoring:
 
 
 def _best_first(scored: Sequence[ScoredCandidate]) -> tuple[ScoredCandidate, ...]:
-    """Equal scores keep the order of the fusion."""
     return tuple(sorted(scored, key=lambda hit: -hit.score))
 
 
-# What belongs to the time of a question that is mostly about it gets this share of what its score lacks: in a small
-# store the last of few candidates has a score of 0, which no factor lifts.
+# If a question is mostly about a time, its memories gain this share of what their score lacks to 1.
+# A factor would not raise the 0 of the last of few candidates.
 TIME_LIFT = 0.4
-# By how much the odds of being relevant grow, as a logarithm, for what belongs to the time of a question that names
-# nothing else: the more, the fewer of the candidates do. "Yesterday" singles out one of fifty, "this year" none. The
-# model of relevance does not see time. On made-up lives the log loss of such hits falls from .76 to .47 (with 1.5 for
-# every time, as it was), and seven prompts more of 337 are given their memory (docs/decisions/0039).
+# Added to the log odds of being relevant, which the model computes without time: more if fewer
+# candidates match ("yesterday"). On synthetic lives the log loss of such hits falls from .76 to
+# .47, and 7 more of 337 prompts get their memory (docs/decisions/0039).
 BASE_TIME_EVIDENCE = 1.0
 MAX_TIME_EVIDENCE = 4.0
 
 
 class TemporalWeights:
-    """What the time that was asked about makes of the scores of candidates: it lowers what does not belong to it, if
-    anything does. `share` is the recipe's."""
+    """Score changes by the query's time; none if no candidate belongs to it."""
 
     def __init__(
         self, store: Store, fused: Sequence[Fused], asked: TemporalQuery, share: float
@@ -193,7 +176,6 @@ class TemporalWeights:
         return self._time_reasons.get(id) is not None
 
     def of(self, id: str, score: float) -> float:
-        """The higher the score, the higher what is made of it."""
         if not self._any:
             return score
         return (
@@ -216,8 +198,7 @@ class TemporalWeights:
 
 
 def _time_reasons(store: Store, ids: Sequence[str], asked: TemporalQuery) -> dict[str, str | None]:
-    """Why each of the candidates that are there belongs to the time. Texts are read only of memories that were stored
-    by an earlier version or in another zone of time."""
+    """Read texts only if stored by an earlier version or in another time zone."""
     found: dict[str, str | None] = {}
     for id, row in store.memories.dated(ids).items():
         reason = asked.reason_by_dates(row)
@@ -234,7 +215,7 @@ def _time_evidence(share: float) -> float:
 
 
 def likelier(relevance: float, evidence: float) -> float:
-    """How likely a hit is to be relevant, now that it is known to belong to the time."""
+    """Add evidence, in log odds, to a probability."""
     if not 0 < relevance < 1:
         return relevance
     odds = relevance / (1 - relevance) * math.exp(evidence)
@@ -244,7 +225,6 @@ def likelier(relevance: float, evidence: float) -> float:
 def no_match_in_period_note(
     scored: Sequence[ScoredCandidate], asked: TemporalQuery
 ) -> tuple[str, ...]:
-    """A note where the question is about a time, and nothing that was found belongs to it."""
     if not asked.is_mostly_time or any(hit.time or hit.time_factor < 1 for hit in scored):
         return ()
-    return (f"nothing that was found is of {asked.understood}",)
+    return (f"no memory that was found is from {asked.understood}",)

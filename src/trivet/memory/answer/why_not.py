@@ -1,4 +1,4 @@
-"""Why a memory did not come back: the recall is run again, and the decision behind its answer is read."""
+"""Why a memory did not come back: the recall runs again, and its decision is explained."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def _verdict(
     engine: Engine, decision: Decision, memory: Memory, legs: dict[str, Contribution]
 ) -> tuple[str, list[str]]:
     if memory.state == "deleted":
-        return "It was forgotten, so no index holds it.", ["`restore` brings it back."]
+        return "It was forgotten, so no index contains it.", ["`restore` brings it back."]
     filtered = _filtered(engine, decision, memory)
     if filtered:
-        return "A filter keeps it out.", filtered
+        return "A filter excludes it.", filtered
     reasons = (
         _seen_by_legs(engine, decision, legs) + _words(decision, memory) + _embedded(engine, memory)
     )
     reasons += _time_reason(decision, memory)
     if any(hit.memory.id == memory.id for hit in decision.hits):
-        return "It was found, but the token budget was used up before it.", reasons
+        return "It was found, but earlier hits used up the token budget.", reasons
     if decision.retrieved.narrowed and not holds_phrases(memory, decision.question):
         phrases = ", ".join(f'"{phrase}"' for phrase in decision.question.phrases)
-        return f"It does not hold the quoted words {phrases}, and other memories do.", reasons
+        return f"It does not contain the quoted words {phrases}, and other memories do.", reasons
     if memory.id in decision.dropped:
         return f"It was found, but {decision.dropped[memory.id]}.", reasons
     place = next(
@@ -66,15 +66,15 @@ def _verdict(
     )
     if place is not None:
         return (
-            f"It was found, but came {place} of {len(decision.pool.fused)} after fusion: with an importance of "
-            f"{memory.importance:g} too low to be read.",
+            f"It was found, but ranked {place} of {len(decision.pool.fused)} after fusion, "
+            "too low to be read "
+            f"with an importance of {memory.importance:g}.",
             reasons,
         )
     return "No leg found it.", reasons
 
 
 def _filtered(engine: Engine, decision: Decision, memory: Memory) -> list[str]:
-    """Loosens one filter at a time to name those that bite."""
     if engine.store.memories.is_visible(memory.id, decision.filter):
         return []
     shown = masked(memory)
@@ -86,7 +86,8 @@ def _filtered(engine: Engine, decision: Decision, memory: Memory) -> list[str]:
         "source": f"its source is {shown.source.uri if shown.source else 'another, or hidden'}",
         "created_after": f"it was created at {stamp(memory.created_at)}",
         "created_before": f"it was created at {stamp(memory.created_at)}",
-        "as_of": f"it is valid from {stamp(memory.valid_from or memory.created_at)} to {_time(memory.valid_to)}",
+        "as_of": f"it is valid from {stamp(memory.valid_from or memory.created_at)} to "
+        f"{_time(memory.valid_to)}",
     }
     reasons = [
         f"{name} = {_filter_value(getattr(decision.filter, name))}, and {value}"
@@ -107,7 +108,6 @@ def _time(moment: datetime | None) -> str:
 
 
 def _passes_only(engine: Engine, decision: Decision, memory: Memory, name: str) -> bool:
-    """Whether the memory passes this one filter when all others let everything through, validity in time as well."""
     open_filter = {
         "states": ("active", "superseded", "archived", "deleted"),
         "as_of": stamp(memory.valid_from or memory.created_at),
@@ -130,7 +130,7 @@ def _seen_by_legs(engine: Engine, decision: Decision, legs: dict[str, Contributi
     reasons = []
     for health in decision.pool.health:
         if health.leg == EXPAND:
-            continue  # what it found is among what the other legs say
+            continue  # its finds are in the rankings of the other legs
         if health.leg == RERANK:
             reasons.append(_reranker_reason(decision, health, legs))
             continue
@@ -141,7 +141,8 @@ def _seen_by_legs(engine: Engine, decision: Decision, legs: dict[str, Contributi
             reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
         elif health.leg in legs and legs[health.leg].rank is not None:
             reasons.append(
-                f"the {health.leg} leg put it at {legs[health.leg].rank} of {len(ranking.candidates)}"
+                f"the {health.leg} leg put it at {legs[health.leg].rank} of "
+                f"{len(ranking.candidates)}"
             )
         else:
             reasons.append(_not_in(engine, decision, ranking))
@@ -163,11 +164,14 @@ def _not_in(engine: Engine, decision: Decision, ranking: Ranking) -> str:
     leg = leg_named(ranking.leg)
     reason = leg.no_hits_reason(query, ranking) if leg is not None else None
     if reason is not None:
-        return f"the {ranking.leg} leg is silent: {reason}"
+        return f"the {ranking.leg} leg has no hits: {reason}"
     if not ranking.candidates:
-        return f"the {ranking.leg} leg found nothing at all"
+        return f"the {ranking.leg} leg found nothing"
     last = ranking.candidates[-1].score
-    return f"the {ranking.leg} leg has it not among its {len(ranking.candidates)}; the last of them scored {last:.3f}"
+    return (
+        f"the {ranking.leg} leg did not rank it among its {len(ranking.candidates)}; the "
+        f"last of them scored {last:.3f}"
+    )
 
 
 def _words(decision: Decision, memory: Memory) -> list[str]:
@@ -176,22 +180,24 @@ def _words(decision: Decision, memory: Memory) -> list[str]:
     matched = decision.question.words_matched_by(held)
     missing = [word.text for word in decision.question.words if word.text not in matched]
     if not decision.question.words:
-        return ["the query has no words to search by, only function words"]
+        return ["the query has only function words, which are not searched"]
     return [
-        f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"
+        f"of the query's words it contains: {', '.join(matched) or 'none'}; it lacks: "
+        f"{', '.join(missing) or 'none'}"
     ]
 
 
 def _time_reason(decision: Decision, memory: Memory) -> list[str]:
     if decision.time is None or decision.time.reason(memory) is not None:
         return []
-    return [f"it is not of {decision.time.understood}; what is, counts more"]
+    return [f"it is not from {decision.time.understood}; memories that are count more"]
 
 
 def _embedded(engine: Engine, memory: Memory) -> list[str]:
     if memory.sensitive:
         return [
-            "it is sensitive, so it has no vector, is not in the graph and is found by its words alone"
+            "it is sensitive, so it has no vector, is not in the graph and is found only by "
+            "its words"
         ]
     serving = engine.embedding.serving()
     if serving is not None and not engine.store.vectors.spans(serving, [memory.id]):

@@ -1,8 +1,4 @@
-"""Compares a memory with its nearest ones: which of them it may update, and which may update it.
-
-A save does it at once and tells the caller; for what comes in numbers the worker does it later. What was found is kept
-in the store, where recall reads it. Nothing is linked.
-"""
+"""Comparing a memory with similar ones: on a single save, or later by the worker."""
 
 from __future__ import annotations
 
@@ -35,39 +31,35 @@ from trivet.types import LOCAL, Candidate, Filter, Memory
 if TYPE_CHECKING:
     from trivet.store import Store
 
-# The nearest are compared in full: what a fact replaces is among the first few.
+# What a fact replaces is among the nearest few.
 NEAREST_COMPARED = 5
 COMPARED_BY_WORDS = 3
-# A new fact often names what it replaces ("MWAA was cancelled") and is far from it by meaning otherwise: of 300 written
-# updates among 300 other memories 86 in a hundred are among the nearest, 94 with those that share its rarest words.
+# A new fact often names what it replaces ("MWAA was cancelled"). Of 300 written updates among 300
+# other memories, 86 % are among the nearest, and 94 % with those that share rare words.
 MAX_SHARING_WORDS = 3
 RAREST_TERMS = 8
-# Of so many of the nearest it is known how near they are.
 NEAREST_SEARCHED = 50
-# Of 2,698 written updates 5 in a hundred are not as near as this; at .35 it was 10, and the reader now tells them well.
+# Of 2,698 written updates 5 % are less near than this; 10 % are less near than .35.
 MIN_NEARNESS = 0.3
-# Less likely ones are not worth a row.
 MIN_STORED_PROBABILITY = 0.1
 COMPARE_BATCH = 16
-# A fact that changes is short; a document is not compared whole.
+# Longer texts are not compared: facts that change are short.
 MAX_COMPARED_CHARACTERS = 2_000
-# Every memory numbers its secrets from one: the first of a new memory is not the first of an older one.
+# Offset for the newer memory's secrets: each memory numbers its own from 1.
 OTHER_SECRETS = 1_000
 OTHER_SECRET = "another secret on the same matter"
 
 Judged = tuple[Memory, Verdict]
 ComparisonMethod = Literal["read", "words"]
 
-# The model that reads uses every core: of several tenants in a process one compares at a time.
+# The reading model uses every core, so only one tenant of a process compares at a time.
 _slot = threading.Lock()
-# So often it is looked whether to stop while another tenant compares.
 STOP_POLL_SECONDS = 0.2
-# On a server that is always busy something is compared all the same.
+# Limited, so that a busy server also makes progress.
 MAX_WAIT_FOR_CAPACITY = 10.0
 
 
 def _acquire_slot(stop: threading.Event, load: RecallLoad) -> bool:
-    """Waits for it and for room, and not longer than until the store is closed. Who has it gives it back."""
     while not stop.is_set():
         if _slot.acquire(timeout=STOP_POLL_SECONDS):
             load.wait_for_capacity(stop, MAX_WAIT_FOR_CAPACITY)
@@ -76,9 +68,9 @@ def _acquire_slot(stop: threading.Event, load: RecallLoad) -> bool:
 
 
 class UpdateComparison:
-    """Of one memory with others. `trouble` says why the model that reads could not, where it could not.
+    """A comparison with similar memories.
 
-    That model is waited for so many `seconds` for one memory, and reads `most` others.
+    Per memory, the reading model gets `seconds` and reads `most` others; `trouble` has its error.
     """
 
     def __init__(
@@ -99,23 +91,20 @@ class UpdateComparison:
     def keep(
         self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True
     ) -> list[Judged]:
-        """Compares both ways, keeps what is likely, and returns what the memory itself may update.
+        """Store likely updates in both directions, and return what `memory` may update.
 
-        Not `done`: the worker is to look again, since `near` may lack some that have no vectors yet. So it does where
-        there was more to read than is read at once here.
+        Without `done`, or with pairs left unread, the worker compares again later.
         """
         judged = list(self._judged(memory, near, by_meaning))
         left = self._most < MAX_READ and any(verdict.unread for _, _, verdict in judged)
-        least = (
-            MIN_STORED_PROBABILITY if self._how == "read" else change_model().told
-        )  # by words alone only what is clear
+        # Without reading, only clear updates are stored.
+        least = MIN_STORED_PROBABILITY if self._how == "read" else change_model().told
         likely = [
             (newer, older, verdict.probability)
             for newer, older, verdict in judged
             if verdict.probability >= least
-            and not (left and verdict.unread)  # the worker reads it, and may think less of it
-            and newer.created_at
-            > older.created_at  # what was stored in one batch has one time, and none is the later
+            and not (left and verdict.unread)  # the worker reads it and may reject it
+            and newer.created_at > older.created_at  # memories of one batch have the same time
             and not newer.sensitive
             and not older.sensitive
         ]
@@ -129,10 +118,7 @@ class UpdateComparison:
         load: RecallLoad | None = None,
         more_urgent: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Compares what waits and can be compared, or the latest of it; where recalls need every core, later.
-
-        After each, so that there is some headway, it is asked whether something else is `more_urgent`.
-        """
+        """Compare what waits, and return the number; `more_urgent` stops after any memory."""
         done, load = 0, load or RecallLoad()
         serving = self._embedding.serving()
         while not stop.is_set() and (most is None or done < most):
@@ -168,14 +154,14 @@ class UpdateComparison:
     def _judged(
         self, memory: Memory, near: Sequence[Candidate], by_meaning: bool
     ) -> Iterator[tuple[Memory, Memory, Verdict]]:
-        """As (newer, older, verdict). `by_meaning`: the scores of `near` are cosines."""
+        """Yield (newer, older, verdict); with `by_meaning`, `near` has cosines."""
         if len(memory.content) > MAX_COMPARED_CHARACTERS:
             return
         serving = self._embedding.serving()
         nearness = self._nearness(near, serving) if by_meaning and serving else {}
         identity = serving.identity if serving else None
         ids = [one.id for one in near if one.id != memory.id][:NEAREST_COMPARED]
-        # What was stored a moment ago has no vector yet; nearly the same words find it.
+        # New memories may have no vector yet.
         alike = self._store.lexical.similar(
             memory.id, fingerprint(memory.content), COMPARED_BY_WORDS, _viewer_of(memory)
         )
@@ -206,15 +192,14 @@ class UpdateComparison:
             yield other, memory, verdict
 
     def _sharing_words(self, memory: Memory) -> list[str]:
-        """The memories that share most of its rarest words."""
         terms = analyse_query(memory.content[:CHARACTERS_READ].replace('"', " ")).terms
-        beside = _visible_neighbours(memory)
-        holders = self._store.lexical.holders(terms, beside, DEFAULT.bm25)
+        visible = _visible_neighbours(memory)
+        holders = self._store.lexical.holders(terms, visible, DEFAULT.bm25)
         rarest = sorted(
             (term for term in terms if holders[term] > 1), key=lambda term: holders[term]
         )[:RAREST_TERMS]
         found = self._store.lexical.search(
-            rarest, (), 0, beside, DEFAULT.bm25, MAX_SHARING_WORDS + 1
+            rarest, (), 0, visible, DEFAULT.bm25, MAX_SHARING_WORDS + 1
         )
         return [one.id for one in found if one.id != memory.id][:MAX_SHARING_WORDS]
 
@@ -246,13 +231,11 @@ def _visible_neighbours(memory: Memory) -> Filter:
 
 
 def _viewer_of(memory: Memory) -> str | None:
-    """Who sees what is compared: the owner, since only owners have their memories superseded."""
     return None if memory.owner == LOCAL else memory.owner
 
 
 def is_comparable(new: Memory, old: Memory) -> bool:
-    """An update comes later, of the same scope and by the same owner: only owners may have a memory superseded.
-    Parts of one source stand side by side."""
+    """Return whether `new` could update `old`; parts of one source do not."""
     same_source = (
         new.source is not None and old.source is not None and new.source.uri == old.source.uri
     )

@@ -1,8 +1,7 @@
-"""Of two hits on the same matter the later stands first, unless the question asks about the past.
+"""Ordering hits so that a later memory comes before the earlier one it updates.
 
-Which memory seems to update which was found out when they were written (memory/changes). Nothing is dropped: the later
-takes the earlier's place, the earlier follows it, and says so where that is sure enough. A later memory that the legs
-did not find at all comes along with the one that it updates: what was told on save is not hidden by recall.
+The earlier one is kept, and marked if the update is sure; a later one that no leg found is added.
+For questions about the past, the order is reversed.
 """
 
 from __future__ import annotations
@@ -24,41 +23,39 @@ from trivet.types import Filter, Memory
 if TYPE_CHECKING:
     from trivet.store import Store
 
-# Candidates looked at: those shown, and some behind them, among which a later fact may stand.
+# Candidates checked beyond those shown, which may include a later fact.
 LOOKAHEAD = 5
 MAX_COMPARED = 12
-# A lone word or identifier looks for a place, and asks for no fact that could have changed.
+# A single word or identifier asks for no fact that could have changed.
 MIN_QUERY_WORDS = 2
-# The later takes the earlier's place if it answers nearly as well by itself: it lacks at most so much of the earlier's
-# score, the less the less likely the update is; or if it stands directly behind it, since among few memories scores lie
-# far apart. In a store most neighbours are no updates: without that every eighth plain question found another memory
-# first (docs/decisions/0029, 0034, 0039).
+# The later memory moves up if its score is lower by at most this share, times the probability of
+# the update, or if it follows directly, since scores of few memories are far apart. Most similar
+# memories are no updates: otherwise every eighth plain question got a different first hit
+# (docs/decisions/0029, 0034, 0039).
 MAX_SCORE_GAP = 0.3
 ADJACENT_PROBABILITY = 0.45
-# From this verdict on it takes it in any case, also where no leg found it.
+# From here on it always moves up, even if no leg found it.
 UNCONDITIONAL_PROBABILITY = 0.9
-# The first hits are what an agent acts on: what seems to update one of them comes along behind it.
+# An agent acts on the first hits, so their likely updates are added.
 UPDATES_ADDED_UP_TO_RANK = 3
 
-# Reads those of these memories that were found, but too far down to be read.
+# Reads memories that ranked too low to be read.
 ReadUnread = Callable[[Sequence[str]], Sequence[ScoredCandidate]]
 
 _quoted = re.compile(r'"[^"]*"')
 
 
 class UpdatePair(msgspec.Struct, frozen=True):
-    """Two candidates on the same matter, and how likely the later makes the earlier outdated."""
-
     newer: Memory
     older: Memory
     probability: float
-    contested: bool = False  # the later updates another memory far more surely: it must answer nearly as well itself
+    # The newer one rather updates another memory, so it must score nearly as well.
+    contested: bool = False
 
     @property
     def sure(self) -> bool:
-        from trivet.memory.supersession.verdict import (
-            change_model,  # takes long to load, and few answers hold an update
-        )
+        # Slow to load; few answers contain an update.
+        from trivet.memory.supersession.verdict import change_model
 
         return self.probability >= change_model().told
 
@@ -72,7 +69,6 @@ def order_newer_first(
     unread: ReadUnread,
     names_a_time: bool = False,
 ) -> Sequence[ScoredCandidate]:
-    """The candidates in their new order, with what was found out about them."""
     if _query_word_count(question.text) < MIN_QUERY_WORDS:
         return candidates
     found = _pairs(store, candidates[: min(request.limit + LOOKAHEAD, MAX_COMPARED)], filter)
@@ -92,9 +88,8 @@ def order_newer_first(
     candidates = _insert_missing_updates(candidates, told, places)
     marked = [_with_update_marks(hit, [pair for pair in told if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
-    weighed = (
-        past and names_a_time and not says_past(question.text)
-    )  # by its time: "what did we decide last week"
+    # "What did we decide last week": the scores already prefer that time.
+    weighed = past and names_a_time and not says_past(question.text)
     if request.as_of is not None or weighed:
         return marked
     if past:
@@ -103,24 +98,18 @@ def order_newer_first(
         ):
             marked = _move_before(marked, pair.older.id, pair.newer.id)
     else:
-        for pair in sorted(
-            pairs, key=lambda pair: pair.newer.created_at
-        ):  # the latest has the last word
+        for pair in sorted(pairs, key=lambda pair: pair.newer.created_at):  # the latest comes first
             marked = _move_before(marked, pair.newer.id, pair.older.id)
     return marked
 
 
 def _query_word_count(text: str) -> int:
-    """Those that no memory is found by count too ("who is my dentist"), and so do those of scripts without spaces.
-
-    What is quoted is looked for as it stands.
-    """
     spaced = len(_quoted.sub(" ", text).split())
     return spaced if spaced >= MIN_QUERY_WORDS else max(spaced, len(analyse_query(text).words))
 
 
 def raise_newer_relevance(hits: Sequence[ScoredCandidate]) -> tuple[ScoredCandidate, ...]:
-    """A later hit on the same matter is at least as relevant as the earlier: what is outdated must not come alone."""
+    """Make a newer hit at least as relevant, so that the older never stays alone."""
     known = {hit.memory.id: hit.relevance for hit in hits}
     return tuple(
         msgspec.structs.replace(
@@ -135,20 +124,17 @@ def raise_newer_relevance(hits: Sequence[ScoredCandidate]) -> tuple[ScoredCandid
 def _add_unread_updates(
     candidates: Sequence[ScoredCandidate], pairs: Sequence[UpdatePair], unread: ReadUnread
 ) -> list[ScoredCandidate]:
-    """The candidates, and behind them what seems to update one and was found too far down to be read."""
     known = {hit.memory.id for hit in candidates}
     return [*candidates, *unread([pair.newer.id for pair in pairs if pair.newer.id not in known])]
 
 
 def _pairs(store: Store, hits: Sequence[ScoredCandidate], filter: Filter) -> list[UpdatePair]:
-    """What is known of the hits, each as the earlier one; the later may be no hit."""
     older = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
     rows = store.likely_updates.updates_of(sorted(older))
     if not rows:
         return []
-    from trivet.memory.supersession.statement import (
-        states_explicit_change,  # loads the language tables, and few answers need it
-    )
+    # Loads the language tables, which few answers need.
+    from trivet.memory.supersession.statement import states_explicit_change
 
     known = {hit.memory.id: hit.memory for hit in hits}
     absent = [
@@ -166,13 +152,11 @@ def _pairs(store: Store, hits: Sequence[ScoredCandidate], filter: Filter) -> lis
 
 
 def _is_reported(pair: UpdatePair, places: Mapping[str, int]) -> bool:
-    """Whether a hit that keeps its place says that it is older, with the later one behind it."""
     found = pair.newer.id in places or places[pair.older.id] < UPDATES_ADDED_UP_TO_RANK
     return found and pair.sure and not pair.contested
 
 
 def _names_exact_value(question: Question) -> bool:
-    """Whether the query names something that is looked for as it stands: a number, an identifier, quoted words."""
     numbered = any(character.isdigit() for word in question.words for character in word.text)
     return numbered or bool(question.identifiers or question.phrases)
 
@@ -180,14 +164,13 @@ def _names_exact_value(question: Question) -> bool:
 def _should_precede(
     pair: UpdatePair, hits: Sequence[ScoredCandidate], places: Mapping[str, int], as_it_stands: bool
 ) -> bool:
-    """Whether the later is to stand before the earlier."""
     upper, lower = places[pair.older.id], places.get(pair.newer.id)
     if lower is None:
         return pair.probability >= UNCONDITIONAL_PROBABILITY and not pair.contested
     if lower < upper:
         return pair.sure
-    # What holds all of the query keeps its place before what does not, if the query names a value ("port 9777") or the
-    # update can be doubted; else the old would win by the one word that the new leaves out.
+    # An older memory with more of the query's words wins only if the query names a value ("port
+    # 9777") or the update is doubtful; otherwise one missing word would decide.
     if hits[upper].exactness > hits[lower].exactness and (
         as_it_stands or pair.probability < UNCONDITIONAL_PROBABILITY
     ):
@@ -202,7 +185,7 @@ def _should_precede(
 
 
 def _best_successors(pairs: Sequence[UpdatePair], places: Mapping[str, int]) -> list[UpdatePair]:
-    """Of several that seem to update one memory, the one that answers best: a fact has one successor."""
+    """Keep one update of each memory: a fact has one successor."""
     best: dict[str, UpdatePair] = {}
     for pair in sorted(pairs, key=lambda pair: places.get(pair.newer.id, len(places))):
         best.setdefault(pair.older.id, pair)
@@ -210,7 +193,7 @@ def _best_successors(pairs: Sequence[UpdatePair], places: Mapping[str, int]) -> 
 
 
 def _likeliest_per_newer(pairs: Sequence[UpdatePair]) -> list[UpdatePair]:
-    """Asked about the past, what a later memory most likely replaced is meant, and nothing else it may have touched."""
+    """Keep the likeliest predecessor, which a question about the past means."""
     best: dict[str, UpdatePair] = {}
     for pair in sorted(pairs, key=lambda pair: -pair.probability):
         best.setdefault(pair.newer.id, pair)
@@ -220,7 +203,6 @@ def _likeliest_per_newer(pairs: Sequence[UpdatePair]) -> list[UpdatePair]:
 def _insert_missing_updates(
     hits: Sequence[ScoredCandidate], pairs: Sequence[UpdatePair], places: Mapping[str, int]
 ) -> list[ScoredCandidate]:
-    """Behind the earlier hit, with what earned that one its place; `_move_before` puts it in front."""
     brought: dict[str, list[Memory]] = {}
     for pair in pairs:
         known = [one for those in brought.values() for one in those]
@@ -254,7 +236,6 @@ def _time(memory: Memory) -> datetime:
 
 
 def _move_before(hits: list[ScoredCandidate], front: str, back: str) -> list[ScoredCandidate]:
-    """`front` directly before `back`, with at least its score, unless it stands before it already."""
     places = {hit.memory.id: place for place, hit in enumerate(hits)}
     if places[front] < places[back]:
         return hits

@@ -1,7 +1,4 @@
-"""A text as a statement to compare: its words in order, and what is known of them by their form.
-
-What speaks for and against a newer statement being an update of an older one: named features of the two.
-"""
+"""Statements parsed from texts, and the features by which a newer one may update an older one."""
 
 from __future__ import annotations
 
@@ -16,15 +13,15 @@ from trivet.common.bounded_cache import MIB, cached
 from trivet.memory.supersession import words
 from trivet.memory.supersession.words import GROUP_OF, OPPOSITE_OF
 
-# What a memory states, it states at its beginning; more would make each comparison slower.
+# The statement is at the beginning, and more slows comparisons.
 CHARACTERS_READ = 600
 WORDS_READ = 60
-# For the latest statements, some thousand: an answer compares the same few again and again.
+# A few thousand recent statements: answers compare the same few repeatedly.
 STATEMENTS_BYTES = 16 * MIB
 SENSES_BYTES = 4 * MIB
-# Before what the user said, in captured memories.
+# Before the user's words in captured memories.
 SPEAKER = "User: "
-# A subject without a verb behind it.
+# The subject if no verb follows.
 DEFAULT_SUBJECT_WORDS = 2
 
 Values = frozenset[tuple[str, str]]
@@ -36,7 +33,7 @@ _name = re.compile(r"[^\W_](?:[\w.\-/@']*[^\W_])?")
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):
-    """What two texts are compared by. Stems are the analyser's, one a word; function words have none."""
+    """The compared parts of a text; function words have no stems."""
 
     stems: tuple[str, ...]
     held: frozenset[str]
@@ -45,17 +42,17 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
     subject: frozenset[str]  # stems before the first verb
     names: frozenset[str]
     values: Values  # numbers, times, days, addresses, each with its kind
-    head_values: Values  # those in the subject: "room 4.12", "harvest 2025"
+    head_values: Values  # values in the subject: "room 4.12", "harvest 2025"
     turned: frozenset[str]  # words of change
     fresh: frozenset[str]
-    rejected: frozenset[str]  # stems of what is said not to hold any longer
+    rejected: frozenset[str]  # stems of what is said to be no longer true
     added: bool
     confirmed: bool
     planned: bool
     negated: bool
     dated: bool
     event: bool
-    many: bool  # its verb can be true of several things at once
+    many: bool  # its verb can be true of several objects
 
     @property
     def predicate(self) -> frozenset[str]:
@@ -67,7 +64,6 @@ def statement(text: str) -> Statement:
 
 
 def states_explicit_change(text: str) -> bool:
-    """Return whether the text says outright that something is different from before."""
     return bool(
         words.EXPLICIT_CHANGE.search(
             fold(text.removeprefix(SPEAKER)[:CHARACTERS_READ]).replace("'", "")
@@ -113,7 +109,6 @@ def _statement(text: str) -> Statement:
 
 
 def _senses(written: Sequence[str]) -> dict[str, set[str]]:
-    """The words and phrases of each sense."""
     found: dict[str, set[str]] = {}
     for place, word in enumerate(written):
         phrases = [word]
@@ -135,7 +130,6 @@ def _stem(token: str) -> tuple[str, ...]:
 
 
 def _values(folded: str) -> Values:
-    """Each with its kind. What one pattern has taken, the next does not see."""
     found: list[tuple[str, str]] = []
     for kind, pattern in (
         words.VALUE_PATTERNS if _digit.search(folded) else words.VALUE_PATTERNS_WITHOUT_DIGITS
@@ -148,16 +142,16 @@ def _values(folded: str) -> Values:
 
 
 def _rejected(folded: str) -> frozenset[str]:
-    beside = (
+    matches = (
         pattern.findall(folded) for pattern in (words.REJECTED_AFTER_CUE, words.REJECTED_BEFORE_CUE)
     )
     return frozenset(
-        stem for found in beside for pair in found for word in pair if word for stem in _stem(word)
+        stem for found in matches for pair in found for word in pair if word for stem in _stem(word)
     )
 
 
 def _names(text: str) -> frozenset[str]:
-    """Words with a capital, unless it is only due to the start of a sentence."""
+    """Ignore capitals that only start a sentence."""
     starts = {match.end() - 1 for match in _sentence_start.finditer(text)}
     found = set()
     for match in _name.finditer(text):
@@ -171,15 +165,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-# From this share of equal words in the same order on, two statements are built alike.
+# Share of equal words in order from which two statements have the same structure.
 ALIGNED_FROM = 0.5
 UNALIGNED_BELOW = 0.35
 MUCH_LONGER = 1.7
 
 
 class PairFeatures(msgspec.Struct, frozen=True):
-    """The features, and what a reason can name."""
-
     features: dict[str, float]
     said: frozenset[str]
     turned_over: bool
@@ -188,11 +180,9 @@ class PairFeatures(msgspec.Struct, frozen=True):
 
 
 class Alignment(msgspec.Struct, frozen=True):
-    """Two statements laid side by side: the share of equal words, and the places where their words differ."""
-
     ratio: float
     slots: int
-    first: bool  # they differ before the first word of content that they share
+    first: bool  # they differ before the first content word in common
 
     @property
     def alike(self) -> bool:
@@ -290,7 +280,6 @@ def _by_kind(values: Values) -> dict[str, set[str]]:
 
 
 def _coexisting_groups(new: Statement, old: Statement) -> int:
-    """How often one names another of things that exist side by side: staging here, production there."""
     ours = {GROUP_OF[word] for word in new.written - old.written if word in GROUP_OF}
     theirs = {GROUP_OF[word] for word in old.written - new.written if word in GROUP_OF}
     return len(ours & theirs)

@@ -1,9 +1,7 @@
-"""Whether a newer statement may update an older one, and the reason told.
+"""Judging whether a newer statement may update an older one, and why.
 
-A first look goes over named features of the two texts (contrast.py) and, where both have vectors, how near they are.
-Where that leaves a chance, a small model reads both; a linear model weighs what it says together with the features.
-
-The model that reads two statements and says whether the newer makes the older one outdated. It comes with Trivet.
+A linear model judges features and vectors. A small bundled model reads likely pairs, and a second
+linear model combines both.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
 
 
 FOLDER = "changes"
-# Some milliseconds a pair; a machine that needs longer than this for a few is not waited for.
+# A machine that is slower than milliseconds per pair is not waited for.
 MAX_READ_SECONDS = 5.0
-# Of two memories that wait to be compared each may meet the other: some thousand pairs are not read twice.
+# A few thousand pairs, which would be read twice if both memories wait for comparison.
 _recent_scores: BoundedCache[tuple[str, str], float] = BoundedCache(2 * MIB)
 
 
@@ -41,12 +39,16 @@ def _pair_model() -> OnnxReranker:
 
 
 def open_pair_model() -> None:
-    """Before it is asked. Raises RerankerError."""
+    """Load the bundled model, or raise RerankerError."""
     _pair_model().open()
 
 
 def read(new: str, olds: Sequence[str], seconds: float = MAX_READ_SECONDS) -> list[float]:
-    """One number a pair; above 0 it is rather an update than none. Raises RerankerError, also after so many seconds."""
+    """Return a score per pair, above 0 for an update.
+
+    Raises:
+        RerankerError: The model failed or exceeded `seconds`.
+    """
     known = {old: score for old in olds if (score := _recent_scores.get((new, old))) is not None}
     unread = [old for old in dict.fromkeys(olds) if old not in known]
     if unread:
@@ -59,9 +61,8 @@ def read(new: str, olds: Sequence[str], seconds: float = MAX_READ_SECONDS) -> li
 
 
 DIGITS = 3
-# Words named on each side of a reason.
 NAMED = 3
-# Some 70 milliseconds each. The likeliest at first sight are read on the time of a save, the others after it.
+# Pairs read per memory, at about 70 ms each: the likeliest during a save, the others afterward.
 MAX_PAIRS_READ_ON_SAVE, MAX_READ = 2, 6
 SEEN, READ = "seen", "read"
 
@@ -78,7 +79,7 @@ class Linear(msgspec.Struct, frozen=True):
 
 
 class Models(msgspec.Struct, frozen=True):
-    """`embedders` holds a model for each embedder whose vectors are known; `words` does without vectors."""
+    """Models by embedder, and `words` for pairs without vectors."""
 
     embedders: Mapping[str, Linear]
     words: Linear
@@ -89,10 +90,9 @@ class Models(msgspec.Struct, frozen=True):
 
 
 class ChangeModel(msgspec.Struct, frozen=True):
-    """From the probability `told` on, a saved memory is said to update another one.
+    """The bundled weights and thresholds.
 
-    What has a chance below `read_from` at first sight is not read; for the rest `read` weighs that sight and what the
-    reader says.
+    Pairs from `read_from` on are read; from `told` on, the caller is told of an update.
     """
 
     unread: Models
@@ -103,15 +103,13 @@ class ChangeModel(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """How likely the newer statement replaces the older one, and why, in a few words."""
-
     probability: float
     why: str
-    unread: bool = False  # by first sight alone, though it is likely enough to be read
+    unread: bool = False  # judged by features only, though likely enough to be read
 
 
 class OlderText(msgspec.Struct, frozen=True):
-    """What a new statement is compared with: a text and, if there are vectors, how near the two are: see Background."""
+    """An older text and its vector's nearness above the baseline."""
 
     text: str
     nearness: float | None = None
@@ -128,16 +126,14 @@ class _FirstLook(msgspec.Struct, frozen=True):
 
 @cache
 def change_model() -> ChangeModel:
-    """The model that comes with Trivet; its manifest says how it came to be."""
+    """Return the bundled model, whose manifest documents its training."""
     try:
         return msgspec.json.decode(
             (files("trivet.memory.supersession") / "changes.json").read_bytes(),
             type=prepared_type(ChangeModel),
         )
     except (OSError, msgspec.MsgspecError) as error:
-        raise TrivetError(
-            f"changes.json cannot be used ({error}): is the installation whole?"
-        ) from None
+        raise TrivetError(f"changes.json cannot be read ({error}). Reinstall Trivet.") from None
 
 
 def judge_updates(
@@ -147,19 +143,20 @@ def judge_updates(
     seconds: float = MAX_READ_SECONDS,
     most: int = MAX_READ,
 ) -> list[Verdict]:
-    """One for each older text. `embedder` is the identity of what made the vectors. Raises RerankerError.
+    """Return a verdict per older text; `embedder` made the vectors.
 
-    The model that reads is waited for so many seconds, and reads `most` of them.
+    Raises:
+        RerankerError: The reading model failed or exceeded `seconds`.
     """
     model = change_model()
     looks = [_look(new, old, embedder) for old in olds]
     likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
     chosen = sorted(likely, key=lambda place: -looks[place].logit)[:most]
     texts = [olds[place].text for place in chosen]
-    said = dict(zip(chosen, read(new, texts, seconds) if texts else (), strict=True))
+    scores = dict(zip(chosen, read(new, texts, seconds) if texts else (), strict=True))
     return [
-        _verdict(look, model.read.probability({SEEN: look.logit, READ: said[place]}))
-        if place in said
+        _verdict(look, model.read.probability({SEEN: look.logit, READ: scores[place]}))
+        if place in scores
         else _verdict(look, look.probability, unread=place in likely)
         for place, look in enumerate(looks)
     ]
@@ -168,7 +165,6 @@ def judge_updates(
 def judge_by_features(
     new: str, olds: Sequence[OlderText], embedder: str | None = None
 ) -> list[Verdict]:
-    """As `judge_updates`, without the model that reads: for where it cannot."""
     looks = [_look(new, old, embedder) for old in olds]
     return [_verdict(look, look.probability) for look in looks]
 
@@ -191,7 +187,7 @@ def _verdict(look: _FirstLook, chance: float, unread: bool = False) -> Verdict:
     return Verdict(round(chance, DIGITS), _why(look.found), unread)
 
 
-# Farther apart two texts are hardly on one matter; nearer, more means little: look-alikes are the most alike.
+# Below, two texts are rarely on one matter; above, more nearness says little.
 NEARNESS_KNEE = 0.5
 
 
@@ -200,13 +196,13 @@ def nearness_features(nearness: float) -> dict[str, float]:
 
 
 def _why(found: PairFeatures) -> str:
-    """Such as: says "no longer"; 1.50 instead of 1.00."""
-    said = [f'says "{word}"' for word in sorted(found.said)[:1]]
+    """Format such as: says "no longer"; 1.50 instead of 1.00."""
+    reasons = [f'says "{word}"' for word in sorted(found.said)[:1]]
     if found.new_values and found.old_values:
-        said.append(f"{_listed(found.new_values)} instead of {_listed(found.old_values)}")
+        reasons.append(f"{_listed(found.new_values)} instead of {_listed(found.old_values)}")
     elif found.turned_over:
-        said.append("says the opposite")
-    return "; ".join(said) or "another statement on the same matter"
+        reasons.append("says the opposite")
+    return "; ".join(reasons) or "another statement on the same matter"
 
 
 def _listed(words: tuple[str, ...]) -> str:

@@ -1,10 +1,11 @@
-"""The words and forms by which statements are compared. All patterns meet folded text without apostrophes."""
+"""Patterns and word lists for comparing statements, matched on folded text without apostrophes."""
+# ruff: noqa: E501 - regular expressions and word lists
 
 from __future__ import annotations
 
 import re
 
-# By which a writer says that something is otherwise than before.
+# The writer says that something differs from before.
 CHANGE_CUES = re.compile(
     r"\b(?:no longer|any ?more|any longer|instead|rather than|used to|after all|former(?:ly)?|previous(?:ly)?|"
     r"mov(?:ed|es|ing)|relocat\w+|migrat\w+|switch(?:ed|es|ing)?|swap(?:ped|s)?|replac\w+|renamed|rewritten|convert\w+|"
@@ -16,7 +17,7 @@ CHANGE_CUES = re.compile(
     r"started as|t(?:ook|akes|aken) over|taking over|handed over|decided against|turned out|succeed(?:s|ed)|turned|"
     r"finished|completed|done|fixed|repaired|resolved|closed|merged|signed|booked|left|back from|got back)\b"
 )
-# By which a writer says that something holds from now on.
+# The writer says that something is true from now on.
 RECENCY_CUES = re.compile(
     r"\b(?:now|nowadays|these days|by now|as of|from now on|from then on|since|starting|effective|meanwhile|"
     r"new|latest|currently|again|lately|recently|already|going forward|henceforth|until further notice|today|"
@@ -27,8 +28,8 @@ RECENCY_CUES = re.compile(
 START_DATE_CUES = re.compile(
     r"\b(?:from|as of|starting|since|effective|beginning)\b[^.;\d]{0,24}\d"
 )
-# Phrases that state a change outright. Until pair probabilities are calibrated on whole stores, a pair counts as an
-# update only if its later text matches. Verbs of ordinary chat ("done", "fixed", "left", "now") are left out.
+# Explicit statements of a change, without verbs of ordinary chat ("done", "fixed", "left", "now").
+# Until pair probabilities are calibrated on whole stores, an update must match.
 EXPLICIT_CHANGE = re.compile(
     r"\b(?:no longer|not any ?more|any ?more|from now on|going forward|until further notice|instead of|rather than|"
     r"as of|effective|used to|formerly|previously|renamed|supersed\w+|replac(?:ed|es)|relocated|rescheduled|postponed|"
@@ -40,7 +41,7 @@ EXPLICIT_CHANGE = re.compile(
     r"from (?:the )?\d{1,2}\.? (?:january|february|march|april|may|june|july|august|september|october|november|"
     r"december))\b"
 )
-# By which a writer adds to what was said before, or gives its reason.
+# The writer adds to an earlier statement, or gives a reason.
 ADDITION_CUES = re.compile(
     r"\b(?:also|too|as well|additional(?:ly)?|besides|in addition|another|second|other|both|moreover|on top|further|"
     r"plus|exception|except|but|only for|because|in particular)\b"
@@ -55,7 +56,7 @@ NEGATION_CUES = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|cannot|without|neither|nor|stop(?:s|ped)?|avoid|against|forbid\w*|"
     r"(?:do|does|did|is|are|was|were|has|have|had|wo|would|could|should|ca|must|need|ai)nt)\b"
 )
-# What stands beside these is said not to hold any longer: "not Ines", "instead of 15", "Blum has closed".
+# The captured words are no longer true: "not Ines", "instead of 15", "Blum has closed".
 REJECTED_AFTER_CUE = re.compile(
     r"\b(?:not|no|instead of|rather than|than|from|replac(?:ed|es|ing)|dropped|against|former|without|over|until|of|"
     r"never|spare|stopped|out of)(?: (?:the|a|an|my|our|with|in|on|to|at|me)){0,3} ([\w.:/-]+)(?: ([\w.:/-]+))?"
@@ -82,9 +83,9 @@ DATE_CUES = re.compile(
 )
 
 _months = "january|february|march|april|june|july|august|september|october|november|december"
-# Bounded: where no unit follows, "1.1.1.1..." would be read to its end from each of its digits.
+# Bounded, or "1.1.1.1..." without a unit would take quadratic time.
 _amount = r"\d[\d.,]{0,24}"
-# What a value is, by its form, the most telling first: two statements on one matter have values of the same kind.
+# By form, most specific first. Statements on one matter have values of the same kind.
 VALUE_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("address", re.compile(r"\b\w{2,12}://\S+|(?<![\w-])[\w-]++(?:\.[\w-]++){0,4}\.(?:com|org|net|io|dev|example|local|ch|de)\b")),
     ("mail", re.compile(r"(?<!\S)[\w.+-]+@\w\S+")),
@@ -113,13 +114,13 @@ VALUE_PATTERNS_WITHOUT_DIGITS = tuple(
     if kind in ("address", "mail", "path", "time", "date", "day", "number")
 )
 
-# Pairs of words that cannot both be true of one thing.
+# Not both true of one thing.
 _OPPOSITES = (
     "always never, enabled disabled, on off, true false, allowed forbidden, open closed, before after, yes no, "
     "optional required, public private, manual automatic, with without, more less, vegetarian meat, short long, "
     "married divorced, ill healthy, free paid, dark light, may must, like dislike, broken works, off on"
 )
-# Words of which two differing ones mean two things that exist side by side, and not two values of one.
+# Two words of one group mean two things, not two values of one.
 _COEXISTING = (
     "staging production prod test testing development dev local ci build preview sandbox live demo qa main "
     "pre-production",
@@ -142,7 +143,7 @@ _COEXISTING = (
     "red green blue yellow white black grey gray orange brown small large big",
     "opens closes leaves lands arrives departs starts ends begins",
 )
-# The first of these ends the subject of a statement.
+# The first of these verbs ends the subject of a statement.
 VERBS = frozenset(
     """
     is are was were be been am isnt arent wasnt has have had hasnt havent do does did dont doesnt didnt will wont would
@@ -161,7 +162,7 @@ VERBS = frozenset(
     turns turn closes weighs weigh maintains maintain teaches grows grow begins learned learnt
     """.split()
 )
-# Verbs of which several things can be true at once: who plays the violin may play the piano as well.
+# Who plays the violin may also play the piano.
 MULTI_VALUED_VERBS = frozenset(
     """
     has have speaks speak plays play likes like loves love sells sell supports support handles handle reads read knows
@@ -178,7 +179,6 @@ OPPOSITE_OF = {
 }
 GROUP_OF = {word: number for number, group in enumerate(_COEXISTING) for word in group.split()}
 
-# What a word or a phrase of up to three words can mean.
 SENSES = {
     "turned": CHANGE_CUES,
     "fresh": RECENCY_CUES,
@@ -189,7 +189,7 @@ SENSES = {
     "event": EVENT_CUES,
     "state": STATE_CUES,
 }
-# Words with which the phrases among them begin.
+# First words of the phrases in these patterns.
 PHRASE_STARTS = frozenset(
     """
     no any rather used after pushed brought called gave given split started took takes taken taking handed decided

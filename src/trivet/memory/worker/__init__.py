@@ -1,1 +1,1 @@
-"""Work that no caller waits for: embedding, extraction of concepts, counting what recall showed."""
+"""Background work that no caller waits for: embedding, concept extraction and usage counts."""

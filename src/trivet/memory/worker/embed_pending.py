@@ -1,8 +1,7 @@
-"""Embeds what waits for one model. While a batch is embedded, the one before is stored and the next one is cut.
+"""Embedding the queued memories of one model, and retry helpers for queues.
 
-The model then never waits for the database: one thread embeds, and the worker's own does the rest.
-
-Retries of queued work: how long to wait, and batches in which one bad text delays no other.
+While one batch is embedded, the previous one is stored and the next cut, so that the model never
+waits.
 """
 
 from __future__ import annotations
@@ -32,20 +31,19 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon, and so
-# that a short text is stored before a long one beside it is embedded.
+# Small, so that work stops and reports soon, and short texts do not wait for long ones.
 LEASE_SIZE = 64
 PASSAGES_AT_ONCE = 32
-# So much text at a time takes the bundled model about two seconds on one core; then whoever came meanwhile has a turn.
+# About two seconds for the bundled model on one core.
 LOCAL_CHARACTERS = 16_384
-# About two full requests to a hosted one.
+# About two full requests to a hosted model.
 HOSTED_CHARACTERS = 131_072
-# Longer than a lease needs, also on a busy machine; if the process dies, another continues then.
+# Longer than needed on a busy machine; another process continues after it.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
 MAX_RETRY_SECONDS = 600.0
-# After so many failures the embedder counts as down; the remaining jobs are tried later.
+# Then the embedder counts as down, and other jobs are tried later.
 FAILURES_IN_A_ROW = 3
 
 Batch = Sequence[JobPassages]
@@ -54,7 +52,7 @@ VectorsOf = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 
 class PendingEmbedder:
-    """`tell` hears after each batch what went wrong, or None; `meanwhile` is called while a batch is embedded."""
+    """A pipeline for one model's queue; `tell` gets the error of each batch, or None."""
 
     def __init__(
         self,
@@ -77,35 +75,32 @@ class PendingEmbedder:
         self._meanwhile = meanwhile
         self._breaker: CircuitBreaker | None = getattr(embedder, "breaker", None)
         self._ready: deque[Batch] = deque()
-        self._in_flight: list[Batch] = []  # and neither stored yet nor put off
+        self._in_flight: list[Batch] = []  # neither stored nor postponed yet
         self._failures = 0
         self._done = 0
 
     def try_again(self) -> None:
-        """Has an endpoint asked that is left alone otherwise, since it did not answer lately."""
+        """Ask an endpoint that is paused after failures."""
         if self._breaker:
             self._breaker.try_again()
 
     def drain(self) -> int:
-        """Until nothing is due: how many memories were embedded."""
         try:
             under_way = self._begin(self._next())
             while under_way is not None:
                 following = self._next()
                 self._meanwhile()
                 embedded, ended = self._await_vectors(under_way), under_way.batch
-                under_way = self._begin(
-                    following
-                )  # before anything is written, so that the model goes on at once
+                under_way = self._begin(following)  # before storing, so that the model never waits
                 if embedded is not None:
                     self._store_batch(ended, embedded)
-                under_way = under_way or self._begin(self._next())  # what came meanwhile
-        finally:  # also where something could not be stored: nobody else would take it up until its lease ends
+                under_way = under_way or self._begin(self._next())  # jobs queued meanwhile
+        finally:  # even after an error, or other workers would wait until the leases end
             self._release_batches([*self._in_flight, *self._ready])
         return self._done
 
     def _next(self) -> Batch | None:
-        """Leased and cut. A few are held at a time, so that others have their turn."""
+        """Lease few jobs at a time, to share with other workers."""
         if not self._should_continue():
             return None
         if not self._ready:
@@ -129,7 +124,6 @@ class PendingEmbedder:
         )
 
     def _await_vectors(self, under_way: _InFlight) -> list[Embedded] | None:
-        """None where the embedder failed: then the jobs wait for their next attempt."""
         try:
             embedded = under_way.vectors.result()
         except EmbedderError as error:
@@ -166,19 +160,17 @@ class PendingEmbedder:
         )
 
     def _is_paused(self) -> bool:
-        """Whether the endpoint is left alone for now: jobs then wait as they are, and no attempt is counted."""
+        """While the endpoint is paused, jobs wait without a counted attempt."""
         return self._breaker is not None and self._breaker.refusal() is not None
 
 
 class _InFlight(msgspec.Struct, frozen=True):
-    """A batch, and its vectors that are on their way."""
-
     batch: Batch
     vectors: Future[list[Embedded]]
 
 
 def _run_in_thread(work: Callable[[], list[Embedded]]) -> Future[list[Embedded]]:
-    """Done in a thread of its own, which has the priority of this one and does not hold up the end of the process."""
+    """Use a daemon thread: it inherits the priority and does not delay exit."""
     made: Future[list[Embedded]] = Future()
 
     def run() -> None:
@@ -201,8 +193,9 @@ def _embedded(model: Model, vectors_of: VectorsOf, batch: Batch) -> list[Embedde
     vectors = vectors_of([text for piece in batch for text in piece.texts])
     if vectors.shape[1] != model.dimension:
         raise EmbedderError(
-            f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "
-            f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
+            f"{model.identity} now returns {vectors.shape[1]} dimensions, but the stored "
+            "vectors have "
+            f"{model.dimension}. Set the model that made them, or run `trivet reindex --vectors`."
         )
     starts = accumulate((len(piece.passages) for piece in batch), initial=0)
     return [
@@ -212,12 +205,12 @@ def _embedded(model: Model, vectors_of: VectorsOf, batch: Batch) -> list[Embedde
 
 
 Item = TypeVar("Item")
-# Doublings after which every wait has reached its longest; more would only overflow.
+# By then every wait has its maximum; more could overflow.
 MAX_DOUBLINGS = 20
 
 
 def retry_after(attempts: int, first: float, longest: float) -> float:
-    """Seconds to wait: doubles from `first` to `longest`, with jitter so that many clients do not return at once."""
+    """Return seconds to wait: doubling, with jitter to spread clients."""
     seconds = min(longest, first * 2.0 ** min(attempts, MAX_DOUBLINGS))
     return seconds * random.uniform(0.8, 1.2)
 
@@ -225,7 +218,7 @@ def retry_after(attempts: int, first: float, longest: float) -> float:
 def batches(
     items: Sequence[Item], attempts: Callable[[Item], int], size: Callable[[Item], int], most: int
 ) -> Iterator[Sequence[Item]]:
-    """First attempts in batches of at most `most` in size; what failed before alone."""
+    """Yield first attempts in batches, then each failed item alone."""
     batch: list[Item] = []
     total = 0
     for item in (item for item in items if not attempts(item)):

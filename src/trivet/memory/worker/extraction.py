@@ -1,4 +1,4 @@
-"""Extracts the concepts of memories: by rules, and triples by a language model where one is configured."""
+"""Extraction of concepts by rules, and of triples by an optional language model."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from trivet.memory.worker.triples import Triples
     from trivet.store import Store
 
-# Memories read and stored at a time; each batch is one transaction of some tens of milliseconds.
+# Memories per transaction of tens of milliseconds.
 READ_BATCH = 200
 LEASE_SECONDS = 60.0
-# What was just saved is read on the caller's time if no more waits: some milliseconds at most.
+# A save reads a queue up to this long itself, in a few milliseconds.
 MAX_READ_ON_SAVE = 4
-# What one memory may take: 32 KiB of ordinary text take 0.02 s, and a whole batch must be read within its lease.
+# 32 KiB of ordinary text take 0.02 s, and a batch must fit its lease.
 MAX_SECONDS_PER_MEMORY = 0.25
-# A text that the rules failed on fails again until the rules change.
+# It fails again until the rules change.
 UNREADABLE_RETRY_SECONDS = 3_000.0
 
 
 def _mentions(reading: ExtractionJob, time: TimeBudget) -> tuple[Mention, ...]:
-    from trivet.graph.extract import extract  # a process that only recalls never loads it
+    from trivet.graph.extract import extract  # not loaded by processes that only recall
 
     title = without_placeholders(reading.title) if reading.title else None
     tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
@@ -37,24 +37,19 @@ def _mentions(reading: ExtractionJob, time: TimeBudget) -> tuple[Mention, ...]:
 
 
 def _error_location(error: Exception) -> str:
-    """The kind of the error and the line of ours that raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
 
 
 class Extraction:
-    """Reads what waits for the graph. The rules need no model and no network."""
-
     def __init__(self, store: Store, triples: Triples | None = None) -> None:
         self._store = store
         self.triples = triples
         self.max_seconds_per_memory = MAX_SECONDS_PER_MEMORY
-        self.read_in_part = (
-            0  # memories whose time was over before their end, since this process began
-        )
+        # Memories that exceeded their time limit.
+        self.read_in_part = 0
 
     def drain(self, stop: threading.Event) -> int:
-        """Reads everything that waits by the rules, and returns how many memories that were."""
         done = 0
         while not stop.is_set():
             few = self.read_some(READ_BATCH, stop)
@@ -64,20 +59,17 @@ class Extraction:
         return done
 
     def read_saved(self) -> None:
-        """Unless many wait: then the worker is at it, and a save does not do its work."""
+        """Read what was just saved, unless much waits."""
         if not self._store.graph.has_more_than("rules", MAX_READ_ON_SAVE):
             self.read_some(MAX_READ_ON_SAVE, threading.Event())
 
     def read_some(self, most: int, stop: threading.Event) -> int:
-        """Reads so many at most of what waits, and returns how many memories that were."""
         readings = self._store.graph.lease("rules", most, LEASE_SECONDS)
         if not readings:
             return 0
         try:
             self._store.graph.finish_mentions(self._read_all(readings, stop))
-        except (
-            TrivetError
-        ):  # such as a full disk; released, so that the next reader need not wait for the lease
+        except TrivetError:  # such as a full disk; the next reader must not wait for the lease
             self._store.graph.release("rules", readings)
             raise
         return len(readings)
@@ -87,19 +79,18 @@ class Extraction:
     ) -> list[tuple[ExtractionJob, tuple[Mention, ...]]]:
         read: list[tuple[ExtractionJob, tuple[Mention, ...]]] = []
         for place, reading in enumerate(readings):
-            if stop.is_set():  # a store that closes waits for one memory, not for the whole batch
+            if stop.is_set():  # closing waits for one memory, not for the whole batch
                 self._store.graph.release("rules", readings[place:])
                 break
             read += self._read(reading)
         return read
 
     def _read(self, reading: ExtractionJob) -> list[tuple[ExtractionJob, tuple[Mention, ...]]]:
-        """The rules should read any text; if they fail on one, the others are read all the same."""
         time = TimeBudget(self.max_seconds_per_memory)
         try:
             mentions = _mentions(reading, time)
-        except Exception as error:
-            # Where and what, but not its words: an exception quotes the text it failed on.
+        except Exception as error:  # a bug in the rules must not stop the other memories
+            # Only type and location: the message may quote the text.
             self._store.graph.fail(
                 "rules", [reading], _error_location(error), UNREADABLE_RETRY_SECONDS
             )
@@ -108,7 +99,7 @@ class Extraction:
         return [(reading, mentions)]
 
     def read_pending_triples(self, stop: threading.Event) -> int:
-        """Has the language model read what waits, after the rules: it compares its names with theirs."""
+        """Run the language model after the rules, whose names it needs."""
         if self.triples is None:
             return 0
         self.drain(stop)

@@ -1,7 +1,4 @@
-"""A language model reads memories for the graph: leases what waits, asks, checks the answer, stores the statements.
-
-Which concept a name means: one of that name in the graph, one of a nearly equal name, or else a new one.
-"""
+"""Reading memories for the graph with a language model, and mapping names to concepts."""
 
 from __future__ import annotations
 
@@ -39,21 +36,20 @@ if TYPE_CHECKING:
     from trivet.store.relational.index.graph_index import GraphIndex
 
 
-# A local model sends nothing until its whole answer is made, which may take minutes without a GPU.
-# One attempt: the queue tries again.
+# A local model's whole answer may take minutes without a GPU. The queue tries again.
 LIMITS = Limits(seconds=180.0, deadline=180.0, attempts=1, most_bytes=2**20)
-# For `doctor`, whose user waits; a local model that must be loaded first needs some seconds.
+# `doctor`'s user waits; loading a local model takes some seconds.
 PROBE_LIMITS = Limits(seconds=20.0, deadline=20.0, attempts=1, most_bytes=2**20)
-# At most two requests a batch; if the process dies, another continues after the lease.
+# At most two requests per batch.
 LEASE_SECONDS = 2 * LIMITS.deadline + 60.0
 FIRST_RETRY_SECONDS = 30.0
 MAX_RETRY_SECONDS = 1_800.0
-# After so many useless answers only the rules read a memory.
+# Useless answers after which only the rules read a memory.
 MAX_ATTEMPTS = 4
 
 
 class Triples:
-    """Reads for triples, one batch at a time. After a failure it pauses, then tries a single memory."""
+    """A reader that pauses after a failure, then tries a single memory."""
 
     def __init__(self, store: Store, chat: Chat, tokens_a_day: int, embedder: Embedder) -> None:
         self.chat = chat
@@ -69,7 +65,6 @@ class Triples:
         self._used_up_on: str | None = None
 
     def drain(self, stop: threading.Event) -> int:
-        """Reads until nothing waits, the budget is used up or the endpoint fails; returns how many it read."""
         done = 0
         with self._reading:
             self._graph.ask_for_triples()
@@ -84,16 +79,14 @@ class Triples:
 
     @property
     def resting(self) -> bool:
-        """Whether it asks nothing now: after a failure, or because today's budget is used up."""
         return self._used_up_on == now()[:10] or time.monotonic() < self._paused_until
 
     def wake(self) -> None:
-        """Tries again at once, whatever failed before."""
         self._paused_until = 0.0
         self._graph.retry_now("triples")
 
     def probe(self) -> str | None:
-        """Asks the model a tiny question; returns what went wrong, or None if it answered in JSON."""
+        """Ask the model a tiny question, and return its error."""
         try:
             self.chat.ask('Answer with the JSON {"ready": true} alone.', {}, limits=PROBE_LIMITS)
         except (EmbedderError, BadAnswer) as error:
@@ -101,7 +94,7 @@ class Triples:
         return None
 
     def let_go(self) -> None:
-        """Releases its leases, so that the next process need not wait. A late answer is then not stored."""
+        """Release the leases for other processes; late answers are dropped."""
         leased, self._leased = self._leased, ()
         if leased:
             self._graph.release("triples", leased)
@@ -119,7 +112,6 @@ class Triples:
         return done
 
     def _read(self, batch: Sequence[ExtractionJob]) -> int:
-        """Asks about a batch, stores the statements, and returns how many memories were read."""
         question = prompt.question(batch)
         if not self.budget.take(
             prompt.INSTRUCTION, question, len(batch) * prompt.ANSWER_TOKENS_OF_ONE
@@ -154,7 +146,6 @@ class Triples:
         return len(places)
 
     def _same(self, pairs: Sequence[tuple[str, str, str]]) -> frozenset[int]:
-        """Which pairs of names mean the same; none if the model fails or the budget is used up."""
         question = prompt.same_question(pairs)
         if not self.budget.take(prompt.SAME_INSTRUCTION, question, len(pairs)):
             return frozenset()
@@ -168,7 +159,6 @@ class Triples:
         return frozenset(place for place in range(len(pairs)) if place + 1 in given)
 
     def _failed(self, batch: Sequence[ExtractionJob], error: str) -> None:
-        """The endpoint is down: it is asked nothing for a while, longer each time."""
         self.last_error = error
         pause = _retry_after(self._failures)
         self._failures += 1
@@ -177,7 +167,6 @@ class Triples:
         self._forget_leases(batch)
 
     def _record_bad_answer(self, readings: Sequence[ExtractionJob], error: str) -> None:
-        """The endpoint answers, but not on these memories: each is tried again alone, and in the end given up."""
         self.skipped["memories without a useful answer"] += len(readings)
         self.last_error = f"{self.chat.model}: {error}"
         given_up = [reading for reading in readings if reading.attempts + 1 >= MAX_ATTEMPTS]
@@ -195,8 +184,9 @@ class Triples:
     def _pause_until_tomorrow(self) -> None:
         self._used_up_on = now()[:10]
         self.last_error = (
-            f"the language model's budget of {self.budget.tokens_a_day} tokens a day is used up; what waits is read "
-            "tomorrow (UTC), or set TRIVET_GRAPH_LLM_TOKENS_A_DAY higher"
+            f"the language model's budget of {self.budget.tokens_a_day} tokens a day is used "
+            "up; the rest is read "
+            "tomorrow (UTC). For more, raise TRIVET_GRAPH_LLM_TOKENS_A_DAY"
         )
 
 
@@ -215,17 +205,14 @@ def _retry_after(attempts: int) -> float:
 
 # Names compared with one name: those that share most of its words.
 CANDIDATES = 8
-# Pairs that a language model is asked about in one request.
 MAX_PAIRS_ASKED = 20
 CONTEXT_CHARACTERS = 200
 
-# Gets doubtful pairs (name, other name, text around it) and returns the places of those that mean the same.
+# From pairs (name, other name, text around it) to the positions of those that mean the same.
 Ask = Callable[[Sequence[tuple[str, str, str]]], frozenset[int]]
 
 
 class NearestName(msgspec.Struct, frozen=True):
-    """A name, the nearest name of a known concept, and how near it is."""
-
     label: str
     other: str
     concept: str
@@ -235,7 +222,7 @@ class NearestName(msgspec.Struct, frozen=True):
 def resolve(
     graph: GraphIndex, embedder: Embedder, found: Sequence[tuple[str, Sequence[Triple]]], ask: Ask
 ) -> list[tuple[Triple, ...]]:
-    """The triples of each text with the concepts that their ends mean. `ask` is called at most once."""
+    """Return the triples with concepts; calls `ask` at most once."""
     texts = {
         label: text
         for text, triples in found
@@ -245,7 +232,7 @@ def resolve(
     known = graph.means(list(texts))
     near = _neighbours(graph, embedder, [label for label in texts if label not in known])
     decided = _decided(near, texts, ask)
-    plurals = {label: canonical(singular(label)) for label in texts}  # as the rules do
+    plurals = {label: canonical(singular(label)) for label in texts}  # as in the rules
     return [
         tuple(
             _resolved(triple, {**plurals, **decided, **known, **_spelled_out(text)})
@@ -258,7 +245,7 @@ def resolve(
 def _resolved(triple: Triple, means: Mapping[str, str]) -> Triple:
     subject, object_ = _meant(triple.subject, means), _meant(triple.object, means)
     if (subject or canonical(triple.subject)) == (object_ or canonical(triple.object)):
-        return triple  # "WHO is short for World Health Organization": here they must stay two
+        return triple  # "WHO is short for World Health Organization" needs two separate ends
     return msgspec.structs.replace(triple, subject_means=subject, object_means=object_)
 
 
@@ -319,7 +306,7 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _decided(near: Sequence[NearestName], texts: Mapping[str, str], ask: Ask) -> dict[str, str]:
-    """Concepts by name. A name that another one was found to mean stays itself, so that no two swap."""
+    """Map names to concepts; a target stays itself, so that none swap."""
     nearest_first = sorted(near, key=lambda one: (-one.nearness, one.label))
     doubtful = [
         one for one in nearest_first if DIFFERENT_NAME_NEARNESS <= one.nearness < SAME_NAME_NEARNESS

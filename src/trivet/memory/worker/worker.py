@@ -1,12 +1,6 @@
-"""The worker: extracts concepts of memories, cuts them into passages, embeds these and compares memories.
+"""The background worker, a runner for long repairs, and counts of what recalls show.
 
-Not on the caller's time, but for the concepts of a short text that was saved alone (`saved`).
-
-Long work that somebody asked for and does not wait for: one piece at a time, in a thread of its own.
-
-Counts in memory what recall shows, and writes the counts now and then: a recall never waits for it.
-
-Counts that were not written when a process is killed are lost, which does no harm.
+Counts are written from time to time; losing some does no harm.
 """
 
 from __future__ import annotations
@@ -39,25 +33,25 @@ if TYPE_CHECKING:
     from trivet.store.relational.tables.ledgers import UsageCounts
 
 
-# Memories read for the graph while a batch of vectors is made: twice as many, so that they are read first.
+# Twice PASSAGES_AT_ONCE, so that reading finishes first.
 READ_WHILE_EMBEDDING = 64
-# The rules read a text of so many characters in two milliseconds.
+# The rules read a text of this length in two milliseconds.
 MAX_READ_ON_SAVE_CHARACTERS = 4_000
-# How often a background worker looks for jobs of other processes.
+# Between looks for jobs of other processes.
 POLL_SECONDS = 5.0
-# Between two attempts to erase from the files what was purged: a vacuum, or a log that nobody writes to meanwhile.
+# Between attempts to erase purged data, which needs a vacuum or an idle log.
 ERASE_PAUSE_SECONDS = 30.0
-# Between two looks whether the index file is to be written anew, and so many times as long as the last one took.
+# Between renewals of the index file: at least this long, and this many times its duration.
 INDEX_PAUSE_SECONDS = 10.0
 INDEX_PAUSE_FACTOR = 20
-# How much later than its process the worker comes to the processor: where both want it, the worker gets a tenth.
+# When competing with its process, the worker gets a tenth of the CPU.
 NICE_STEP, MAX_NICE = 10, 19
 
 
 class Worker:
-    """Drains the queues on demand, or in a background thread that a write wakes.
+    """A worker that drains the queues on demand or in the background.
 
-    A language model that reads for the graph has its own thread: embedding goes on while it works or hangs.
+    The graph's language model has its own thread, so that it does not delay embedding.
     """
 
     def __init__(
@@ -88,18 +82,18 @@ class Worker:
         self.errand: BackgroundTask[Mending] = BackgroundTask(self.note)
 
     def be_patient(self) -> None:
-        """Lets everything that reads a memory take as long as it takes: for measurements, which nobody waits for."""
+        """Remove the time limits, for measurements."""
         self._patient = True
         self._extraction.max_seconds_per_memory = math.inf
 
     @property
     def last_error(self) -> str | None:
-        """What went wrong last with the embedder, else with the graph's language model."""
+        """Return the last error of the embedder, else of the language model."""
         triples = self._extraction.triples
         return self._error or self._triples_error or (triples.last_error if triples else None)
 
     def start(self) -> None:
-        # A remote embedder may hang until its time limit. Its jobs are safe, so closing does not wait for it.
+        # A remote embedder may hang. Its jobs are stored, so closing does not wait.
         patience = None if self._embedding.local else 1.0
         self._start("trivet-worker", self._drain_in_background, patience, self._woken)
         if self._extraction.triples is not None:
@@ -109,7 +103,6 @@ class Worker:
 
     @property
     def runs(self) -> bool:
-        """Whether it works in the background."""
         return bool(self._threads)
 
     def wake(self) -> None:
@@ -117,19 +110,15 @@ class Worker:
             event.set()
 
     def saved(self, characters: int) -> None:
-        """After a save: a short text is read for the graph at once, so that it is found as it will be a minute later;
-        the rest is left to the worker, who is woken."""
+        """Extract concepts from a short text at once, and leave the rest to the worker."""
         if characters <= MAX_READ_ON_SAVE_CHARACTERS:
             try:
                 self._extraction.read_saved()
-            except (
-                TrivetError
-            ) as error:  # the memory is stored; its reading waits, and the worker tries it again
+            except TrivetError as error:  # the memory is stored, and the worker tries again
                 self._error = str(error)
         self.wake()
 
     def note(self, trouble: str | None) -> None:
-        """What went wrong on a caller's time and cost the caller nothing; told as the last error."""
         if trouble is not None:
             self._error = trouble
 
@@ -145,32 +134,30 @@ class Worker:
 
     @property
     def read_in_part(self) -> int:
-        """Memories that took too long to read for the graph, and were read as far as their time went."""
+        """Count memories that were only partly read for lack of time."""
         return self._extraction.read_in_part
 
     @property
     def triples(self) -> Triples | None:
-        """The reading by a language model, where one is configured."""
         return self._extraction.triples
 
     def read_by_rules(self) -> int:
-        """Reads everything that waits by the rules alone, also while another thread waits for an embedder."""
+        """Read all that waits, even while an embedder blocks another thread."""
         return self._extraction.drain(self._stop)
 
     def read_triples(self) -> int:
-        """Has the language model read everything that waits, also what failed before; waits for its answers."""
         if self._extraction.triples is None:
             return 0
         self._extraction.triples.wake()
         return self._extraction.read_pending_triples(self._stop)
 
     def drain(self, progress: Progress | None = None, insists: bool = True) -> int:
-        """Embeds all that is due and reads it by the rules: how many this call embedded; `last_error` has the rest.
+        """Embed what is due, read it by the rules, and return the number embedded.
 
-        A caller who insists has an endpoint asked that is left alone otherwise, since it did not answer lately.
+        With `insists`, a paused endpoint is asked again.
         """
         with self._draining:
-            if not self._embedding.local:  # an endpoint may keep us waiting
+            if not self._embedding.local:  # an endpoint may be slow, so the rules read first
                 self._extraction.drain(self._stop)
             done = self._embed(progress, insists)
             self._extraction.drain(self._stop)
@@ -179,9 +166,7 @@ class Worker:
     def _embed(self, progress: Progress | None, insists: bool) -> int:
         try:
             self._embedding.adopt()
-        except (
-            EmbedderError
-        ) as error:  # without a model there are no jobs: memories wait until one is adopted
+        except EmbedderError as error:  # memories wait until a model is adopted
             self._error = str(error)
             return 0
         models = self._embedding.models() if self._embedding.enabled else ()
@@ -192,10 +177,7 @@ class Worker:
     def compare(
         self, most: int | None = None, more_urgent: Callable[[], bool] = lambda: False
     ) -> str | None:
-        """Compares what came in numbers with its neighbours, after everything that an answer needs more.
-
-        Says why the model that reads could not, where words alone were compared instead.
-        """
+        """Compare what saves did not; return the reading model's error."""
         if self._changes == "off":
             return None
         from trivet.memory.supersession.compare import UpdateComparison
@@ -210,9 +192,7 @@ class Worker:
     def _drain_model(self, model: Model, progress: Progress | None, insists: bool) -> int:
         try:
             embedder = self._embedding.embedder_of(model)
-        except (
-            EmbedderError
-        ) as error:  # the model of older vectors is gone: the new vectors are made all the same
+        except EmbedderError as error:  # one of two models is unavailable; the other continues
             self._error = str(error)
             return 0
         waiting = PendingEmbedder(
@@ -236,7 +216,7 @@ class Worker:
     def _embed_between_recalls(
         self, together: VectorsOf, texts: Sequence[str]
     ) -> NDArray[np.float32]:
-        """Text by text between the recalls, if there are any: several at a time would take every core from them."""
+        """Embed single texts between recalls; a batch would take every core."""
         if not self._load.lately():
             return together(texts)
         from numpy import concatenate
@@ -251,7 +231,6 @@ class Worker:
         self._error = error
 
     def _read_some(self) -> None:
-        """For the graph, while the model is at work."""
         self._extraction.read_some(READ_WHILE_EMBEDDING, self._stop)
 
     def _start(
@@ -264,7 +243,7 @@ class Worker:
     def _run(self, work: Callable[[], None], wake: threading.Event) -> None:
         _lower_priority()
         while True:
-            wake.clear()  # before `stop` is checked, so that a stop meanwhile is not slept through
+            wake.clear()  # before checking `stop`, so that a stop in between is not missed
             if self._stop.is_set():
                 return
             work()
@@ -278,24 +257,21 @@ class Worker:
             self.drain(insists=False)
             self.compare(more_urgent=self._has_new_work)
             self._renew_index()
-        except (
-            TrivetError
-        ) as error:  # shown in every answer's health; the jobs stay and are tried again
+        except TrivetError as error:  # shown in every answer's health; the jobs are tried again
             self._error = str(error)
 
     def _has_new_work(self) -> bool:
-        """To be embedded: since the worker began its round, or what a caller is waiting for right now."""
         return self._draining.locked() or self._woken.is_set()
 
     def _finish_erasing(self) -> None:
-        """What a purge left in the files. Seldom, since many are often purged one after the other."""
+        """Erase rarely, since purges often come in series."""
         moment = time.monotonic()
         if moment >= self._erase_after and self._store.upkeep.pending_erasure():
             self._erase_after = moment + ERASE_PAUSE_SECONDS
             self._store.upkeep.finish_erasing()
 
     def _renew_index(self) -> None:
-        """The file that new processes map. At most a twentieth of the time is spent on it."""
+        """Rewrite the file that new processes map, in a twentieth of the time."""
         started = time.monotonic()
         if started >= self._renew_after:
             self._store.upkeep.renew_index()
@@ -311,36 +287,36 @@ class Worker:
 
 
 def _lower_priority() -> None:
-    """Lets callers have the processor first: nobody waits for this thread, nor for those that it starts.
+    """Lower the CPU priority of this thread and those it starts, which only Linux can.
 
-    Threads have a priority of their own on Linux alone. Without it a server of ten tenants whose memories are compared
-    after an import answered in seconds.
+    Otherwise a server took seconds to answer while memories of ten tenants were compared.
     """
     if sys.platform == "linux":
         own = os.getpriority(os.PRIO_PROCESS, 0)
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(MAX_NICE, own + NICE_STEP))
 
 
-# Who closes the store waits so long for it. What is cut off then is undone by its transaction or goes on as jobs.
+# Closing waits this long for a repair. An interrupted one is rolled back or continues as jobs.
 CLOSE_WAIT_SECONDS = 10.0
 
 Name = TypeVar("Name")
 
 
 class BackgroundTask(Generic[Name]):
+    """A runner of one task at a time; `tell` gets its error."""
+
     def __init__(self, tell: Callable[[str], None]) -> None:
-        self._report_error = tell  # of what went wrong
+        self._report_error = tell
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._doing: Name | None = None
 
     @property
     def doing(self) -> Name | None:
-        """What is being done now."""
         return self._doing
 
     def start(self, name: Name, work: Callable[[], object]) -> bool:
-        """False, and nothing is begun, while an earlier one is under way."""
+        """Start the task, or return False if another one runs."""
         with self._lock:
             if self._doing is not None:
                 return False
@@ -352,7 +328,6 @@ class BackgroundTask(Generic[Name]):
         return True
 
     def wait(self, seconds: float | None = None) -> None:
-        """Until what was begun is done, if anything was."""
         if self._thread is not None:
             self._thread.join(timeout=seconds)
 
@@ -371,7 +346,7 @@ class UsageCounter:
         self._enabled = enabled
         self._shown: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self.lost = 0  # showings that could not be written down
+        self.lost = 0  # showings that could not be written
         self.last_error: str | None = None
 
     def note(self, ids: Iterable[str]) -> None:
@@ -380,7 +355,7 @@ class UsageCounter:
                 self._shown.update(ids)
 
     def flush(self) -> None:
-        """Writes the counts. A store that cannot be written, as on a read-only disk, still answers; counts are lost."""
+        """Write the counts; they are lost if the store is read-only."""
         with self._lock:
             shown, self._shown = self._shown, Counter()
         if not shown:
