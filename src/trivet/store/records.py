@@ -1,8 +1,6 @@
-"""The values that go into the store and come out of it, beside those of trivet/types.py that callers see too.
+"""Values that go into the store, come out of it, or are exchanged in sync.
 
-What travels between the stores of a laptop and of its server: a memory with its history, whole.
-
-Everything is in the words of JSON, so that a field which one side does not know yet survives the journey.
+Those for sync are JSON types, so that fields unknown to one side survive.
 """
 
 from __future__ import annotations
@@ -16,13 +14,12 @@ import msgspec
 from trivet.memory_fields import FIELDS
 from trivet.types import Key, LinkKind, Memory, Permission, Revision, Role, Sealed, Usefulness
 
-# What made the derived data of a store; another version of it makes them anew.
+# What derived the data; a newer version rebuilds it.
 VersionedComponent = Literal["analyser", "extraction", "changes"]
 
 
 class Document(msgspec.Struct, frozen=True):
-    """What is made of a memory's text when it is stored: its terms by field, as the lexical index takes them, its
-    fingerprint (see likeness.py), and the times that it names (see search/said.py)."""
+    """Data derived from a memory's text: terms by field, fingerprint, and times named in it."""
 
     content: tuple[str, ...]
     title: tuple[str, ...]
@@ -38,20 +35,15 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def row_values(self) -> dict[str, Any]:
-        """What stands in the memory's own row."""
         return {"length": self.length, "times": self.times}
 
 
 class IndexedText(NamedTuple):
-    """A memory's terms in reading order, as the index holds them: separated by spaces."""
-
     content: str
     title: str
 
 
 class Dated(Protocol):
-    """When something was written, and from when to when it is true."""
-
     @property
     def created_at(self) -> datetime: ...
     @property
@@ -61,7 +53,7 @@ class Dated(Protocol):
 
 
 class MemoryDates(msgspec.Struct, frozen=True):
-    """Of a memory, without its text. `times` are those that the text names, as they are stored (search/said.py)."""
+    """A memory's dates; `times` are those named in its text (search/said.py)."""
 
     created_at: datetime
     valid_from: datetime | None
@@ -70,7 +62,7 @@ class MemoryDates(msgspec.Struct, frozen=True):
 
 
 class PendingEdit(msgspec.Struct, frozen=True):
-    """The memory as an edit beside its history says it, by the edit's name; `terms` are what a branch is found by."""
+    """A memory as an edit outside its history has it; `terms` let search find a branch."""
 
     kind: Literal["branch", "parked", "carried"]
     name: str
@@ -79,7 +71,7 @@ class PendingEdit(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A memory to add, the earlier revisions it brings along from another store, and the secrets taken out of them."""
+    """A memory to add, with what it brings along."""
 
     memory: Memory
     document: Document
@@ -89,15 +81,16 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class PendingComparison(NamedTuple):
-    """A memory that is not yet compared with its neighbours."""
-
     key: int
     id: str
     revision: int
 
 
 class LikelyUpdate(NamedTuple):
-    """The newer memory seems to make the older one outdated; `contested`: it updates another one far more surely."""
+    """A newer memory that probably updates an older one.
+
+    `contested`: it updates another one with far higher probability.
+    """
 
     newer: str
     older: str
@@ -106,24 +99,18 @@ class LikelyUpdate(NamedTuple):
 
 
 class StoredKey(NamedTuple):
-    """A key as the store knows it, and the role of its user."""
-
     key: Key
     hash: bytes
     role: Role
 
 
 class VaultRecord(msgspec.Struct, frozen=True):
-    """A folder whose files were ingested, and how: `options` are the ingester's own."""
-
     name: str
     root: str
     options: str
 
 
 class VaultFile(msgspec.Struct, frozen=True):
-    """A file as it was when it was read, and what read it."""
-
     path: str
     size: int
     modified: int
@@ -131,7 +118,7 @@ class VaultFile(msgspec.Struct, frozen=True):
 
 
 class VaultPart(msgspec.Struct, frozen=True):
-    """Which memory is which part of a file. `content` and `said` are digests: of the text, and of all it said."""
+    """The memory of a file's part; `content` and `said` are digests."""
 
     id: str
     path: str
@@ -142,16 +129,12 @@ class VaultPart(msgspec.Struct, frozen=True):
 
 
 class VaultLink(msgspec.Struct, frozen=True):
-    """A link that was made because a file says so."""
-
     source: str
     kind: LinkKind
     target: str
 
 
 class FeedbackEntry(msgspec.Struct, frozen=True):
-    """What a caller said of a memory that came for a query."""
-
     id: str
     query: str
     verdict: Usefulness
@@ -159,16 +142,14 @@ class FeedbackEntry(msgspec.Struct, frozen=True):
 
 
 class AddResult(msgspec.Struct, frozen=True):
-    """`unchanged` when the same id and content were there already, at that revision."""
-
     status: Literal["stored", "unchanged"]
     revision: int
 
 
 class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request that was sent before; None while it is being worked on.
+    """The answer to a repeated request; None while in progress.
 
-    `acted`: it was not there before, and this call has made it.
+    `acted`: this call made it.
     """
 
     request: bytes
@@ -177,8 +158,6 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bm25(msgspec.Struct, frozen=True):
-    """BM25's constants and the weight of each field."""
-
     k1: float
     b: float
     content: float
@@ -201,14 +180,12 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class PassageWithTerms(Passage, frozen=True):
-    """With its terms (`passage_terms.py`): None if stored before they were, empty if its memory has no other."""
+    """A passage with its terms: None if it predates them, empty if it is the only one."""
 
     terms: str | None
 
 
 class EmbeddingJob(msgspec.Struct, frozen=True):
-    """A memory waiting to be embedded by a model."""
-
     key: int
     model: int
     revision: int
@@ -218,19 +195,17 @@ class EmbeddingJob(msgspec.Struct, frozen=True):
 
 
 class ExtractionJob(msgspec.Struct, frozen=True):
-    """A memory waiting to be read for its concepts."""
-
     key: int
     revision: int
     attempts: int
     title: str | None
     content: str
     tags: tuple[str, ...]
-    since: str  # when what it says began to hold, as far as we know
+    since: str  # start of validity, as far as known
 
 
 class NamedConcept(msgspec.Struct, frozen=True):
-    """A concept that a query names: how many visible memories mention it, and what the walk would give it."""
+    """A concept named in a query; `held` counts the visible memories that mention it."""
 
     concept: int
     form: str
@@ -239,14 +214,14 @@ class NamedConcept(msgspec.Struct, frozen=True):
 
 
 class WalkSeeds(msgspec.Struct, frozen=True):
-    """Where a walk starts: memories by id and concepts by key, each with its share of the start."""
+    """The start of a walk, with each node's share."""
 
     memories: Mapping[str, float]
     concepts: Mapping[int, float]
 
 
 class Model(msgspec.Struct, frozen=True):
-    """An embedding model whose vectors the store holds. One serves; another may be filling up beside it."""
+    """An embedding model; one serves, another may be filling up."""
 
     model: int
     identity: str
@@ -256,15 +231,13 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """How much of a model's work is waiting, and what went wrong last."""
-
     waiting: int
     failing: int
     last_error: str | None
 
 
 class SourcedMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory by where it came from. `shown`: the filter it was asked with lets it through."""
+    """A memory found by source; `shown`: the filter lets it through."""
 
     id: str
     source: str | None
@@ -277,18 +250,18 @@ class SourcedMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 Access = Literal["own", "write", "read"]
 Fields = Mapping[str, Any]
-# What any store can keep. Whoever tells a number beyond that, or below nothing, is not believed.
+# What every database can store; other machines may send no other number.
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
-# Not part of what a memory says: each machine writes these itself.
+# Set by each machine, not synced.
 LOCAL_FIELDS = frozenset({"id", "owner", "revision", "updated_at"})
-# What a reader with the right to write may not change, since it decides who sees a memory and whether it is found.
+# These decide who sees a memory and whether recall finds it.
 OWNER_ONLY_FIELDS = frozenset({"tags", "scope", "sensitive", "state", "valid_from", "valid_to"})
 KNOWN_FIELDS = frozenset(field.name for field in FIELDS) - LOCAL_FIELDS
 
 
 class Rev(msgspec.Struct, frozen=True, kw_only=True):
-    """One revision. `rev` is its name on every machine, `base` the one it was made from."""
+    """A revision; `rev` names it on every machine, `base` its parent."""
 
     rev: str
     base: str | None
@@ -296,7 +269,7 @@ class Rev(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     action: str
     fields: Fields
-    number: Number = 0  # its place in the history; a branch has none
+    number: Number = 0  # position in the history; 0 for a branch
 
 
 class LinkRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -311,7 +284,7 @@ class LinkRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class ShareRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """With whom a memory is shared, or a tag of its owner's."""
+    """A share of a memory or, with `tag`, of its owner's memories with that tag."""
 
     grantee: str
     permission: Permission
@@ -319,7 +292,7 @@ class ShareRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """What a user said of a memory that came; `query` is empty where it was not said what was asked."""
+    """A user's verdict; `query` is empty if unknown."""
 
     query: str
     verdict: Usefulness
@@ -327,16 +300,16 @@ class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, tag="memory"):
-    """A memory as one user may have it: its history, the edits beside it, its links, whom it is shared with."""
+    """A memory as one user may have it."""
 
     id: str
     owner: str
     trunk: tuple[Rev, ...]
     branches: tuple[Rev, ...] = ()
-    waiting: tuple[str, ...] = ()  # the branches that nobody has resolved
+    waiting: tuple[str, ...] = ()  # unresolved branches
     links: tuple[LinkRecord, ...] = ()
-    shares: tuple[ShareRecord, ...] = ()  # told to the owner alone
-    feedback: tuple[FeedbackRecord, ...] = ()  # the user's own
+    shares: tuple[ShareRecord, ...] = ()  # sent to the owner only
+    feedback: tuple[FeedbackRecord, ...] = ()  # this user's own
     access: Access = "own"
     epoch: str = ""
     seq: Number = 0
@@ -351,11 +324,11 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, tag="memory"):
 
 
 def fields_of(snapshot: Fields) -> dict[str, Any]:
-    """What a stored revision says. `superseded` follows from links, which each machine has."""
-    said = {name: value for name, value in snapshot.items() if name not in LOCAL_FIELDS}
-    if said.get("state") == "superseded":
-        said["state"] = "active"
-    return said
+    """Return a revision's synced fields; `superseded` is local, so it becomes `active`."""
+    fields = {name: value for name, value in snapshot.items() if name not in LOCAL_FIELDS}
+    if fields.get("state") == "superseded":
+        fields["state"] = "active"
+    return fields
 
 
 def changes_between(old: Fields, new: Fields) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Database servers that keep the stores of many tenants. Each kind is a folder beside this file, loaded when needed."""
+"""Database servers of many tenants; each kind is a package, imported on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TenantState(msgspec.Struct, frozen=True):
-    """How a tenant stands in a database. `cell` and `address` are those of the other one that its move concerns."""
+    """A tenant's state; `cell` and `address` are the other side of its move."""
 
     standing: Literal["home", "frozen", "moved", "arriving"]
     move: str = ""
@@ -26,8 +26,6 @@ class TenantState(msgspec.Struct, frozen=True):
 
 
 class _Move(msgspec.Struct, frozen=True):
-    """As much of a move as everybody must know."""
-
     id: str
     cell: str
     address: str
@@ -38,44 +36,38 @@ def decode_tenant_state(
 ) -> TenantState:
     if not move:
         return TenantState(standing)
-    told = msgspec.json.decode(move, type=_Move)
-    return TenantState(standing, told.id, told.cell, told.address)
+    decoded = msgspec.json.decode(move, type=_Move)
+    return TenantState(standing, decoded.id, decoded.cell, decoded.address)
 
 
 class DatabaseServer(Protocol):
-    """The database of all tenants, opened once a process."""
-
     @property
     def name(self) -> str:
-        """Where it is, without the password."""
+        """Location, without the password."""
 
     @property
-    def schema(self) -> int:
-        """The version of its tables."""
+    def schema(self) -> int: ...
 
-    def store(self, tenant: str, closes_server: bool = False) -> Store:
-        """The store of one tenant, which with `closes_server` closes the server with itself."""
+    def store(self, tenant: str, closes_server: bool = False) -> Store: ...
 
     def has_tenant(self, name: str) -> bool: ...
     @property
     def cell(self) -> str:
-        """What this database is known by among those between which tenants move."""
+        """Name of this database among those that tenants move between."""
 
     @property
     def address(self) -> str:
-        """Where it is, without the password, with the port."""
+        """Location with the port, without the password."""
 
-    def standing(self, tenant: str) -> TenantState | None:
-        """Whether it is at home here; None where there is no such tenant."""
+    def standing(self, tenant: str) -> TenantState | None: ...
 
-    def listed(self, tenant: str) -> tuple[str, str] | None:
-        """The cell and its address that the directory has for a tenant."""
+    def listed(self, tenant: str) -> tuple[str, str] | None: ...
 
     def activate(self, tenant: str, move: str) -> None:
-        """Opens the tenant's new home after its old one has said that this move is done."""
+        """Open the tenant's new home after the old one has committed this move."""
 
     def import_file(self, file: Path, tenant: str) -> None:
-        """Copies a file of the embedded store, of the present schema, into a tenant that must be empty."""
+        """Copy an embedded store of the current schema into an empty tenant."""
 
     def close(self) -> None: ...
 
@@ -85,7 +77,8 @@ def open_server(settings: Settings, kind: DatabaseKind) -> DatabaseServer:
         package = import_module(f"trivet.store.{kind.package}")
     except ModuleNotFoundError as error:
         raise InvalidInput(
-            f"A store on {kind.name} needs the package {error.name}. Run `pip install 'trivet[{kind.package}]'`."
+            f"A store on {kind.name} needs the package {error.name}. "
+            f"Run `pip install 'trivet[{kind.package}]'`."
         ) from None
     server: DatabaseServer = package.open_server(settings)
     return server

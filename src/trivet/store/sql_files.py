@@ -1,19 +1,15 @@
-"""Named SQL, written once for all stores in `store/sql`, with what a store spells otherwise in its own folder.
+"""Named queries and numbered migrations, read from `.sql` files.
 
-A file holds queries under `-- name:` lines. In braces stands what is put in before a query is used:
+A store's own folder adds to `store/sql`; a block without a body must be written by every store.
+Braces are replaced before use:
 
 - `{visible}`: another block, of the same file or of visible.sql;
-- `{memory}`: the columns of a memory, out of the one table of its fields (trivet/memory_fields.py);
-- `{in_keys:ids}`: a spelling of the store's dialect for the parameter `:ids`;
-- `{order}` and the other SLOTS: what only the caller knows. It replaces them itself.
+- `{memory}`: the columns of a memory (trivet/memory_fields.py);
+- `{in_keys:ids}`: the dialect's spelling for the parameter `:ids`;
+- `{order}` and the other PLACEHOLDERS: left to the caller.
 
-A block of `store/sql` without a body is one that every store must write itself.
-
-The schema of a store as numbered SQL files, applied in order. `migrations/0001.sql` makes it, the others change it.
-
-A file is one transaction together with the number that says it is done, and each store lets one process migrate at a
-time. PostgreSQL builds indexes while others write, which no transaction allows: such a file says so in its first line,
-and goes on where it was broken off.
+A migration and its version number are one transaction. PostgreSQL builds indexes concurrently,
+outside one: such a file says so in its first line and can be resumed.
 """
 
 from __future__ import annotations
@@ -34,15 +30,15 @@ PLACEHOLDERS = frozenset({"order", "statements", "within", "dimension"})
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """How one database spells what SQL leaves open. In a spelling `{}` is the name of the parameter."""
+    """One database's spellings; `{}` stands for the parameter's name."""
 
-    folder: Path  # the store's own: its queries are in `sql`, its migrations in `migrations`
+    folder: Path  # holds `sql` and `migrations`
     spellings: Mapping[str, str]
-    translate: Callable[[str], str]  # into what the driver takes
+    translate: Callable[[str], str]  # to the driver's parameter style
 
 
 class Queries:
-    """The queries of one store: `sql("memories")["by_id"]`. Each is made once a process, when it is first asked for."""
+    """The queries of one store, `sql("memories")["by_id"]`, built on first use."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -62,7 +58,6 @@ class Queries:
         return found
 
     def ordered(self, file: str, name: str, order: str) -> str:
-        """A query whose ORDER BY the caller names."""
         known = self._ordered.get((file, name, order))
         if known is None:
             known = self._ordered[file, name, order] = self(file)[name].replace("{order}", order)
@@ -73,7 +68,7 @@ class Queries:
         return tuple(self._files[file].blocks)
 
     def block(self, file: str, name: str) -> str | None:
-        """The text of a block as it is written. Those of visible.sql may be named in every file."""
+        """Return the unexpanded text of a block, looking in visible.sql too."""
         self(file)
         found = self._files[file].blocks.get(name)
         return self.block("visible", name) if found is None and file != "visible" else found
@@ -84,8 +79,6 @@ class Queries:
 
 
 class _File(dict[str, str]):
-    """The queries of one file, ready for the driver."""
-
     def __init__(self, queries: Queries, file: str, blocks: dict[str, str]) -> None:
         super().__init__()
         self.blocks = blocks
@@ -115,7 +108,6 @@ class _File(dict[str, str]):
 
 
 def _blocks(folder: Path, file: str) -> dict[str, str]:
-    """The blocks of a file without their comments; none where the folder has no such file."""
     path = folder / f"{file}.sql"
     if not path.exists():
         return {}
@@ -141,7 +133,7 @@ class MigrationStep(msgspec.Struct, frozen=True):
 
 
 def latest_version(folder: Path) -> int:
-    """The version that the files of a store lead to: their numbers count from 1, without a gap."""
+    """Count the migrations, which are numbered from 1 without a gap."""
     return sum(
         name.endswith(".sql") for name in os.listdir(folder / "migrations")
     )  # at every start
@@ -154,5 +146,4 @@ def step(folder: Path, number: int) -> MigrationStep:
 
 
 def steps(folder: Path, version: int, to: int) -> list[MigrationStep]:
-    """What leads from one version to a later one."""
     return [step(folder, number) for number in range(version + 1, to + 1)]

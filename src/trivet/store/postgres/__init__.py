@@ -1,4 +1,4 @@
-"""The store of a team: PostgreSQL with pgvector, many tenants in one database."""
+"""The store of a team: many tenants in one PostgreSQL database with pgvector."""
 
 from trivet.store.postgres.server import Server
 from trivet.store.postgres.store import PostgresServer, PostgresStore, open_server

@@ -1,6 +1,6 @@
-"""One tenant's part of a database: transactions in which the server itself hides the rows of all others.
+"""One tenant's part of a database, in transactions that hide all other tenants' rows.
 
-The tenant is set within each transaction and not for the session, so that it works behind a transaction pooler.
+The tenant is set per transaction, so that a transaction pooler works.
 """
 
 from __future__ import annotations
@@ -44,19 +44,18 @@ from trivet.store.relational.database import ERASING, UUID_LENGTH, IdsByKey, Vie
 from trivet.store.relational.index.index_files import PENDING, MappedIndex
 from trivet.store.relational.index.postings import Postings
 
-# Refuses where the tenant is not at home here (migrations/0012.sql).
+# Refuses if the tenant's home is elsewhere (migrations/0012.sql).
 _ENTER = "SELECT trivet_enter(%s, %s, %s, %s), set_config('plan_cache_mode', %s, true)"
 
-# What is read in portions is worked on in between.
+# The caller works between batches.
 _NO_IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
-# It stands in every row and every index.
+# It is in every row and index.
 MAX_TENANT_LENGTH = 200
-# More ids than this would take longer to read than many recalls.
+# More take longer to read than many recalls.
 MAX_PACKED_IDS = 1_000_000
 _FIELDS = ("content", "title", "keywords", "tags", "category")
 
-# By database, in each recall's own context.
 _choices: ContextVar[Mapping[Database, StandbyChoice]] = ContextVar(
     "the standbys chosen", default=MappingProxyType({})
 )
@@ -79,7 +78,7 @@ class Database:
         self.schema = server.schema
         self._local = threading.local()
         self._closed = False
-        self._written = 0  # how far the log was after the last write of this process
+        self._written = 0  # log position after this process's last write
         self._reader = self.reader()
         self.primary = AutocommitReader(server, self.set_up, lambda: None)  # never a standby
         self.index_files = PostgresIndexFiles(self)
@@ -96,7 +95,6 @@ class Database:
     read_unrestricted = read
 
     def current(self) -> Transaction | None:
-        """The transaction that this thread is in."""
         if self._closed:
             raise StoreError("The store is closed. Open it again with Trivet.open().")
         current: Transaction | None = getattr(self._local, "transaction", None)
@@ -104,28 +102,26 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[PostgresWrite]:
-        """One transaction, and one at a time for a tenant: its row is locked, so changes are numbered as committed."""
+        """Lock the tenant's row, so that changes are numbered in commit order."""
         with self._transaction("BEGIN", PostgresWrite, "write") as transaction:
             yield transaction
 
     @contextmanager
     def take(self) -> Iterator[Transaction]:
-        """What only takes jobs or gives them back waits for no other writer."""
         with self._transaction("BEGIN", Transaction, "queue") as transaction:
             yield transaction
 
     @contextmanager
     def erasing(self) -> Iterator[PostgresWrite]:
-        """The server lets go of what was deleted when it vacuums; that it has to is noted."""
         with self.write() as transaction:
             yield transaction
             row = transaction.execute(PURGE_MARK).fetchone()
-            assert row is not None, "a query without a table answers one row"
+            assert row is not None, "a query without a table returns one row"
             transaction.execute(
                 self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]}
             )
             self.index_files.disown(transaction)
-            self._local.erases = True  # the files go when the outermost transaction is over
+            self._local.erases = True  # `_transaction` removes the files at its end
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
         left = None if self.index_files.remove_disowned() else PENDING
@@ -135,14 +131,14 @@ class Database:
         with self.errors(), self.server.connection() as connection:
             pending = erase(connection, marked)
         if pending is None:
-            with self.take() as transaction:  # unless somebody purged something meanwhile
+            with self.take() as transaction:  # keeps the mark of a later purge
                 transaction.execute(
                     self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked}
                 )
         return pending or left
 
     def pending_erasure(self) -> str | None:
-        """What another machine purged goes from this one's files while it is asked for."""
+        """Also remove files that another machine disowned."""
         left = PENDING if self.index_files.disowned() else None
         return left if self._marked() is None else VACUUM_PENDING
 
@@ -168,7 +164,7 @@ class Database:
 
     @contextmanager
     def moment(self, change: int) -> Iterator[None]:
-        """Reads within it go to one standby, if there is one fresh enough: several would be of several moments."""
+        """Send reads to one fresh standby; several would show several moments."""
         if not self.server.replicas:
             yield
             return
@@ -189,12 +185,12 @@ class Database:
         try:
             with self.server.errors():
                 yield
-        except Moved:  # what is at home elsewhere leaves nothing here
+        except Moved:  # keep no files of a tenant that lives elsewhere
             self.index_files.remove_all()
             raise
 
     def integers(self, sql: str) -> NDArray[np.int64]:
-        """Packed by the database, which is many times faster than row by row."""
+        """Return the column packed by the database, many times faster than rows."""
         packed = f"SELECT string_agg(int8send(one.value), ''::bytea) FROM ({sql}) AS one (value)"
         with self.errors():
             [row] = self.read().execute(packed).fetchall()
@@ -217,7 +213,7 @@ class Database:
         return self.index_files.current()
 
     def all_ids(self, fresh: bool = False) -> IdsByKey:
-        """Packed: 36 bytes each, where to look one up would be a round trip a recall."""
+        """Return every id at 36 bytes each; looking one up costs a round trip per recall."""
         index = None if fresh else self.mapped_index()
         mapped = None if index is None else index.ids()
         return self._read_ids() if mapped is None else mapped
@@ -262,13 +258,11 @@ class Database:
     @contextmanager
     def _transaction(self, begin: str, kind: type[T], purpose: TransactionPurpose) -> Iterator[T]:
         current = self.read()
-        if isinstance(
-            current, kind
-        ):  # a method that writes called another one: it is the same transaction
+        if isinstance(current, kind):  # nested: join the outer transaction
             yield current
             return
         assert not isinstance(current, Transaction), (
-            "a transaction on the queues cannot become one that writes"
+            "a transaction on the queues cannot become a write"
         )
         self._local.erases = False
         try:
@@ -281,12 +275,11 @@ class Database:
                     self._local.transaction = None
                 self._commit(transaction)
         finally:
-            if self._local.erases:  # also where nobody knows whether it was committed
+            if self._local.erases:  # even if the commit's outcome is unknown
                 self.index_files.remove_all()
 
     @contextmanager
     def _begun(self, begin: str, kind: type[T], purpose: TransactionPurpose) -> Iterator[T]:
-        """Nothing is written yet, so a connection that turns out to be lost is worth another try."""
         started = False
         for last in self.server.attempts():
             with self.server.connection() as connection:
@@ -300,7 +293,7 @@ class Database:
                         yield transaction
                 except psycopg.Error as error:
                     if started and transaction.committed:
-                        return  # the connection was lost with the answer to the commit, and the server told of it since
+                        return  # the answer to the commit was lost, but the server confirmed it
                     if started or not may_retry(error, last):
                         raise
                 finally:
@@ -319,11 +312,11 @@ class Database:
         transaction.committed = True
         self._written = max(self._written, position)
         choice = _choices.get().get(self)
-        if choice:  # the caller reads what it wrote where it was written
+        if choice:  # the caller must read its own write from the primary
             choice.replica = None
 
     def _commit_outcome(self, id: str | None, life: str, lost: psycopg.Error) -> int:
-        """The server is asked what became of a commit whose answer was lost: where the log is, if it was done."""
+        """Ask the server what became of a commit whose answer was lost."""
         for last in self.server.attempts() if id else ():
             try:
                 with self.server.connection() as connection:
@@ -345,9 +338,9 @@ class Database:
 
 
 class TenantSeenByUser(ViewerDatabase):
-    """A tenant as one of its users sees it: the server itself hides the words of memories that are not for them.
+    """A tenant seen by one user; the server hides the words of other memories.
 
-    Writes are checked by the store in their transaction, which must also see what it never tells.
+    Writes are checked by the store, since their transaction must see hidden rows.
     """
 
     def __init__(self, whole: Database, viewer: str) -> None:

@@ -1,14 +1,8 @@
-"""Where this machine keeps index files of tenants: in the user's cache folder, because they can be made again.
+"""Index files of PostgreSQL tenants in the user's cache folder, shared by its processes.
 
-Every process of the user finds the same folder for a tenant, by whichever address it reaches the database, so that what
-one of them purges is gone for all.
-
-The index files of one tenant of a PostgreSQL database. Each machine that works with it has its own.
-
-The tenant's table of single values has a row for each file. A purge deletes them all in its transaction, so that no
-process maps a file any more that was made before, and leaves a mark by which one that is just being written is known
-to be too old. The machine that purged has removed its files when the purge returns; another one does as soon as a
-process of it looks, which workers do every few seconds and each cache before it maps a file.
+A purge deletes the files' rows in `meta` in its transaction and leaves a mark that invalidates
+files being written. Its own machine's files are gone when it returns; other machines remove theirs
+at the next check, within seconds or before mapping a file.
 """
 
 from __future__ import annotations
@@ -45,30 +39,26 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trivet.store.postgres")
 
-# Where the files lie instead.
+# Overrides the folder.
 VARIABLE = "TRIVET_INDEX_CACHE"
 _DIGITS = 32
-# The files of a tenant that nobody used here for a day go: no process looks whether something of it was purged.
+# No process checks an unused tenant's files for purges.
 UNUSED_SECONDS = 86_400.0
-# Of all tenants together: some four million memories. Beyond, those that were not used for longest go.
+# Some four million memories, over all tenants; least recently used files go.
 MAX_FOLDER_BYTES = 8 * 2**30
 SWEEP_SECONDS = 3_600.0
 
 
 class IndexFolder:
-    """One for all tenants of a server in a process."""
-
     def __init__(self, root: Path | None = None) -> None:
         named = os.environ.get(VARIABLE)
         self.root = root or (Path(named).expanduser() if named else cache_folder() / "index")
         self._sweep_after = 0.0
 
     def of(self, cell: str, tenant: str) -> Path:
-        """Not made. `cell` is what the database is known by, wherever it is moved to and whatever it is called."""
         return self.root / hashlib.sha256(f"{cell}\0{tenant}".encode()).hexdigest()[:_DIGITS]
 
     def sweep(self) -> None:
-        """Now and then removes files of tenants that were not used for long, and those that are too many."""
         if time.monotonic() < self._sweep_after:
             return
         self._sweep_after = time.monotonic() + SWEEP_SECONDS
@@ -80,20 +70,18 @@ class IndexFolder:
                 _empty(folder)
 
     def _used(self) -> list[tuple[float, Path]]:
-        """The folders of tenants, and when each was used last."""
         try:
             every = list(self.root.iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
         return [
-            (one.lstat().st_mtime, one)
-            for one in every
-            if len(one.name) == _DIGITS and is_private(one)
+            (folder.lstat().st_mtime, folder)
+            for folder in every
+            if len(folder.name) == _DIGITS and is_private(folder)
         ]
 
 
 def _empty(folder: Path) -> None:
-    """Whatever else lies in it stays, and the folder with it."""
     for file in files_in(folder):
         remove_index_file(file)
     try:
@@ -103,7 +91,7 @@ def _empty(folder: Path) -> None:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether it is there and this user's alone: what others could have put into it is neither mapped nor removed."""
+    """Return whether only this user can enter it: files from others are never trusted."""
     try:
         status = folder.lstat()
     except OSError:
@@ -116,24 +104,23 @@ def is_private(folder: Path) -> bool:
 
 
 def note_use(folder: Path) -> None:
-    """By the time of the folder: that of a file is a part of its name."""
+    """Touch the folder; a file's own time is part of its registered name."""
     try:
         os.utime(folder)
-    except OSError as error:  # it was removed just now, or the disk is read-only
-        logger.info("That %s is in use cannot be noted: %s", folder, error)
+    except OSError as error:  # just removed, or the disk is read-only
+        logger.info("The use of %s cannot be noted: %s", folder, error)
 
 
-# In the table of single values: a row of this and its mark for each file, and the mark of the last purge.
+# Names in `meta`: this prefix and a file's mark, and the mark of the last purge.
 INDEX = "index "
 PURGED = "indexes purged"
-# The rows that concern the history of one database, and the disks of its machines.
 OF_ONE_DATABASE = f"(starts_with(name, '{INDEX}') OR name = '{PURGED}')"
-# Files of so many machines and users are known at a time.
+# Over all machines and users.
 MAX_NAMED_FILES = 64
 
 
 def disown(connection: WriteTransaction | Connection) -> None:
-    """The tenant has no files any more, on whichever machine, and none that is just being written becomes one."""
+    """Invalidate files on all machines, including those being written."""
     sql = QUERIES("maintenance")
     connection.execute(sql["disown_indexes"])
     connection.execute(sql["set_meta"], {"name": PURGED, "value": secrets.token_hex(MARK_BYTES)})
@@ -154,26 +141,23 @@ class PostgresIndexFiles(IndexFiles):
         return True
 
     def renew(self, write: Write) -> bool:
-        """In no folder that others may enter."""
         return (is_private(self.folder) or not self.folder.exists()) and super().renew(write)
 
     def disown(self, connection: WriteTransaction) -> None:
         disown(connection)
 
     def disowned(self) -> bool:
-        """Some are left that could not be removed: all others that the database does not name have just gone."""
+        """Remove unnamed files; return whether one could not be removed."""
         return self._look()[1]
 
     def remove_disowned(self) -> bool:
         return not self.disowned()
 
     def remove_all(self) -> None:
-        """After a purge, or where the tenant turns out to live elsewhere. What is left then goes with the next look."""
         try:
             self._removed_all()
-        except (
-            StoreError
-        ) as error:  # the database cannot be reached, and was not asked before where the files lie
+        # Finding the folder needs the database, which is unreachable.
+        except StoreError as error:
             logger.info(
                 "The index files of %s cannot be removed yet: %s", self._postgres.name, error
             )
@@ -182,14 +166,13 @@ class PostgresIndexFiles(IndexFiles):
         return self._look()[0]
 
     def _look(self) -> tuple[str | None, bool]:
-        """The latest file here that the database names, and whether there are some that it does not name.
+        """Return the latest named file and whether unnamed ones remain.
 
-        Those go at once: a new file gets its name only when the database knows it. Within a transaction they stay, as
-        that may see an earlier moment.
+        Unnamed files are removed, but not within a transaction, which may see an earlier moment.
         """
         files = self._files()
         for file in files:
-            if file.suffix == PARTIAL and not is_recent(file):  # whoever wrote it was killed
+            if file.suffix == PARTIAL and not is_recent(file):  # its writer was killed
                 remove_index_file(file)
         here = {file.stem: file for file in files if file.suffix == SUFFIX}
         if not here or not is_private(self.folder):
@@ -205,19 +188,17 @@ class PostgresIndexFiles(IndexFiles):
         return latest, any(file.exists() for file in strange)
 
     def _names(self, marks: Iterable[str]) -> dict[str, str]:
-        """By mark. A standby is not asked: it may not have heard of a purge, or of a new file."""
+        """Ask the primary: a standby may not know of a purge yet."""
         rows = self._asked(
             "maintenance", "index_names", names=as_json([INDEX + mark for mark in marks])
         )
         return {str(row[0]).split(" ")[0]: str(row[0]) for row in rows}
 
     def _moment(self) -> tuple[Any, ...]:
-        """The last purge, and in which life the server is: in another one it may have lost its latest changes."""
         [row] = self._asked("memories", "value_and_life", name=PURGED)
         return tuple(row)
 
     def _adopted(self, named: str, before: object) -> bool:
-        """Behind the lock that purges take too. The files that were here before go next, and their names with them."""
         mark = named.split(" ")[0]
         earlier = [INDEX + file.stem for file in self._files() if file.suffix == SUFFIX]
         with self._postgres.write() as connection:
@@ -230,7 +211,6 @@ class PostgresIndexFiles(IndexFiles):
             return True
 
     def _files(self) -> list[Path]:
-        """None where the database has no name yet: whoever writes the first file gives it one."""
         server = self._postgres.server
         return super()._files() if server.index_folder.root.exists() and server.known_cell() else []
 

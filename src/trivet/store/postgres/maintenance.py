@@ -1,9 +1,4 @@
-"""A tenant's rows, table by table, into a file of the embedded store: the tables are alike.
-
-A file of the embedded store into an empty tenant: how a laptop's memory moves to a server, vectors and all.
-
-Backup into a file of the embedded store, and the checks behind `doctor` that only a server needs.
-"""
+"""Backup and import between a tenant and an embedded store's file, and server-only checks."""
 
 from __future__ import annotations
 
@@ -26,7 +21,7 @@ from trivet.store.relational.maintenance import COLUMNS, Maintenance, RowCheck, 
 from trivet.store.sqlite.store import SqliteStore, remove_partial
 from trivet.types import Finding
 
-# In the order in which they refer to each other.
+# Each table follows those it refers to.
 TABLES = {
     "memory": ", ".join(memory_fields.columns()),
     "memory_tag": "memory, tag",
@@ -39,7 +34,8 @@ TABLES = {
     "meta": "name, value",
     "concept": "concept, name",
     "mention": "memory, concept, reader, role, kind, label, form",
-    "statement": "statement, source, relation, target, memory, weight, single, valid_from, valid_to, recorded_at",
+    "statement": "statement, source, relation, target, memory, weight, single, valid_from, "
+    "valid_to, recorded_at",
     "reading": "memory, reader, revision, attempts, not_before, last_error",
     "was_read": "memory, reader, revision",
     "likely_update": "newer, older, probability",
@@ -49,8 +45,8 @@ TABLES = {
     "api_key": "id, account, hash, rights, label, created_at, expires_at, revoked_at",
     "share": "memory, grantee, permission, created_at",
     "tag_share": "owner, tag, grantee, permission, created_at",
-    "proposal": "id, owner, content, kind, reason, action, memory, category, tags, scope, source, state, created_at, "
-    "decided_at, stored, curated_at, said",
+    "proposal": "id, owner, content, kind, reason, action, memory, category, tags, scope, source, "
+    "state, created_at, decided_at, stored, curated_at, said",
     "usage": "memory, shown, last_shown",
     "feedback": "memory, actor, query, verdict, at",
     "vault": "name, root, options",
@@ -67,7 +63,7 @@ TABLES = {
 
 
 def copy_into(target: Path, snapshot: Transaction) -> None:
-    SqliteStore(target).close()  # makes the file, private, with its schema
+    SqliteStore(target).close()  # creates the private file with its schema
     copy = sqlite3.connect(target)
     try:
         with copy:
@@ -111,37 +107,40 @@ _BOOLEANS = {"sensitive", "single", "serving"}
 _POSTINGS = """
 INSERT INTO posting (term, memory, content, title, keywords, tags, category)
 SELECT term, memory, count(*) FILTER (WHERE field = 1), count(*) FILTER (WHERE field = 2),
-       count(*) FILTER (WHERE field = 3), count(*) FILTER (WHERE field = 4), count(*) FILTER (WHERE field = 5)
+       count(*) FILTER (WHERE field = 3), count(*) FILTER (WHERE field = 4),
+       count(*) FILTER (WHERE field = 5)
 FROM (SELECT l.memory, unnest(string_to_array(text, ' ')) AS term, field
       FROM lexical AS l, unnest(ARRAY[l.content, l.title, l.keywords, l.tags, l.category])
                          WITH ORDINALITY AS one (text, field)) AS word
 GROUP BY term, memory
 """
-# That a file followed a server is no matter of the tenant that its memories move to.
 _FORGET_FOLLOWED_SERVER = (
     "DELETE FROM meta WHERE name = 'sync' AND value::jsonb ->> 'role' = 'laptop'"
 )
-# A statement of many rows is planned once; more of them would only take memory.
+# More rows per statement would only take memory.
 ROWS_AT_ONCE = 2_000
 
-_LAST = "SELECT (SELECT coalesce(max(key), 0) FROM memory), (SELECT coalesce(max(concept), 0) FROM concept)"
+_LAST = (
+    "SELECT (SELECT coalesce(max(key), 0) FROM memory), "
+    "(SELECT coalesce(max(concept), 0) FROM concept)"
+)
 
 
 def import_sqlite(file: Path, database: Database) -> None:
-    """In one transaction. The file must be of the present schema: open it once with this Trivet."""
     source = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
     try:
         with database.write() as transaction:
             if transaction.execute("SELECT 1 FROM memory LIMIT 1").fetchone():
                 raise Conflict(
-                    f"{database.name} has memories already. Nothing was written; take a file into a new tenant."
+                    f"{database.name} has memories already. "
+                    "Nothing was written; import the file into a new tenant."
                 )
             models = _models(source, transaction)
             for table, columns in TABLES.items():
                 if table != "embedding_model":
                     _insert(transaction, table, _rows(source, table, columns.split(", "), models))
-                    # The rows that refer to these are checked by a plan for as many as are known: made for a few, it
-                    # reads all rows of the tenant for each. By a role that does not own the tables nothing happens.
+                    # Foreign key checks need the table's size: planned for few rows, each reads all
+                    # of it.
                     transaction.execute(f"ANALYZE {table}")
             lexical = ["memory", "content", "title", "keywords", "tags", "category"]
             _insert(
@@ -160,7 +159,6 @@ def import_sqlite(file: Path, database: Database) -> None:
 
 
 def _models(source: sqlite3.Connection, transaction: Transaction) -> dict[int, int]:
-    """Numbers of models are given by the server, where indexes go by them."""
     numbers = {}
     for model, *values in source.execute(
         "SELECT model, identity, spec, dimension, serving FROM embedding_model"
@@ -204,7 +202,10 @@ def _passages(source: sqlite3.Connection, models: Mapping[int, int]) -> Iterable
 def _insert(transaction: Transaction, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
     for some in batched(rows, ROWS_AT_ONCE):
         names = ", ".join(some[0])
-        sql = f"INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)"
+        sql = (
+            f"INSERT INTO {table} ({names}) SELECT {names} "
+            f"FROM json_populate_recordset(NULL::{table}, %(rows)s)"
+        )
         transaction.execute(sql, {"rows": json.dumps(some, ensure_ascii=False)})
 
 
@@ -214,9 +215,8 @@ def batched(rows: Iterable[Mapping[str, Any]], size: int) -> Iterator[list[Mappi
         yield some
 
 
-# Rows at a time, so that a large tenant does not fill the memory.
 READ_AT_ONCE = 1_000
-# Tables that a backup makes anew from the others.
+# A backup rebuilds these.
 INDEXES = ("lexical", "posting", "passage")
 
 
@@ -226,12 +226,12 @@ class PostgresMaintenance(Maintenance):
         self._postgres = database
 
     def backup(self, target: Path) -> None:
-        """One tenant as of one moment, as a file that Trivet opens anywhere. It appears only when it is whole."""
         if target.exists():
-            raise StoreError(f"{target} exists already. Nothing was written; name another file.")
+            raise StoreError(f"{target} already exists. Nothing was written; name another file.")
         if not target.parent.is_dir():
             raise StoreError(
-                f"The backup {target} cannot be written: there is no such folder. Nothing is left of it."
+                f"The backup {target} cannot be written: there is no such folder. "
+                "Nothing was written."
             )
         partial = target.with_name(target.name + ".partial")
         try:
@@ -241,7 +241,7 @@ class PostgresMaintenance(Maintenance):
             partial.rename(target)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
-                f"The backup {target} cannot be written: {error}. Nothing is left of it."
+                f"The backup {target} cannot be written: {error}. No partial file is left."
             ) from None
         finally:
             remove_partial(partial)
@@ -259,7 +259,6 @@ class PostgresMaintenance(Maintenance):
         )
 
     def _rows_read(self) -> Finding:
-        """In one snapshot, some rows at a time. Tables that hold no JSON are read by the server itself."""
         check = RowCheck()
         try:
             with self._postgres.snapshot() as snapshot:
@@ -275,7 +274,7 @@ class PostgresMaintenance(Maintenance):
     def _vector_index(self) -> Finding:
         trouble = self._vectors.trouble
         remedy = (
-            "Run `trivet migrate postgresql://OWNER@HOST/DATABASE`, which builds it."
+            "Run `trivet migrate postgresql://OWNER@HOST/DATABASE` to build it."
             if trouble
             else None
         )
@@ -287,10 +286,12 @@ class PostgresMaintenance(Maintenance):
         )
 
     def _roles(self) -> Finding:
-        """Never a problem: one role is a sound way to begin, and weaker than two."""
         server = self._postgres.server
         if server.acts_as_owner:
-            detail = f"weaker than two: this one can act as {server.owner}, who owns the tables and could unbind them"
+            detail = (
+                f"weaker than two: this one can act as {server.owner}, "
+                "who owns the tables and could turn off row-level security"
+            )
         else:
             detail = f"two: the tables belong to {server.owner}, and this one cannot change them"
         return Finding(check="roles of the database", ok=True, detail=detail)
@@ -298,14 +299,15 @@ class PostgresMaintenance(Maintenance):
     def _standbys(self) -> Finding:
         states = self._postgres.server.replicas.states()
         described = [
-            f"{one.name}: {one.trouble or 'up'}, {one.chosen} times chosen, {one.behind} behind, {one.failed} failed"
-            for one in states
+            f"{state.name}: {state.trouble or 'up'}, chosen {state.chosen} times, "
+            f"{state.behind} behind, {state.failed} failed"
+            for state in states
         ]
         ok = all(one.up for one in states)
         remedy = (
             None
             if ok
-            else "See that it runs and follows the primary; until then the primary answers."
+            else "Check that it runs and follows the primary; until then the primary answers."
         )
         return Finding(
             check="standbys", ok=ok, detail="; ".join(described) or "none configured", remedy=remedy
@@ -313,8 +315,11 @@ class PostgresMaintenance(Maintenance):
 
 
 def _paged(snapshot: Transaction, table: str, columns: Sequence[str]) -> Iterator[Sequence[object]]:
-    """By the server's own number of a row, which stays the same within a snapshot."""
-    sql = f"SELECT ctid::text, {', '.join(columns)} FROM {table} WHERE ctid > %(after)s::tid ORDER BY ctid LIMIT %(most)s"
+    """Page by ctid, which is stable within a snapshot."""
+    sql = (
+        f"SELECT ctid::text, {', '.join(columns)} FROM {table} "
+        "WHERE ctid > %(after)s::tid ORDER BY ctid LIMIT %(most)s"
+    )
     after = "(0,0)"
     while rows := snapshot.execute(sql, {"after": after, "most": READ_AT_ONCE}).fetchall():
         yield from (row[1:] for row in rows)

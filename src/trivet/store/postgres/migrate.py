@@ -1,4 +1,4 @@
-"""Brings the schema up to date. Only one process does at a time, and a step that fails stops it and says so."""
+"""Schema migration by one process at a time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest_version(FOLDER)
 LEAST_SERVER = 150000
 LEAST_VECTOR = (0, 8)
-# "trivet" as a number: the advisory lock of the process that migrates.
+# Advisory lock: "trivet" in ASCII.
 MIGRATING = 0x747269766574
-# Another process may be building an index for minutes.
+# Another process may build an index for minutes.
 PATIENCE = 600.0
 PAUSE = 0.2
 
 _TABLES = (
     "SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('alembic_version') IS NOT NULL"
 )
-# An older Trivet kept the version in Alembic's table, as '0008' for 8. The table stays until the next step is taken, so
-# that until then the older one opens the database too.
+# An older Trivet kept the version in Alembic's table. It stays until the next step, so that the
+# older one can still open the database.
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL);
 DELETE FROM schema_version;
@@ -39,11 +39,10 @@ _INDEX = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
 
 
 def migrate(url: str, name: str, to: int = SCHEMA_VERSION) -> int:
-    """The version of the schema after it."""
     with psycopg.connect(url, autocommit=True) as connection:
         if _version(connection) != to:
             _wait_for_turn(connection, name)
-            version = _version(connection)  # another process may have done it meanwhile
+            version = _version(connection)  # another process may have migrated meanwhile
             if version != to:
                 _check_newer(version, name, to)
                 _check_role(connection, name, version, to)
@@ -53,7 +52,6 @@ def migrate(url: str, name: str, to: int = SCHEMA_VERSION) -> int:
 
 
 def _version(connection: psycopg.Connection[Any]) -> int:
-    """0 where there is no schema yet."""
     ours, alembic = connection.execute(_TABLES).fetchone() or (False, False)
     if ours:
         row = connection.execute("SELECT version FROM schema_version").fetchone()
@@ -67,12 +65,13 @@ def _version(connection: psycopg.Connection[Any]) -> int:
 
 
 def _wait_for_turn(connection: psycopg.Connection[Any], name: str) -> None:
-    """Asks again and again: a session that waits inside a statement would hold up an index built concurrently."""
+    """Poll: a session waiting inside a statement would block a concurrent index build."""
     last = time.monotonic() + PATIENCE
     while not _take_turn(connection):
         if time.monotonic() > last:
             raise StoreError(
-                f"Another process has been migrating {name} for over {PATIENCE:g} s. Look what it does."
+                f"Another process has been migrating {name} for over {PATIENCE:g} s. "
+                "Nothing was changed; check that process."
             )
         time.sleep(PAUSE)
 
@@ -91,7 +90,6 @@ def _check_newer(version: int, name: str, to: int) -> None:
 
 
 def _check_role(connection: psycopg.Connection[Any], name: str, version: int, to: int) -> None:
-    """A role that only reads and writes leaves the tables to the one that owns them."""
     owned = owner_of_tables(connection)
     row = connection.execute(
         "SELECT current_user, has_schema_privilege(current_schema(), 'CREATE')"
@@ -99,27 +97,29 @@ def _check_role(connection: psycopg.Connection[Any], name: str, version: int, to
     role, may_make = row or ("", False)
     if owned is None and not may_make:
         raise StoreError(
-            f"{name} has no Trivet tables yet, and the role {role} may not make any. Run `trivet migrate "
-            "postgresql://OWNER@HOST/DATABASE` with the role that is to own them."
+            f"{name} has no Trivet tables yet, and the role {role} may not create any. Run "
+            "`trivet migrate postgresql://OWNER@HOST/DATABASE` with the role that will own them."
         )
     if owned is not None and not owned[1]:
         raise StoreError(
-            f"{name} has schema {version:04}, this Trivet needs {to:04}, and the tables belong to the role {owned[0]}. "
-            f"Nothing was changed; run `trivet migrate postgresql://{owned[0]}@HOST/DATABASE`, then start this again."
+            f"{name} has schema {version:04}, this Trivet needs {to:04}, and the tables belong to "
+            f"the role {owned[0]}. Nothing was changed; run "
+            f"`trivet migrate postgresql://{owned[0]}@HOST/DATABASE`, then start this again."
         )
 
 
 def _check_requirements(connection: psycopg.Connection[Any], name: str) -> None:
     if connection.info.server_version < LEAST_SERVER:
         raise StoreError(
-            f"{name} is PostgreSQL {connection.info.server_version // 10000}; Trivet needs 15 or newer."
+            f"{name} is PostgreSQL {connection.info.server_version // 10000}. "
+            "Trivet needs 15 or newer."
         )
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.Error as error:
         raise StoreError(
             f"{name} has no pgvector, and it cannot be added: {error}. "
-            "Install pgvector 0.8 or newer and let an administrator run CREATE EXTENSION vector."
+            "Install pgvector 0.8 or newer and have an administrator run CREATE EXTENSION vector."
         ) from error
     row = connection.execute(
         "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
@@ -127,7 +127,8 @@ def _check_requirements(connection: psycopg.Connection[Any], name: str) -> None:
     found = str(row[0]) if row else "0"
     if tuple(int(part) for part in found.split(".")[:2]) < LEAST_VECTOR:
         raise StoreError(
-            f"{name} has pgvector {found}; Trivet needs 0.8 or newer: ALTER EXTENSION vector UPDATE."
+            f"{name} has pgvector {found}. Trivet needs 0.8 or newer; "
+            "run ALTER EXTENSION vector UPDATE."
         )
 
 
@@ -140,12 +141,13 @@ def _upgrade(connection: psycopg.Connection[Any], name: str, version: int, to: i
         began = f"{version:04}" if version else "none"
         raise StoreError(
             f"The migration of {name} from schema {began} to {to:04} failed: {reason}. "
-            "The steps before it are kept and the failed one left nothing; see to the cause and open the store again."
+            "Earlier steps are kept, and the failed one changed nothing. "
+            "Fix the cause and open the store again."
         ) from error
 
 
 def _take(connection: psycopg.Connection[Any], step: MigrationStep) -> None:
-    """A step and its number are one transaction. One that builds indexes is not: it goes on where it was broken off."""
+    """Run a step with its number in one transaction, unless it builds indexes."""
     if not step.in_transaction:
         for statement in step.sql.split(";\n"):
             _build_index(connection, statement)
@@ -156,7 +158,6 @@ def _take(connection: psycopg.Connection[Any], step: MigrationStep) -> None:
 
 
 def _build_index(connection: psycopg.Connection[Any], statement: str) -> None:
-    """What a killed attempt left behind, which is no use, goes first."""
     found = _INDEX.search(statement)
     if found is None:
         return

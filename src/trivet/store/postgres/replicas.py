@@ -1,8 +1,8 @@
-"""Hot standbys that answer reads, each only while it is fresh enough and has what the asker knows already.
+"""Hot standbys that answer reads while fresh enough for the reader.
 
-A standby cannot say how old its data are: it may not notice that the primary no longer reaches it. So a thread notes
-again and again how far the primary's log is; a standby that has replayed up to a note is at most as old as that note.
-The same thread finds standbys that are there, so that no read ever waits for one that is not.
+A standby cannot tell its age, since the primary may be unreachable. So a thread notes the primary's
+log position: a standby that has replayed a note is at most as old as it. The thread also finds
+standbys, so that no read waits for a dead one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from trivet.store.postgres.connections import (
     role_bypassing_row_security,
 )
 
-# How many times within the bound the primary is looked at, and how often at least.
+# Checks of the primary per allowed lag, at least every second.
 CHECKS_PER_LAG = 4
 MAX_CHECK_INTERVAL = 1.0
-# A busy standby is not worth waiting for: the primary can answer.
+# The primary can answer instead.
 WAIT_SECONDS = 0.2
 CONNECT_SECONDS = 2
 
-# Further than any standby is.
 UNKNOWN = 1 << 63
 
 _STANDBY = """
@@ -40,8 +39,6 @@ SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0
 
 
 class ReplicaState(msgspec.Struct, frozen=True):
-    """How a standby did, for the administrator."""
-
     name: str
     up: bool
     chosen: int
@@ -70,7 +67,6 @@ class Replica:
         self.trouble = str(error).strip().partition("\n")[0]
 
     def look(self) -> None:
-        """Whether it is there. Asked apart from all reads, by a connection of its own."""
         try:
             with psycopg.connect(
                 self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
@@ -79,7 +75,7 @@ class Replica:
         except psycopg.Error as error:
             self.trouble = str(error).strip().partition("\n")[0]
             return
-        self.trouble = f"the role {above} is not bound by row-level security" if above else None
+        self.trouble = f"the role {above} bypasses row-level security" if above else None
         self.up = above is None
 
     def state(self) -> ReplicaState:
@@ -98,9 +94,9 @@ class Replicas:
     ) -> None:
         self._replicas = tuple(replicas)
         self._lag = lag_seconds
-        self._primary = primary  # how far it is now
+        self._primary = primary  # returns the primary's log position
         self._notes: deque[tuple[float, int]] = deque()
-        self.missed = 0  # how often the primary did not answer
+        self.missed = 0  # checks that the primary did not answer
         self._turn = 0
         self._ended = threading.Event()
         self._watch = threading.Thread(
@@ -116,7 +112,6 @@ class Replicas:
     def choose(
         self, set_up: Callable[[Connection], None], change: int, position: int
     ) -> Replica | None:
-        """One that knows this change and has replayed up to this position. They take turns."""
         self._turn += 1
         for place in range(len(self._replicas)):
             replica = self._replicas[(self._turn + place) % len(self._replicas)]
@@ -129,14 +124,12 @@ class Replicas:
         return tuple(replica.state() for replica in self._replicas)
 
     def look(self) -> None:
-        """At the primary, and at the standbys that are not known to be there."""
         moment = time.monotonic()
         try:
             self._notes.append((moment, self._primary()))
         except psycopg.Error:
-            self.missed += (
-                1  # the notes grow old and no standby is fresh any more: reads tell what is wrong
-            )
+            # No standby stays fresh now, and reads report the error.
+            self.missed += 1
         while self._notes and moment - self._notes[0][0] > 2 * self._lag:
             self._notes.popleft()
         for replica in self._replicas:
@@ -161,15 +154,14 @@ class Replicas:
         except psycopg.Error as error:
             replica.mark_failed(error)
             return False
-        if not follows:  # it was promoted, and is found by the primary's address
-            replica.up, replica.trouble = False, "it is no standby any more"
+        if not follows:  # promoted: the primary's address leads to it now
+            replica.up, replica.trouble = False, "it is no longer a standby"
             return False
         fresh = replayed >= max(position, self._oldest_allowed()) and (last_change or 0) >= change
         replica.behind += not fresh
         return fresh
 
     def _oldest_allowed(self) -> int:
-        """Where the primary was when the bound began. Without a note of that time nothing is known to be fresh."""
         limit = time.monotonic() - self._lag
         return next(
             (position for moment, position in tuple(self._notes) if moment >= limit), UNKNOWN

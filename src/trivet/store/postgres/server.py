@@ -1,6 +1,6 @@
-"""The directory: which cell each tenant lives in. Servers look there first; the cells themselves have the say.
+"""A PostgreSQL database with its standbys, and the directory of each tenant's cell.
 
-One PostgreSQL database with its standbys: connections, schema, and what it must be to keep tenants apart.
+Servers ask the directory first, but the cells decide.
 """
 
 from __future__ import annotations
@@ -35,13 +35,11 @@ from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
 from trivet.store.relational.index.vector_index import MemoryLimit
 from trivet.store.servers import TenantState, decode_tenant_state
 
-# It is asked once for a tenant, not for a request.
+# Asked once per tenant, not per request.
 DIRECTORY_MAX_CONNECTIONS = 4
 
 
 class Directory:
-    """In a database of its own, or in one of the cells. Connected when it is first asked."""
-
     def __init__(self, url: str, patience: float) -> None:
         self._url = url
         self._name = name_of(url)
@@ -49,7 +47,6 @@ class Directory:
 
     @contextmanager
     def of(self, tenant: str) -> Iterator[Connection]:
-        """A transaction in which one tenant's entry is seen."""
         try:
             with self._pool.connection() as connection, connection.transaction():
                 waits = f"{round(self._patience * 1000)}ms"
@@ -70,29 +67,28 @@ class Directory:
 
 
 MAX_CONNECTIONS = 16
-# How long a read waits for a server that restarts, and a write for its turn.
+# For a read while the server restarts, and a write's turn.
 PATIENCE = 10.0
-# Between two attempts to reach a server that is away.
 PAUSE = 0.05
-# For the vectors of all tenants: some 600,000 passages of the bundled model.
+# Some 600,000 passages of the bundled model, over all tenants.
 VECTOR_BYTES = 512 * 2**20
-# How old the answer of a standby may be.
 REPLICA_LAG_SECONDS = 5.0
 
-# Every database has one of this name, so that it says nothing of where it lives.
+# Every database has this tenant, so the directory does not list it.
 FIRST_TENANT = "default"
-# Under this name, which no tenant can have, a database keeps what concerns all of it.
+# No tenant can have this name.
 WHOLE = "*"
 
 Pooler = Literal["auto", "yes", "no"]
 
-TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+TIMELINE = (
+    "SELECT CASE WHEN pg_is_in_recovery() THEN '' "
+    "ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+)
 _WRITTEN = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 
 
 class Server:
-    """Shared by the stores of all tenants in one process."""
-
     def __init__(
         self,
         url: str,
@@ -135,7 +131,7 @@ class Server:
 
     @cached_property
     def cell(self) -> str:
-        """What this database is known by, wherever it is moved to and whatever it is called."""
+        """The database's permanent name, wherever it moves."""
         if self.known_cell() is None:
             with self.as_tenant(WHOLE) as connection:
                 connection.execute(QUERIES("cells")["name_cell"])
@@ -144,7 +140,7 @@ class Server:
         return known
 
     def known_cell(self) -> str | None:
-        """The same, or None where nobody has asked for it yet: it is made then, which a standby cannot do."""
+        """Return the cell, or None if it has no name yet: a standby cannot create one."""
         if self._cell is None:
             with self.as_tenant(WHOLE) as connection:
                 row = connection.execute(QUERIES("cells")["cell"]).fetchone()
@@ -153,7 +149,6 @@ class Server:
 
     @contextmanager
     def as_tenant(self, tenant: str) -> Iterator[Connection]:
-        """A transaction for a tenant whatever its standing here."""
         with self.errors(), self.connection() as connection, connection.transaction():
             connection.execute(QUERIES("cells")["enter"], self.enter_parameters(tenant))
             yield connection
@@ -167,15 +162,13 @@ class Server:
         return None if row is None else decode_tenant_state(row["standing"], row["move"])
 
     def activate(self, tenant: str, move: str) -> None:
-        """Opens the new home after the old one has said that this move is done."""
         with self.as_tenant(tenant) as connection:
             row = connection.execute(QUERIES("cells")["lock"]).fetchone()
-            told = None if row is None else decode_tenant_state(row["standing"], row["move"])
-            if told is not None and told.standing == "arriving" and told.move == move:
+            state = None if row is None else decode_tenant_state(row["standing"], row["move"])
+            if state is not None and state.standing == "arriving" and state.move == move:
                 connection.execute(QUERIES("cells")["activate"])
 
     def listed(self, tenant: str) -> tuple[str, str] | None:
-        """The cell and address that the directory has for a tenant."""
         with self._listing(tenant) as connection:
             row = connection.execute(QUERIES("cells")["listed"]).fetchone()
         return None if row is None else (str(row[0]), str(row[1]))
@@ -185,7 +178,7 @@ class Server:
             connection.execute(QUERIES("cells")["list"], {"cell": cell, "address": address})
 
     def claim(self, tenant: str) -> None:
-        """Before a tenant is made here: raises where the directory knows it elsewhere."""
+        """Raise Moved before creating a tenant that the directory lists elsewhere."""
         if self._directory is None or tenant == FIRST_TENANT:
             return
         with self._listing(tenant) as connection:
@@ -195,14 +188,15 @@ class Server:
             row = connection.execute(QUERIES("cells")["listed"]).fetchone()
         if row is not None and row[0] != self.cell:
             raise Moved(
-                f"The tenant {tenant} lives at {row[1]}, as the directory has it. Nothing was made here."
+                f"According to the directory, the tenant {tenant} lives at {row[1]}. "
+                "Nothing was created here."
             )
 
     def _listing(self, tenant: str) -> AbstractContextManager[Connection]:
         return self._directory.of(tenant) if self._directory else self.as_tenant(tenant)
 
     def attempts(self) -> Iterator[float]:
-        """Yields as often as a lost connection is worth another try."""
+        """Yield the deadline, once per try that a lost connection is worth."""
         last = time.monotonic() + self.patience
         while True:
             yield last
@@ -230,20 +224,20 @@ class Server:
             above, pooled = role_bypassing_row_security(connection), is_pooled(connection)
         if above is not None:
             raise StoreError(
-                f"The role {above} is not bound by row-level security, which keeps tenants apart. Nothing was opened; "
-                f"make a plain role (CREATE ROLE trivet LOGIN; GRANT CREATE ON SCHEMA public TO trivet) and use it."
+                f"The role {above} bypasses row-level security, which keeps tenants apart. "
+                "Nothing was opened; create a plain role (CREATE ROLE trivet LOGIN; "
+                "GRANT CREATE ON SCHEMA public TO trivet) and use it."
             )
         return pooler == "no" or (pooler == "auto" and not pooled)
 
     def _owner(self, url: str) -> tuple[str, bool]:
-        """The role that owns the tables, and whether this process could act as it, and so change or drop them."""
         with psycopg.connect(url, autocommit=True) as connection:
             owned = owner_of_tables(connection)
-        assert owned is not None, "the tables were just looked at"
+        assert owned is not None, "the migration has just checked the tables"
         return owned
 
     def _notice_timeline(self, connection: Connection) -> None:
-        """A standby that was promoted starts a new timeline, and may not have the last that the old primary did."""
+        """Detect a promoted standby, which may lack the latest changes."""
         row = connection.execute(TIMELINE).fetchone()
         timeline = str(row[0]) if row else ""
         if self.timeline and timeline != self.timeline:
@@ -251,7 +245,6 @@ class Server:
         self.timeline = timeline
 
     def _position(self) -> int:
-        """How far the log is written that standbys follow."""
         with self._pool.connection(timeout=CONNECT_SECONDS) as connection:
             row = connection.execute(_WRITTEN).fetchone()
         return int(row[0]) if row else 0

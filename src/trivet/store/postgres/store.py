@@ -14,8 +14,6 @@ from trivet.store.relational.store import RelationalStore
 
 
 class PostgresServer(Server):
-    """A server that opens the stores of its tenants."""
-
     def store(self, tenant: str, closes_server: bool = False) -> PostgresStore:
         return PostgresStore(self, tenant, closes_server)
 
@@ -24,8 +22,6 @@ class PostgresServer(Server):
 
 
 class PostgresStore(RelationalStore):
-    """The memories of one tenant. A process opens the server once and a store for each tenant on it."""
-
     _database: Database
     vectors: PostgresVectorIndex
 
@@ -37,7 +33,6 @@ class PostgresStore(RelationalStore):
         super().__init__(Database(opened, tenant))
 
     def import_sqlite(self, file: Path) -> None:
-        """A file of the embedded store, of the present schema, into this tenant, which must be empty."""
         import_sqlite(file, self._database)
 
     def _make_vector_index(self, changes: Changes) -> PostgresVectorIndex:

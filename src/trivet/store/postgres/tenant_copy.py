@@ -1,7 +1,7 @@
-"""Copies a tenant's rows from one database to another: first all of them, portion by portion, then what changed since.
+"""Copy of a tenant's rows between databases: all in batches, then what changed since.
 
-Whether a row changed is read off the row itself: PostgreSQL notes in each which transaction wrote it. So nothing that
-writes to the old home has to take part, and none can be forgotten. What was deleted shows in the numbers of rows.
+PostgreSQL keeps the writing transaction's id in each row, so no writer has to cooperate. Deletions
+show in row counts.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from trivet.store.postgres.tenant_tables import (
 from trivet.store.postgres.tenant_tables import PURGED_TABLES as WITH_WORDS
 from trivet.store.relational.database import ERASING
 
-# So many keys are copied in one transaction: some megabytes.
+# A few megabytes.
 KEYS_PER_BATCH = 2_000
-# The bytes of a binary COPY without rows: 11 of signature, two numbers, and the mark of its end.
+# An 11-byte signature, two numbers and the end mark.
 EMPTY_COPY_BYTES = 21
 
 Models = Mapping[int, int]
 Counts = Mapping[int, int]
-ReportProgress = Callable[[str, str], None]  # a stage, and how far it is
+ReportProgress = Callable[[str, str], None]  # (stage, progress within it)
 
 
 class MoveAbandoned(Conflict):
@@ -43,7 +43,6 @@ class MoveAbandoned(Conflict):
 
 
 def begin_watermark(source: Connection) -> tuple[str, str]:
-    """From which transaction on rows must be read again, and in which life of the server."""
     row, life = source.execute(SQL["watermark"]).fetchone(), source.execute(TIMELINE).fetchone()
     assert row is not None
     assert life is not None
@@ -53,11 +52,11 @@ def begin_watermark(source: Connection) -> tuple[str, str]:
 def copy_all(
     source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress
 ) -> None:
-    """Goes on where it was broken off. Each portion is a moment of its own; `catch_up` mends what changed between."""
+    """Copy or resume; batches see different moments, which `catch_up` repairs."""
     with source.transaction() as connection:
         every = tables(connection)
     done = _arrival(target, move)
-    names = [one.name for one in every]
+    names = [each.name for each in every]
     start = names.index(done.table) if done.table else 0
     for table in [] if done.copied else every[start:]:
         first = done.after if table.name == done.table else None
@@ -95,19 +94,19 @@ def _copy_portion(
     after: int | None,
     up_to: int | None,
 ) -> None:
-    """Rows that are there already stay, and those whose parent has not come wait: both changed, and come later."""
+    """Skip existing rows and rows without their parent: both changed and come later."""
     between = "true" if after is None else f"{table.number} > {after} AND {table.number} <= {up_to}"
     with source.transaction() as reading, target.transaction() as writing:
         done = _locked(writing, move)
         if done.copied:
-            raise MoveAbandoned("Another process has taken this move over.")
+            raise MoveAbandoned("Another process took over this move.")
         models = _match_models(reading, writing)
         if _stage_rows(reading, writing, table, f"{table.within} AND {between}", models):
             columns = table.listed(table.columns)
             known = " AND ".join(["true", *(_has_parent(parent) for parent in table.parents)])
             writing.execute(
-                f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {_staging_table(table)} AS c WHERE {known} "
-                "ON CONFLICT DO NOTHING"
+                f"INSERT INTO {table.name} ({columns}) SELECT {columns} "
+                f"FROM {_staging_table(table)} AS c WHERE {known} ON CONFLICT DO NOTHING"
             )
             _make_postings(writing, table)
         _note(writing, msgspec.structs.replace(done, table=table.name, after=up_to or 0))
@@ -120,14 +119,13 @@ def catch_up(
     freeze: int = 0,
     renew: Callable[[], None] = lambda: None,
 ) -> int:
-    """Brings the target to one moment of the source, in one transaction. How many rows changed.
+    """Bring the target to one moment of the source; return the number of rows changed.
 
-    With the number of a `freeze` every table is counted after it: nothing is missing and nothing too much.
+    With a `freeze`, verify the row counts.
     """
     with source.transaction(isolated=True) as reading, target.transaction() as writing:
-        done = _locked(
-            writing, move
-        )  # before the moment begins: what another process brought is older than it
+        # Before the snapshot, so that other processes' copies are older.
+        done = _locked(writing, move)
         watermark, life = begin_watermark(reading)
         since = done.watermark if done.life == life else ""
         models = _match_models(reading, writing)
@@ -164,11 +162,10 @@ def _arrival(target: TenantInCell, move: str) -> ArrivingMove:
 
 
 def _locked(connection: Connection, move: str) -> ArrivingMove:
-    """So that two processes that bring the same tenant do so one after the other."""
     found = arriving(connection.execute(SQL["lock"]).fetchone())
     if found is None or found.id != move:
         raise MoveAbandoned(
-            "Somebody has ended this move or given it up. `trivet tenant show` tells how it stands."
+            "Another process ended this move or gave it up. `trivet tenant show` shows its state."
         )
     return found
 
@@ -178,7 +175,6 @@ def _note(connection: Connection, move: ArrivingMove) -> None:
 
 
 def _match_models(reading: Connection, writing: Connection) -> Models:
-    """The number in the target of each model of the source."""
     numbers = {}
     for row in reading.execute(SQL["models"]).fetchall():
         values = {name: row[name] for name in ("identity", "spec", "dimension", "serving")}
@@ -200,11 +196,10 @@ def _staging_table(table: Table) -> str:
 def _stage_rows(
     reading: Connection, writing: Connection, table: Table, condition: str, models: Models
 ) -> int:
-    """Rows of the source into a table of this transaction alone, which is made if there are any."""
     rows = _copy_rows(
         reading, writing, table, table.columns, condition, models, _staging_table(table)
     )
-    if rows and "model" in table.columns:  # of a model that came after the models were read
+    if rows and "model" in table.columns:  # its model was added after the models were read
         writing.execute(f"DELETE FROM {_staging_table(table)} WHERE model IS NULL")
     return rows
 
@@ -224,7 +219,8 @@ def _copy_rows(
         if not second and len(first) <= EMPTY_COPY_BYTES:
             return 0
         writing.execute(
-            f"CREATE TEMP TABLE {into} ON COMMIT DROP AS SELECT {table.listed(columns)} FROM {table.name} WITH NO DATA"
+            f"CREATE TEMP TABLE {into} ON COMMIT DROP AS "
+            f"SELECT {table.listed(columns)} FROM {table.name} WITH NO DATA"
         )
         with writing.cursor() as taken:
             with taken.copy(f"COPY {into} FROM STDIN (FORMAT binary)") as copy:
@@ -234,7 +230,7 @@ def _copy_rows(
 
 
 def _changed_since(watermark: str) -> str:
-    """By the transaction that wrote the row. Older ones that only look new, after many, are read once too often."""
+    """Compare row ages; after an id wraparound some older rows match needlessly."""
     return f"age(xmin) <= age('{int(watermark)}'::xid8::xid)" if watermark else "true"
 
 
@@ -246,8 +242,9 @@ def _counts(connection: Connection, table: Table) -> Counts:
 def _check_counts(table: Table, wanted: Counts, found: Counts) -> None:
     if wanted != found:
         raise StoreError(
-            f"{table.name} has {sum(found.values())} rows after the copy and not {sum(wanted.values())}, or others. "
-            "Nothing was switched: the tenant stays where it is. Start the move again."
+            f"{table.name} has {sum(found.values())} rows after the copy instead of "
+            f"{sum(wanted.values())}, or different ones. Nothing was switched: "
+            "the tenant stays where it is. Start the move again."
         )
 
 
@@ -259,7 +256,7 @@ def _delete(
     models: Models,
     came: bool,
 ) -> int:
-    """What the source no longer has. What has come is counted as if it were in already: then more is too much."""
+    """Count staged rows as inserted, so that any surplus must be deleted."""
     found = dict(_counts(writing, table))
     new = (
         f"SELECT {table.bucket}, count(*) FROM {_staging_table(table)} AS c WHERE NOT EXISTS "
@@ -276,12 +273,15 @@ def _delete(
     if _copy_rows(reading, writing, table, table.key, among, models, kept):
         gone += f" AND NOT EXISTS (SELECT 1 FROM {kept} AS k WHERE {_same(table, 't', 'k')})"
     if table.name == "lexical":
-        gone = f"WITH gone AS ({gone} RETURNING memory) DELETE FROM posting WHERE memory IN (SELECT memory FROM gone)"
+        gone = (
+            f"WITH gone AS ({gone} RETURNING memory) "
+            "DELETE FROM posting WHERE memory IN (SELECT memory FROM gone)"
+        )
     return writing.execute(gone).rowcount
 
 
 def _note_erasing(connection: Connection) -> None:
-    """What was purged or overwritten at the old home after it was copied must go from the files here, too."""
+    """Erase here too what the old home purged after it was copied."""
     row = connection.execute(PURGE_MARK).fetchone()
     assert row is not None
     connection.execute(QUERIES("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
@@ -289,11 +289,12 @@ def _note_erasing(connection: Connection) -> None:
 
 def _put(connection: Connection, table: Table) -> None:
     columns = table.listed(table.columns)
-    others = [one for one in table.columns if one not in table.key]
-    changes = ", ".join(f"{one} = excluded.{one}" for one in others)
+    others = [column for column in table.columns if column not in table.key]
+    changes = ", ".join(f"{column} = excluded.{column}" for column in others)
     connection.execute(
         f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {_staging_table(table)} "
-        f"ON CONFLICT (tenant, {table.listed(table.key)}) DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
+        f"ON CONFLICT (tenant, {table.listed(table.key)}) "
+        f"DO {f'UPDATE SET {changes}' if others else 'NOTHING'}"
     )
     _make_postings(connection, table)
 

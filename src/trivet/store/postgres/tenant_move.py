@@ -1,9 +1,8 @@
-"""Moves a tenant from one database to another while it is used: copy, catch up, freeze, switch.
+"""Move of a tenant between databases while in use: copy, catch up, freeze, switch.
 
-One row decides who may write: the tenant's row in its old home. Until it says `moved`, the old home is the home; from
-that commit on the new one is. Everything before can be done again or given up, everything after is finished by whoever
-comes next, be it this command or a server that follows the tenant. Each step looks at both rows first, so a process
-that was killed anywhere is followed by one that goes on from there.
+The tenant's row in its old home decides who may write, until it says `moved`. Earlier steps can be
+repeated or abandoned, later ones are completed by any process. Each step checks both rows, so a
+killed process can be resumed.
 """
 
 from __future__ import annotations
@@ -41,22 +40,20 @@ from trivet.store.postgres.tenant_tables import (
 from trivet.store.relational.changes import MODELS_KEY
 from trivet.store.relational.tables.sync_feed import SYNC, ServerState
 
-# The tenant is frozen once what was left was brought so quickly, or hardly more quickly than the round before.
+# Freeze once a round takes less than this, or hardly less than the last.
 FREEZE_BELOW_SECONDS = 1.0
 ROUND_GAIN_LIMIT = 0.7
-# A process that froze a tenant and died keeps its writers waiting no longer than this.
+# A process that died blocks writers no longer than this.
 FREEZE_SECONDS = 30.0
-# A process that lives says so so often within that time.
+# Renewals per FREEZE_SECONDS.
 RENEWALS = 6
 
 
 def move(server: Server, new: Server, tenant: str, report_progress: ReportProgress) -> str:
-    """Moves it, or goes on with a move that was broken off. Says where it is at home then."""
+    """Move the tenant, or resume a move, and return its new address."""
     source, target = TenantInCell(server, tenant), TenantInCell(new, tenant)
     if server.cell == new.cell:
-        raise InvalidInput(
-            f"{new.address} is the database that {tenant} is in already. Nothing was moved."
-        )
+        raise InvalidInput(f"{tenant} is already in {new.address}. Nothing was moved.")
     with _move_lock(source):
         leave = _begin(source, target)
         if leave is not None:
@@ -75,7 +72,7 @@ def move(server: Server, new: Server, tenant: str, report_progress: ReportProgre
 def abandon(
     server: Server, new: Server | None, tenant: str, report_progress: ReportProgress
 ) -> None:
-    """Before the switch: the tenant stays, and what was copied of it is removed where that can be reached."""
+    """Give up a move before the switch; remove the copy if `new` can be reached."""
     source = TenantInCell(server, tenant)
     with source.transaction() as connection:
         row = connection.execute(SQL["lock"]).fetchone()
@@ -84,7 +81,8 @@ def abandon(
             raise _other_move_error(row, noted, tenant)
         if row is not None and row["standing"] == "moved":
             raise Conflict(
-                f"{tenant} was switched already and lives at {row['moved_to']}. To undo it, move it back."
+                f"{tenant} was already switched and lives at {row['moved_to']}. "
+                "To undo the move, move it back."
             )
         if row is not None and row["standing"] != "arriving":
             connection.execute(SQL["give_up"])
@@ -95,12 +93,13 @@ def abandon(
 
 @contextmanager
 def _move_lock(source: TenantInCell) -> Iterator[None]:
-    """For one process at a time. Were the lock lost with its connection, the steps would still look before they act."""
+    """Lock out other processes; steps still check, in case the lock is lost."""
     with source.server.errors(), source.server.connection() as connection:
         row = connection.execute(SQL["take_turn"], {"tenant": source.tenant}).fetchone()
         if not (row and row[0]):
             raise Conflict(
-                f"Another process is moving {source.tenant}. Nothing was changed; let it end, or stop it."
+                f"Another process is moving {source.tenant}. "
+                "Nothing was changed; wait for it or stop it."
             )
         try:
             yield
@@ -109,11 +108,9 @@ def _move_lock(source: TenantInCell) -> Iterator[None]:
 
 
 def _begin(source: TenantInCell, target: TenantInCell) -> DepartingMove | None:
-    """The move that is noted in the old home, which is noted now if there is none; None if only the end is left."""
+    """Return the noted move, noting one if needed; None if only `_finish` is left."""
     if leaving(source.row()) is None:
-        _check_free(
-            target, source.server.cell
-        )  # before anything is noted, and while nobody waits for it
+        _check_free(target, source.server.cell)
     with source.transaction() as connection:
         row = connection.execute(SQL["lock"]).fetchone()
         if row is None:
@@ -124,7 +121,8 @@ def _begin(source: TenantInCell, target: TenantInCell) -> DepartingMove | None:
             origin = arriving(row)
             assert origin is not None
             raise Moved(
-                f"{source.tenant} still lives at {origin.address}. Nothing was moved; give that as --path."
+                f"{source.tenant} still lives at {origin.address}. "
+                "Nothing was moved; pass that address as --path."
             )
         noted = leaving(row)
         if noted is not None and noted.cell != target.server.cell:
@@ -140,39 +138,40 @@ def _begin(source: TenantInCell, target: TenantInCell) -> DepartingMove | None:
 def _other_move_error(row: Row, noted: DepartingMove, tenant: str) -> Conflict | Moved:
     if row["standing"] == "moved":
         return Moved(
-            f"{tenant} lives at {row['moved_to']} now. Nothing was moved; give that as --path."
+            f"{tenant} lives at {row['moved_to']} now. "
+            "Nothing was moved; pass that address as --path."
         )
     return Conflict(
-        f"{tenant} is being moved to {noted.address}. Nothing was changed; go on with that, or give it up: "
-        f"`trivet tenant move {tenant} --to {noted.address} --abandon`."
+        f"{tenant} is being moved to {noted.address}. Nothing was changed; finish that move, "
+        f"or give it up: `trivet tenant move {tenant} --to {noted.address} --abandon`."
     )
 
 
 def _check_free(target: TenantInCell, origin: str) -> None:
-    """Raises where the new home has a tenant of that name that is not what this move or an earlier one left."""
     with target.transaction() as connection:
         _check_row_free(connection, target, origin)
 
 
 def _check_row_free(connection: Connection, target: TenantInCell, origin: str) -> None:
-    """Locks the row, so that nobody begins to use the tenant before it is marked."""
     row = connection.execute(SQL["lock"]).fetchone()
     if row is None:
         return
     came = arriving(row)
     if came is not None and came.cell != origin:
         raise Conflict(
-            f"A tenant {target.tenant} is on its way to {target.server.address} from {came.address}."
+            f"Another tenant {target.tenant} is being moved from {came.address} "
+            f"to {target.server.address}. Nothing was changed."
         )
     if row["standing"] == "moved" and has_rows(connection):
         raise Conflict(
-            f"{target.server.address} still has the old copy of {target.tenant}. Nothing was changed; remove it "
-            f"first: `trivet tenant forget-moved {target.tenant} --path {target.server.address}`."
+            f"{target.server.address} still has the old copy of {target.tenant}. "
+            "Nothing was changed; remove it first: "
+            f"`trivet tenant forget-moved {target.tenant} --path {target.server.address}`."
         )
     if came is None and row["standing"] != "moved" and _is_used(connection):
         raise Conflict(
-            f"{target.server.address} has a tenant {target.tenant} of its own. Nothing was changed; two tenants "
-            "cannot be made one."
+            f"{target.server.address} has a tenant {target.tenant} of its own. "
+            "Nothing was changed; two tenants cannot be merged."
         )
 
 
@@ -182,7 +181,6 @@ def _is_used(connection: Connection) -> bool:
 
 
 def _arrive(source: TenantInCell, target: TenantInCell, leave: DepartingMove) -> None:
-    """The row in the new home, which lets nobody in. What an earlier move left there goes first."""
     with target.transaction() as connection:
         came = arriving(connection.execute(SQL["standing"]).fetchone())
     if came is not None and came.id == leave.id:
@@ -197,7 +195,7 @@ def _arrive(source: TenantInCell, target: TenantInCell, leave: DepartingMove) ->
         "tenant": target.tenant,
         "move": encoded(msgspec.structs.replace(came, id=f"clearing {leave.id}")),
     }
-    with target.transaction() as connection:  # whoever was bringing the earlier one notices
+    with target.transaction() as connection:  # stops the process of an earlier move
         _check_row_free(connection, target, origin.cell)
         connection.execute(SQL["arrive"], noted)
     remove_rows(target)
@@ -211,7 +209,6 @@ def _catch_up(
     leave: DepartingMove,
     report_progress: ReportProgress,
 ) -> None:
-    """Each round leaves less to the next, until it takes as long as it takes to look."""
     before = math.inf
     while True:
         begun = time.monotonic()
@@ -226,7 +223,6 @@ def _catch_up(
 def _switch(
     source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress
 ) -> None:
-    """Nobody writes from the freeze to the switch. Where it fails, the old home is thawed at once."""
     leave = _freeze(source, move)
     report_progress("frozen", "")
     try:
@@ -236,9 +232,8 @@ def _switch(
             _check_frozen(connection, leave)
             connection.execute(SQL["leave"], {"address": leave.address})
     except BaseException:
-        with suppress(
-            StoreError
-        ):  # if it cannot be reached, the next writer thaws it when its time is over
+        # If unreachable, the freeze expires.
+        with suppress(StoreError):
             _thaw(source, leave)
         raise
     report_progress("switched", "")
@@ -251,7 +246,8 @@ def _freeze(source: TenantInCell, move: str) -> DepartingMove:
         noted = leaving(row)
         if row is None or noted is None or noted.id != move or row["standing"] == "moved":
             raise MoveAbandoned(
-                "Somebody has ended this move or given it up. `trivet tenant show` tells how it stands."
+                "Another process ended this move or gave it up. "
+                "`trivet tenant show` shows its state."
             )
         frozen = msgspec.structs.replace(noted, freeze=noted.freeze + 1)
         connection.execute(SQL["freeze"], {"move": encoded(frozen), "seconds": FREEZE_SECONDS})
@@ -262,14 +258,12 @@ def _check_frozen(connection: Connection, leave: DepartingMove) -> None:
     row = connection.execute(SQL["lock"]).fetchone()
     if row is None or row["standing"] != "frozen" or leaving(row) != leave:
         raise Conflict(
-            "The tenant did not stay frozen: a writer found its time over, or somebody gave up this move. Nothing was "
-            "switched; start the move again."
+            "The tenant did not stay frozen: the freeze expired, or somebody gave up this move. "
+            "Nothing was switched; start the move again."
         )
 
 
 class _FreezeRenewal:
-    """Keeps the tenant frozen while the last copy takes long. Called now and then."""
-
     def __init__(self, source: TenantInCell, leave: DepartingMove) -> None:
         self._source = source
         self._leave = leave
@@ -292,12 +286,11 @@ def _thaw(source: TenantInCell, leave: DepartingMove) -> None:
 
 
 def _hand_over_counters(source: TenantInCell, target: TenantInCell, leave: DepartingMove) -> None:
-    """The numbers of the tenant's row go on; laptops learn by a new epoch that the server is another."""
     with source.transaction() as reading, target.transaction() as writing:
         row = reading.execute(SQL["lock"]).fetchone()
         came = arriving(writing.execute(SQL["lock"]).fetchone())
         if row is None or came is None or (came.id, came.complete) != (leave.id, leave.freeze):
-            raise MoveAbandoned("Another process has taken this move over. Nothing was switched.")
+            raise MoveAbandoned("Another process took over this move. Nothing was switched.")
         last = row["last_change"] + 1
         numbers = {
             "last_key": row["last_key"],
@@ -310,20 +303,19 @@ def _hand_over_counters(source: TenantInCell, target: TenantInCell, leave: Depar
 
 
 def _begin_epoch(connection: Connection, epoch: str) -> None:
-    """Named after the move, so that to do it again changes nothing."""
+    """Name the epoch after the move, so that repeating it changes nothing."""
     maintenance = "SELECT value FROM meta WHERE name = %(name)s"
     row = connection.execute(maintenance, {"name": SYNC}).fetchone()
     if row is None:
         return
     state = msgspec.json.decode(row[0], type=ServerState)
-    past = tuple(one for one in dict.fromkeys((*state.past, state.epoch)) if one and one != epoch)
+    past = tuple(old for old in dict.fromkeys((*state.past, state.epoch)) if old and old != epoch)
     state = msgspec.structs.replace(state, epoch=epoch, past=past)
     values = {"name": SYNC, "value": msgspec.json.encode(state).decode()}
     connection.execute("UPDATE meta SET value = %(value)s WHERE name = %(name)s", values)
 
 
 def _finish(source: TenantInCell, target: TenantInCell) -> None:
-    """The new home opens, if the old one says that it is the home. A server that comes first does the same."""
     row = source.row()
     noted = leaving(row)
     if (
@@ -333,25 +325,25 @@ def _finish(source: TenantInCell, target: TenantInCell) -> None:
         or noted.cell != target.server.cell
     ):
         raise MoveAbandoned(
-            "Somebody has ended this move otherwise. `trivet tenant show` tells how it stands."
+            "Another process ended this move differently. `trivet tenant show` shows its state."
         )
     target.server.activate(target.tenant, noted.id)
     there = target.server.standing(target.tenant)
     if there is None or there.standing not in ("home", "frozen"):
         raise Moved(
-            f"{target.tenant} has gone on since: {there.address if there else 'nobody knows where'}."
+            f"{target.tenant} has moved on since: "
+            f"{there.address if there else 'its address is unknown'}."
         )
 
 
 def _clear(target: TenantInCell, origin: str) -> None:
-    """What a move from this cell left before its switch."""
     row = target.row()
     came = arriving(row)
     if came is None:
         return
     if came.cell != origin:
         raise Conflict(
-            f"What is on its way to {target.server.address} comes from {came.address}. Nothing was removed."
+            f"The copy in {target.server.address} comes from {came.address}. Nothing was removed."
         )
     with target.transaction() as connection:
         given_up = msgspec.structs.replace(came, id=f"given up {now()}")
@@ -362,7 +354,7 @@ def _clear(target: TenantInCell, origin: str) -> None:
 
 
 def forget_moved(old: Server, new: Server, tenant: str) -> str | None:
-    """Removes the copy that a tenant left behind. Its row stays and says where it went. What is pending, or None."""
+    """Remove the copy a tenant left behind, except its row; return what is pending."""
     source, target = TenantInCell(old, tenant), TenantInCell(new, tenant)
     row = source.row()
     noted = leaving(row)
@@ -375,6 +367,7 @@ def forget_moved(old: Server, new: Server, tenant: str) -> str | None:
     there = target.row()
     if there is None or there["standing"] == "arriving":
         raise StoreError(
-            f"{tenant} has not arrived at {new.address}. Nothing was removed; finish its move first."
+            f"{tenant} has not arrived at {new.address}. "
+            "Nothing was removed; finish its move first."
         )
     return remove_rows(source)

@@ -1,15 +1,7 @@
-"""Takes purged words out of the tables for good: PostgreSQL keeps deleted rows in its files until they are vacuumed.
+"""A tenant's tables and row in one cell, and removal of its data with a vacuum.
 
-A tenant in one cell, whatever its standing there: what a move reads and writes of the tenant's row.
-
-What of a tenant moves: the rows of every table that has tenants, found in the database itself, so none is forgotten.
-
-Copied as they are: all that users wrote or that belongs to it (memories, revisions, links, shares, accounts, keys,
-secrets as they are sealed, the audit record, proposals, feedback, what laptops need), and what is derived but costs
-much to make (vectors, graph, fingerprints) or is queued. Made anew: postings, out of `lexical`, and an index over many
-vectors.
-
-Removes a tenant's rows from a cell: an old copy after a move, or a new one that was given up.
+Tables are found in the database, so none is missed. A move rebuilds postings and large vector
+indexes and copies everything else.
 """
 
 from __future__ import annotations
@@ -30,27 +22,30 @@ from trivet.store.postgres.server import Server
 from trivet.store.relational.database import ERASING
 from trivet.store.relational.index.index_files import files_in, remove_index_file
 
-# Those that hold words of memories, or what was made of them.
+# Words of memories, or data derived from them.
 PURGED_TABLES = (
-    "memory", "memory_tag", "revision", "lexical", "posting", "passage", "mention", "statement", "concept", "secret",
-    "proposal", "feedback", "vault_part",
+    "memory", "memory_tag", "revision", "lexical", "posting", "passage", "mention", "statement",
+    "concept", "secret", "proposal", "feedback", "vault_part",
 )  # fmt: skip
 VACUUM_PENDING = (
-    "Its words are in the files of the database until the next vacuum, which was asked for."
+    "Its words remain in the files of the database until the next vacuum, which was requested."
 )
-READER_PENDING = "Its words are in the files of the database: a transaction that began before has not ended. They go after it."
+READER_PENDING = (
+    "Its words remain in the files of the database: an earlier transaction has not ended. "
+    "They are removed after it ends."
+)
 OWNER_PENDING = (
-    "Its words are in the files of the database until it is vacuumed, which this role may not do. Autovacuum does it "
-    f"in time; at once, the owner of the tables does: VACUUM (INDEX_CLEANUP ON) {', '.join(PURGED_TABLES)}"
+    "Its words remain in the files of the database until it is vacuumed, which this role may not "
+    "do. Autovacuum does it eventually. To do it now, run as the owner of the tables: "
+    f"VACUUM (INDEX_CLEANUP ON) {', '.join(PURGED_TABLES)}"
 )
 
-# Which transaction purged, and when.
 PURGE_MARK = (
     "SELECT pg_current_xact_id()::xid::text || ' ' || extract(epoch FROM clock_timestamp())"
 )
-# A deleted row can go when no snapshot is older than its deletion.
+# A deleted row stays while an older snapshot exists.
 _OLDER_SNAPSHOTS = "SELECT count(*) FROM pg_stat_activity WHERE age(backend_xmin) >= age(%s::xid)"
-# With every index: otherwise PostgreSQL leaves the words in indexes while there are few. It waits for nobody.
+# INDEX_CLEANUP, since PostgreSQL otherwise leaves few words in indexes.
 _VACUUM = f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, TRUNCATE OFF) {', '.join(PURGED_TABLES)}"
 _NOT_VACUUMED = """
 SELECT count(*) FROM pg_stat_user_tables WHERE relname = ANY(%s)
@@ -59,7 +54,6 @@ AND coalesce(greatest(last_vacuum, last_autovacuum), '-infinity') < to_timestamp
 
 
 def erase(connection: Connection, mark: str) -> str | None:
-    """Vacuums after the purge that set the mark. What is still pending; None if nothing is."""
     transaction, moment = mark.split()
     if _count(connection, _OLDER_SNAPSHOTS, (transaction,)):
         return READER_PENDING
@@ -81,13 +75,14 @@ def _count(
 
 
 class DepartingMove(msgspec.Struct, frozen=True, kw_only=True):
-    """The move of a tenant out of its home. `cell` and `address` are those of the new one."""
+    """A move seen from the old home; `cell` and `address` are the new one's."""
 
     id: str
     cell: str
     address: str
     begun: str
-    freeze: int = 0  # how often it was frozen: a process that froze it before cannot take this freeze for its own
+    # Number of the freeze: an earlier freezer must not take it for its own.
+    freeze: int = 0
 
     @classmethod
     def to(cls, server: Server) -> DepartingMove:
@@ -95,22 +90,22 @@ class DepartingMove(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArrivingMove(msgspec.Struct, frozen=True, kw_only=True):
-    """The same move where the tenant arrives. `cell` and `address` are those of the old home."""
+    """A move seen from the new home; `cell` and `address` are the old one's."""
 
     id: str
     cell: str
     address: str
-    # What was changed by this transaction of the old home or a later one is to be read again. Empty: everything.
+    # Rows written by this transaction or later are read again; empty: all.
     watermark: str
-    life: str  # the timeline of the old home: after a failover some of what was read may never have been
-    table: str = ""  # as far as the first copy is: this table,
+    life: str  # timeline of the old home: a failover may have undone what was read
+    table: str = ""  # progress of the first copy: this table,
     after: int = 0  # up to this key
     copied: bool = False
-    complete: int = 0  # everything is here as it was in this freeze
+    complete: int = 0  # the freeze whose state was copied completely
 
 
 class TenantInCell:
-    """Every transaction is the tenant's own, so that row-level security binds a move like everybody."""
+    """A tenant in one cell, in any state; row-level security binds a move too."""
 
     def __init__(self, server: Server, tenant: str) -> None:
         self.server = server
@@ -119,9 +114,9 @@ class TenantInCell:
 
     @contextmanager
     def transaction(self, isolated: bool = False) -> Iterator[Connection]:
-        """With `isolated` all of its reads see one moment, which begins with the first of them."""
+        """Open a transaction; with `isolated`, all reads see one moment."""
         with self.server.errors(), self.server.connection() as connection, connection.transaction():
-            if isolated:  # SET, unlike SELECT, does not begin the moment
+            if isolated:  # SET, unlike SELECT, does not take the snapshot
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 connection.execute(
                     sql.SQL("SET LOCAL trivet.tenant = {}").format(sql.Literal(self.tenant))
@@ -131,7 +126,6 @@ class TenantInCell:
             yield connection
 
     def row(self) -> Row | None:
-        """The tenant's row as it is now: its standing, its move."""
         with self.transaction() as connection:
             return connection.execute(SQL["standing"]).fetchone()
 
@@ -144,7 +138,6 @@ def encoded(move: DepartingMove | ArrivingMove) -> str:
 
 
 def leaving(row: Row | None) -> DepartingMove | None:
-    """The move out of this cell that a tenant's row tells of."""
     is_leaving = row is not None and row["move"] and row["standing"] != "arriving"
     return msgspec.json.decode(row["move"], type=DepartingMove) if is_leaving and row else None
 
@@ -154,19 +147,17 @@ def arriving(row: Row | None) -> ArrivingMove | None:
     return msgspec.json.decode(row["move"], type=ArrivingMove) if is_arriving and row else None
 
 
-# Where a tenant is, and what is made anew. Models are matched by what they are, since each database numbers its own.
+# Local to a database, rebuilt, or matched by identity (models).
 NOT_COPIED = frozenset(("tenant", "directory", "posting", "embedding_model"))
-# A database gives these numbers itself, across tenants; what makes the row one of its kind is the rest.
+# Numbers that each database assigns, with what identifies the row.
 LOCALLY_NUMBERED = {"statement": ("source", "relation", "target", "memory", "valid_from")}
-# Rows are counted by so many keys together: where the counts differ, the keys themselves are compared.
+# Where counts of this many keys differ, the keys are compared.
 KEYS_PER_BUCKET = 1_024
-# What is still to be erased from the files concerns the files of one database, and so do the names of index files.
+# About the files of one database.
 _WITHIN = {"meta": f"name != '{ERASING}' AND NOT {OF_ONE_DATABASE}"}
 
 
 class Parent(msgspec.Struct, frozen=True):
-    """A table that rows refer to, by which columns of theirs and of its own."""
-
     table: str
     columns: tuple[str, ...]
     target: tuple[str, ...]
@@ -176,7 +167,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    number: str | None  # a column of the key that counts up
+    number: str | None  # an increasing column of the key
     parents: tuple[Parent, ...] = ()
 
     @property
@@ -188,27 +179,27 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.number} / {KEYS_PER_BUCKET}" if self.number else "0::bigint"
 
     def listed(self, columns: Sequence[str], models: Mapping[int, int] | None = None) -> str:
-        """The columns for a query; with `models` the numbers of models as the other database has them."""
         return ", ".join(
-            _translated(models) if one == "model" and models is not None else one for one in columns
+            _translated(models) if column == "model" and models is not None else column
+            for column in columns
         )
 
 
 def tables(connection: Connection) -> list[Table]:
-    """In the order in which they refer to each other."""
+    """Return the tables, each after those it refers to."""
     rows = [dict(zip(row.places, row, strict=True)) for row in connection.execute(SQL["tables"])]
     found = [_table(row) for row in rows if row["name"] not in NOT_COPIED]
     ordered: list[Table] = []
     while found:
-        names = {one.name for one in found}
+        names = {table.name for table in found}
         free = [
-            one
-            for one in found
-            if not {parent.table for parent in one.parents} & (names - {one.name})
+            table
+            for table in found
+            if not {parent.table for parent in table.parents} & (names - {table.name})
         ]
-        assert free, "tables do not refer to each other in a circle"
+        assert free, "the tables have no reference cycle"
         ordered += free
-        found = [one for one in found if one not in free]
+        found = [table for table in found if table not in free]
     return ordered
 
 
@@ -228,25 +219,24 @@ def _table(row: Mapping[str, Any]) -> Table:
     )
 
 
-def _parent(told: Mapping[str, str | list[str]]) -> Parent:
-    columns = tuple(one for one in told["columns"] if one != "tenant")
+def _parent(row: Mapping[str, str | list[str]]) -> Parent:
+    columns = tuple(one for one in row["columns"] if one != "tenant")
     return Parent(
-        str(told["table"]), columns, tuple(one for one in told["target"] if one != "tenant")
+        str(row["table"]), columns, tuple(one for one in row["target"] if one != "tenant")
     )
 
 
 def _translated(models: Mapping[int, int]) -> str:
-    """NULL for a model that came after the models were read."""
+    """Use NULL for a model added after the models were read."""
     cases = " ".join(f"WHEN {old} THEN {new}" for old, new in models.items())
     return f"CASE model {cases} END::bigint AS model" if models else "NULL::bigint AS model"
 
 
-# Not found among the tables that are copied; the order matters, what refers to another goes first.
+# Emptied before those they refer to.
 _REBUILT_TABLES = ("posting",)
 
 
 def remove_files(side: TenantInCell) -> None:
-    """Index files of the tenant as it was there, on this machine; others remove theirs when they look."""
     for file in files_in(side.server.index_folder.of(side.server.cell, side.tenant)):
         remove_index_file(file)
 
@@ -259,7 +249,7 @@ def has_rows(connection: Connection) -> bool:
 
 
 def remove_rows(side: TenantInCell) -> str | None:
-    """All but the tenant's own row, table by table, and out of the files. What of that is still pending."""
+    """Delete all but the tenant's own row, and return what is still pending."""
     with side.transaction() as connection:
         every = [
             *_REBUILT_TABLES,
@@ -278,6 +268,6 @@ def remove_rows(side: TenantInCell) -> str | None:
         return None
     with side.transaction() as connection:
         connection.execute(SQL["count_on"], {"last_key": 0, "last_concept": 0, "last_change": 0})
-        disown(connection)  # one that is being written is not named when the tenant is back
+        disown(connection)  # a file being written must not be adopted if the tenant returns
     with side.server.errors(), side.server.connection() as connection:
         return erase(connection, mark)

@@ -1,4 +1,4 @@
-"""What a statement runs on: a transaction of its own, or one that the caller opened."""
+"""What statements run on: one transaction each, or one that the caller opened."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trivet.store.relational.changes import MAX_CHANGES_KEPT
 from trivet.store.relational.database import KeyKind, Parameters
 
 NONE: Parameters = {}
-# Whether a prepared statement is planned once or, where the server thinks it better, for the values it gets each time.
+# Plan a prepared statement once, or as the server thinks best.
 PlanCacheMode = Literal["force_generic_plan", "auto"]
 SetUp = Callable[[Connection, PlanCacheMode], None]
-# What recalls ask: some rows by their keys or ids, which are found the same way whatever the values. To plan them
-# anew each time took a quarter of what the server did for a recall. Others, a filter say, are planned for their values.
+# Recall queries with the same plan for all values: planning them took a quarter of the server's
+# work for a recall.
 PLANNED_ONCE: Mapping[str, Sequence[str]] = {
     "graph": ("concepts_of_forms",),
     "jobs": ("pending_with_readings",),
@@ -33,17 +33,15 @@ PLANNED_ONCE: Mapping[str, Sequence[str]] = {
     "memories": ("changes_since", "seen_by_ids", "terms_of_ids"),
     "vectors": ("described", "spans_at", "vectors_of"),
 }
-# What a transaction is for, which decides whether a tenant that is being moved lets it in.
+# Decides whether a tenant being moved admits it.
 TransactionPurpose = Literal["read", "queue", "write"]
 
-# Of one kind; more would only take memory.
+# More would only take memory.
 ROWS_AT_ONCE = 1_000
-# What is committed before lies before it.
 _POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 
 
 def _set(connection: Connection, settings: Mapping[str, str]) -> None:
-    """For this transaction alone."""
     for name, value in settings.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
 
@@ -54,8 +52,10 @@ def _planned_once() -> frozenset[str]:
 
 
 def _flush(connection: Connection) -> None:
-    """Waits until all of a statement is sent. In a pipeline psycopg would wait for answers with a large statement half
-    sent, and the server for the other half."""
+    """Send a statement completely.
+
+    In a pipeline psycopg would wait for answers with half of it sent, and the server for the rest.
+    """
     connection.wait(_flush_steps(connection.pgconn))
 
 
@@ -69,17 +69,14 @@ def _flush_steps(pgconn: PGconn) -> Generator[Wait, Ready | int, None]:
 
 
 class StandbyChoice:
-    """The standby that answers within a moment; None after it failed, or after the caller wrote something."""
+    """The moment's standby; None after it failed or the caller wrote."""
 
     def __init__(self, replica: Replica | None) -> None:
         self.replica = replica
 
 
 class AutocommitReader:
-    """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written.
-
-    What a pipeline sends before it waits is one transaction, without BEGIN and COMMIT.
-    """
+    """Reads sent as one pipeline each, which is one transaction without BEGIN and COMMIT."""
 
     sql = QUERIES
 
@@ -101,9 +98,8 @@ class AutocommitReader:
             try:
                 with choice.replica.connection() as connection:
                     return self._run(connection, settings, sql, parameters)
-            except (
-                psycopg.OperationalError
-            ) as error:  # lost, busy, or in the way of what it has to replay
+            # Lost, busy, or in conflict with replay.
+            except psycopg.OperationalError as error:
                 choice.replica.mark_failed(error)
                 choice.replica = None
         for last in self._server.attempts():
@@ -128,7 +124,7 @@ class AutocommitReader:
 
 
 class Answer:
-    """The result of a statement, fetched when it is read: until then the next statements can be sent."""
+    """A statement's result, fetched when read, so that more statements can be sent first."""
 
     def __init__(self, cursor: psycopg.Cursor[Row], pipeline: psycopg.Pipeline) -> None:
         self._cursor = cursor
@@ -148,8 +144,8 @@ class Answer:
 
 class Transaction:
     sql = QUERIES
-    id: str | None = None  # by which the server can be asked whether it was committed
-    life = ""  # of the server: in another one the id may be another transaction's
+    id: str | None = None  # lets the server say whether it was committed
+    life = ""  # the server's timeline; in another one the id may be a different transaction's
     committed = False
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
@@ -173,10 +169,9 @@ class Transaction:
         return Answer(cursor, self._pipeline)
 
     def batches(self, sql: str, rows: int) -> Iterator[Sequence[Row]]:
-        """By a cursor of the server, so that never all rows are in memory."""
         name = f"portions_{next(self._numbers)}"
         self.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}")
-        # Not prepared: what a cursor of this name gave in an earlier transaction may have had other columns.
+        # An earlier cursor of this name may have had other columns.
         while some := self._connection.execute(
             f"FETCH {rows} FROM {name}", prepare=False, binary=True
         ).fetchall():
@@ -184,14 +179,14 @@ class Transaction:
         self.execute(f"CLOSE {name}")
 
     def finish(self) -> None:
-        """What is left to write before the commit."""
+        """Write what is left before the commit."""
 
     def wait_for_answers(self) -> None:
-        """Every statement was taken, or one of them raises its error now."""
+        """Raise the error of a failed statement."""
         self._pipeline.sync()
 
     def commit(self, tells_position: bool) -> int:
-        """Where the log is after it, for standbys to reach; 0 where the caller does not ask."""
+        """Commit and return the log position, or 0 if not asked."""
         self._connection.execute("COMMIT")
         answer = self._connection.execute(_POSITION) if tells_position else None
         self._pipeline.sync()
@@ -200,7 +195,6 @@ class Transaction:
 
 
 def roll_back(connection: Connection) -> None:
-    """What was not committed. A lost connection has nothing to roll back."""
     if connection.info.transaction_status not in (
         TransactionStatus.IDLE,
         TransactionStatus.UNKNOWN,
@@ -209,18 +203,18 @@ def roll_back(connection: Connection) -> None:
 
 
 class PostgresWrite(Transaction):
-    """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits.
+    """A write that locks the tenant's row, so that numbers follow commit order.
 
-    Rows that are put are gathered, and go out by one statement a kind before anything else is asked: to plan a
-    statement for each row takes several times as long as to write it. So the queries that rows are put by are this
-    store's own, and take all of them as the JSON list :rows.
+    Rows passed to `put` are written by one statement per kind before anything else runs: planning a
+    statement per row takes several times as long as writing it. Such queries take all rows as the
+    JSON list :rows.
     """
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
         self._gathered: dict[tuple[str, str], list[Parameters]] = {}
         super().__init__(connection, pipeline)
         row = self.execute(self.sql("memories")["lock_tenant"]).fetchone()
-        assert row is not None, "the row is made when the store is opened"
+        assert row is not None, "the row is created when the store is opened"
         self._last: dict[KeyKind, int] = {"memory": row[0], "concept": row[1]}
         self._last_change: int = row[2]
         self.id, self.life = row[3], row[4]
@@ -242,7 +236,7 @@ class PostgresWrite(Transaction):
             self._write_gathered()
 
     def _write_gathered(self) -> None:
-        """Each kind in the order in which it came first in this transaction: a row comes after what it refers to."""
+        """Keep the order of first use, so that rows follow those they refer to."""
         for (file, name), rows in self._gathered.items():
             if rows:
                 super().execute(self.sql(file)[name], {"rows": as_json(rows)})
@@ -257,7 +251,6 @@ class PostgresWrite(Transaction):
         return self._last[kind]
 
     def number_from(self, memory: int, concept: int) -> None:
-        """After rows that came with numbers of their own."""
         self._last = {"memory": memory, "concept": concept}
 
     def note_change(self, *keys: int) -> None:
@@ -267,7 +260,7 @@ class PostgresWrite(Transaction):
         self.record_changes()
 
     def record_changes(self) -> None:
-        """The changes all at once: to update the tenant's row once a change would make each slower than the last."""
+        """Record them at once: updates of the tenant's row get slower one by one."""
         self._write_gathered()
         sql, first = self.sql("memories"), self._last_change
         if self._changed:

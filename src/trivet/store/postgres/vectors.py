@@ -1,9 +1,7 @@
-"""Vectors as pgvector's halfvec: those of most tenants are searched in memory, those of the largest by an index.
+"""Vectors as pgvector's halfvec, searched in memory for most tenants and by HNSW for the largest.
 
-A tenant's vectors are read into memory when they are first asked for, as far as the process may use memory for them
-(MemoryLimit). A model with too many for that gets a partial HNSW index over just its rows, so that no other tenant's
-vectors stand in its way and none of its questions passes through theirs. What filters hide is skipped during the scan,
-which goes on until the answer is full (hnsw.iterative_scan).
+A model too large for the MemoryLimit gets a partial index over its rows, so that tenants do not
+slow each other down.
 """
 
 from __future__ import annotations
@@ -35,35 +33,35 @@ from trivet.store.relational.index.vector_matrix import bytes_per_passage
 from trivet.store.relational.index.visibility import Visibility, filter_parameters
 from trivet.types import Candidate, Filter
 
-# Up to this many visible memories a scan of all their passages takes no longer than a walk through the index.
+# Up to this many visible memories, a scan is as fast as the index.
 EXACT_SCAN_MAX = 5_000
-# So few can be named one by one, which spares the database the filter.
+# Listed keys save the database the filter.
 MAX_LISTED_KEYS = 1_000
-# HNSW in pgvector indexes half-precision vectors up to this.
+# pgvector's limit for halfvec.
 MAX_HNSW_DIMENSIONS = 4_000
-# All scores of a query deviate by about so many times as much as the best hundred or two of them.
+# Deviation of all scores over that of the best hundred or two.
 OF_THE_BEST = 2.0
-# Finds .98 of the first ten of an exact search where neighbours hardly differ, and nearly all elsewhere; less than the
-# rows asked for saves nothing, since the scan goes on until it has them (docs/results/hnsw.md).
+# Finds .98 of the top ten where neighbors hardly differ; lower values save nothing
+# (docs/results/hnsw.md).
 EF_SEARCH = 200
 EF_CONSTRUCTION = 128
-# How far a scan goes on for what a selective filter lets through.
+# For selective filters.
 MAX_SCAN_TUPLES = 200_000
-# Among so many times the depth of best passages there are nearly always enough different memories.
+# These nearly always belong to enough different memories.
 LIKELY_FACTOR = 2
 LIMIT_GROWTH = 4
-# A model grows slowly: whether it became large is looked at this often.
+# A model grows slowly.
 SIZE_CHECK_SECONDS = 30.0
-# Of the memory for vectors no model of a tenant takes more than this.
+# Of the vector memory, for one model.
 LARGEST_SHARE = 0.5
-# Read at once while they are loaded: some megabytes.
+# A few megabytes.
 MEMORIES_AT_ONCE = 10_000
 
 _SETTINGS: dict[str, str] = {
-    "hnsw.iterative_scan": "relaxed_order",  # strict drops what it meets out of order; scores are sorted anyway
+    "hnsw.iterative_scan": "relaxed_order",  # strict_order drops rows; scores are sorted anyway
     "hnsw.ef_search": str(EF_SEARCH),
     "hnsw.max_scan_tuples": str(MAX_SCAN_TUPLES),
-    "enable_sort": "off",  # else a selective filter may make the planner sort everything
+    "enable_sort": "off",  # otherwise the planner may sort everything for a selective filter
 }
 _TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))"
 _END_TURN = "SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))"
@@ -121,7 +119,6 @@ class PostgresVectorIndex(VectorIndex):
         return self._fits(model)
 
     def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
-        """Without a look into the database where a search has read them all."""
         if not self._fits(model):
             return super().embedded(model, ids)
         return self._cache.embedded(model, ids)
@@ -140,7 +137,7 @@ class PostgresVectorIndex(VectorIndex):
         self._drop_indexes([model])
 
     def is_indexed(self, model: Model) -> bool:
-        """Whether the model's index answers. Where it became large and has none, a thread builds one."""
+        """Return whether the index is usable; start building a missing one."""
         if model.model in self._indexed:
             return True
         moment = time.monotonic()
@@ -161,7 +158,6 @@ class PostgresVectorIndex(VectorIndex):
         return model.model in self._indexed
 
     def build_index(self, model: Model) -> None:
-        """While others read and write. What a killed attempt left behind goes first."""
         place = sql.Identifier(_index_name(model))
         statement = sql.SQL(
             "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON passage "
@@ -175,8 +171,8 @@ class PostgresVectorIndex(VectorIndex):
         )
         with self._postgres.errors(), self._postgres.server.connection() as connection:
             turn = {"name": _index_name(model)}
-            if not connection.execute(_TAKE_TURN, turn).fetchone()[0]:  # type: ignore[index]  # it always answers
-                return  # another process is building it, and what looks broken is its work
+            if not connection.execute(_TAKE_TURN, turn).fetchone()[0]:  # type: ignore[index]
+                return  # another process is building it; its unfinished index looks invalid
             try:
                 if not self._is_valid(model):
                     connection.execute(
@@ -188,13 +184,11 @@ class PostgresVectorIndex(VectorIndex):
                 connection.execute(_END_TURN, turn)
 
     def prepare(self) -> None:
-        """The indexes that this tenant's models need, by the role that owns the tables: others may not make them."""
         for model in self.models():
             if not self._fits(model) and self._is_large(model) and not self._is_valid(model):
                 self.build_index(model)
 
     def wait(self) -> None:
-        """Until the index being built, if any, is done."""
         if self._building is not None:
             self._building.join()
 
@@ -202,11 +196,10 @@ class PostgresVectorIndex(VectorIndex):
         try:
             self.build_index(model)
             self.trouble = None
-        except StoreError as error:  # searches stay exact, and `doctor` says why
+        except StoreError as error:  # searches stay exact, and `doctor` reports it
             self.trouble = str(error)
 
     def _choose_query(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
-        """Which query finds the nearest, and the parameters of the filter for it."""
         visible = self._visibility.of(filter)
         if visible.count <= self.named_up_to:
             return "nearest_among", {"keys": as_json(np.flatnonzero(visible.mask).tolist())}
@@ -233,14 +226,13 @@ class PostgresVectorIndex(VectorIndex):
         return model.dimension <= MAX_HNSW_DIMENSIONS and self._passages(model) > self.exact_up_to
 
     def _fits(self, model: Model) -> bool:
-        """Whether there is memory for all its vectors."""
         held = self._cache.bytes(model)
         return (
             held or self._passages(model) * bytes_per_passage(model.dimension)
         ) <= self.cached_up_to
 
     def _passages(self, model: Model) -> int:
-        """Counted now and then: counting many takes longer than searching them."""
+        """Cache the count, which takes longer than a search."""
         moment, (counted_at, count) = (
             time.monotonic(),
             self._counted.get(model.model, (-SIZE_CHECK_SECONDS, 0)),
@@ -257,7 +249,6 @@ class PostgresVectorIndex(VectorIndex):
         return count
 
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[PassageRows]:
-        """Packed, which is several times faster than row by row; all of them in portions."""
         with self._postgres.errors():
             if keys is not None:
                 yield self._packed("vectors_of", {"model": model.model, "keys": as_json(keys)})
@@ -278,7 +269,7 @@ class PostgresVectorIndex(VectorIndex):
         )
 
     def _drop_indexes(self, models: Iterable[Model]) -> None:
-        """Where another role owns the tables they stay: over the rows of a model that is gone they are empty."""
+        """Leave them to their owner: indexes of a removed model are empty."""
         if not self._postgres.server.acts_as_owner:
             return
         with self._postgres.errors(), self._postgres.server.connection() as connection:
@@ -297,7 +288,6 @@ def _escaped(text: str) -> str:
 
 
 def _best_passages(rows: Sequence[Any], chance: float) -> list[Candidate]:
-    """One candidate a memory, by its best passage; of equal ones the first."""
     deviation = OF_THE_BEST * float(np.std([row[2] for row in rows])) if chance and rows else 0.0
     best: dict[str, Candidate] = {}
     for id_, ordinal, score, passages in sorted(rows, key=lambda row: (-row[2], row[0], row[1])):
@@ -308,5 +298,5 @@ def _best_passages(rows: Sequence[Any], chance: float) -> list[Candidate]:
 
 
 def _surely_best(ranked: list[Candidate], rows: Iterable[Any], depth: int) -> bool:
-    """Enough different memories, and none outside can be better than the last of them or tie with it."""
+    """Return whether no other row can beat or tie with the last one."""
     return len(ranked) >= depth and ranked[depth - 1].score > min(row[2] for row in rows)

@@ -1,1 +1,1 @@
-"""The parts of a store, written once for every relational database."""
+"""The parts of a store, shared by every relational database."""

@@ -1,7 +1,6 @@
-"""The record of changes, and what changed since a cache last looked, whichever process changed it.
+"""The change log: which memories changed since, in any process.
 
-All caches of a store follow one log in memory. It is brought up to date before every look, and within `moment` once:
-one question to the database then serves every cache that a recall goes through.
+All caches of a store share one log, refreshed once per `moment`, so that one query serves a recall.
 """
 
 from __future__ import annotations
@@ -17,22 +16,20 @@ import msgspec
 
 from trivet.store.relational.database import StoreDatabase
 
-# Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
+# A cache further behind reloads, which is rare and takes a fraction of a second.
 MAX_CHANGES_KEPT = 20_000
-# After a failover a database may have lost its latest changes, and gives their numbers again. Caches then start a new
-# age, by which their numbers are offset, so that an old number is never taken for a new one.
+# After a failover the numbers of lost changes return; each generation offsets them by this.
 GENERATION_SIZE = 1 << 40
-# The key of no memory: what changed are the models.
+# No memory's key: the models changed.
 MODELS_KEY = 0
 
 T = TypeVar("T")
 
 
 class ReadView(msgspec.Struct, frozen=True):
-    """A recall's view of a store: what is found out about it holds until its end.
+    """One recall's view of a store.
 
-    `bound` is the latest change that the caches may take in. Later ones, which another thread may have read meanwhile,
-    must wait, since rows that are read within the moment may be older. `kept` is for what several parts ask for.
+    `bound` is the latest change to apply: later ones may be newer than this recall's rows.
     """
 
     bound: int
@@ -45,19 +42,17 @@ _views: ContextVar[Mapping[Changes, ReadView]] = ContextVar(
 
 
 class Changes:
-    """Follows the change table. Costs a few microseconds in the embedded store when nothing happened."""
-
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
         self._sql = database.sql("memories")
         self._lock = threading.Lock()
         self._generation: int | None = None
         self._log: list[tuple[int, int]] = []
-        self._start = 0  # the log holds every change after this one
+        self._start = 0  # number of the change before the first in the log
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Within it the caches look at the database once, at the beginning."""
+        """Let caches check the database only once."""
         if self in _views.get():
             yield
             return
@@ -70,12 +65,12 @@ class Changes:
 
     @property
     def bound(self) -> int | None:
-        """The latest change that may be taken in within this moment; None outside one."""
+        """Latest change to apply within this moment; None outside one."""
         moment = _views.get().get(self)
         return None if moment is None else moment.bound
 
     def kept(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives: within a moment it is asked once for each name."""
+        """Return `make()`, called once per name within a moment."""
         moment = _views.get().get(self)
         if moment is None:
             return make()
@@ -85,7 +80,6 @@ class Changes:
         return found
 
     def last(self) -> int:
-        """The latest change that caches may know."""
         bound = self.bound
         if bound is not None:
             return bound
@@ -94,10 +88,7 @@ class Changes:
             return self._known
 
     def since(self, sequence: int) -> list[tuple[int, int]] | None:
-        """(sequence, key) of each later change, oldest first; None when the record does not reach back so far.
-
-        A cache that is ahead of this moment gets an empty list.
-        """
+        """Return later (sequence, key) pairs, oldest first; None if the log starts later."""
         last = self.last()
         with self._lock:
             if not self._start <= sequence <= self._known:
@@ -114,7 +105,7 @@ class Changes:
                 pass
 
     def _read_changes(self) -> bool:
-        """Reads the record once, without the lock. False if the age changed meanwhile: then it must be read again."""
+        """Return False if the generation changed meanwhile."""
         generation = self._database.generation
         with self._lock:
             known = self._known if generation == self._generation else None
@@ -137,7 +128,7 @@ class Changes:
             row = connection.execute(self._sql["last_change"]).fetchone()
             last = int(row[0]) if row else 0
             index = self._database.mapped_index()
-            # From the change on that an index file was made at, so that caches can take in what came since.
+            # Caches can then apply what came after the index file.
             start = (
                 index.sequence
                 if index and 0 <= last - index.sequence <= MAX_CHANGES_APPLIED
@@ -164,9 +155,8 @@ class Changes:
     def _apply_changes(self, generation: int, rows: list[tuple[int, int]]) -> None:
         if not rows:
             return
-        if (
-            rows[0][0] != self._known % GENERATION_SIZE + 1
-        ):  # the record was trimmed beyond what is known
+        # The record was trimmed beyond what is known.
+        if rows[0][0] != self._known % GENERATION_SIZE + 1:
             self._restart(generation, rows[-1][0])
             return
         self._log += [(generation * GENERATION_SIZE + sequence, key) for sequence, key in rows]
@@ -175,5 +165,5 @@ class Changes:
             self._log = self._log[MAX_CHANGES_KEPT:]
 
 
-# With more changes since than this, everything is loaded from the database: to take them in would take as long.
+# Above this, loading everything is as fast.
 MAX_CHANGES_APPLIED = 2_000

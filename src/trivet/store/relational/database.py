@@ -1,14 +1,7 @@
-"""What a thread borrows for a piece of work goes back at its end, so that the next thread can have it.
+"""The seam between the store and a database: the protocols that sqlite and postgres implement.
 
-A server has a thread for each request under way, and any of them may be asked about any tenant: if each kept a
-connection to the file of every tenant it has worked for, those would take most of the server's memory.
-
-The seam between the store and a database. Everything above it is written once; a folder such as sqlite/ fills it.
-
-`Database` is what the parts of a store ask while they work. `StoreDatabase` is what RelationalStore asks once, when it
-puts the parts together: the few things that each kind of database does its own way.
-
-A database as one user of a server sees it: the same connections, with the user's name on every read and write.
+`lease_scope` returns what a thread borrowed: if each server thread kept a connection to every
+tenant's file, those would take most of the server's memory.
 """
 
 from __future__ import annotations
@@ -34,7 +27,7 @@ _work = threading.local()
 
 @contextmanager
 def lease_scope() -> Iterator[None]:
-    """A piece of work of this thread. One within another is part of that."""
+    """Delimit a thread's piece of work; a nested scope joins the outer one."""
     if _pending_releases() is not None:
         yield
         return
@@ -49,7 +42,7 @@ def lease_scope() -> Iterator[None]:
 
 
 def release_at_scope_end(release: Callable[[], None]) -> None:
-    """Outside a piece of work a thread keeps what it has."""
+    """Call `release` at the end of the scope; without one, keep the lease."""
     pending_releases = _pending_releases()
     if pending_releases is not None:
         pending_releases.append(release)
@@ -60,7 +53,7 @@ def _pending_releases() -> list[Callable[[], None]] | None:
     return pending_releases
 
 
-# What is still to be erased from the files is noted in `meta` under this name, by the transaction that purged it.
+# Name in `meta` for purges not yet erased from the files.
 ERASING = "erasing"
 
 Parameters = Mapping[str, Any]
@@ -69,8 +62,6 @@ Weights = tuple[float, ...]
 
 
 class Row(Protocol):
-    """Its values by position and by name."""
-
     def __getitem__(self, name: Any, /) -> Any: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __len__(self) -> int: ...
@@ -85,87 +76,74 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """What reads need."""
-
     @property
     def sql(self) -> Queries: ...
     def execute(self, sql: str, parameters: Parameters = ..., /) -> Cursor: ...
 
 
 class Transaction(Connection, Protocol):
-    """Its statements are committed together, or none of them."""
-
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Cursor: ...
 
 
 class WriteTransaction(Transaction, Protocol):
-    """One that makes rows and puts memories on the record of changes."""
-
     def put(self, file: str, name: str, row: Parameters) -> None:
-        """Writes by a named query that answers nothing: now, or with others of its kind before the next statement."""
+        """Write with a named query, at once or before the next statement."""
 
-    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
-        """The same for each of the rows."""
+    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None: ...
 
     def number(self, kind: KeyKind) -> int | None:
-        """The next key: small, never reused. None where the database gives it by itself."""
+        """Return the next key, never reused; None if the database assigns it."""
 
     def note_change(self, *keys: int) -> None:
-        """Puts memories on the record of changes, in the order of commits."""
+        """Log these memories as changed, in commit order."""
 
     def record_changes(self) -> None:
-        """What was noted so far can be read within this transaction."""
+        """Make noted changes readable within this transaction."""
 
 
 class Database(Protocol):
     @property
     def sql(self) -> Queries: ...
     @property
-    def name(self) -> str:
-        """Where it is, as people may see it."""
+    def name(self) -> str: ...
 
     @property
     def schema(self) -> int: ...
     @property
     def generation(self) -> int:
-        """Rises when the database may have lost changes that were seen before, as after a failover."""
+        """Rises when changes already seen may be lost, as after a failover."""
 
     @property
     def viewer(self) -> str | None:
-        """The user of a server for whom it is read and written; None for the owner of the store."""
+        """The user who reads and writes; None for the store's owner."""
 
     def read_unrestricted(self) -> Connection:
-        """Reads that no viewer limits: for what the store must know and never tells."""
+        """Return reads beyond the viewer's rights; their results must not be revealed."""
 
     def read(self) -> Connection:
-        """Outside a transaction each statement sees the latest commit."""
+        """Return reads that see the latest commit, or the current transaction."""
 
     def write(self) -> AbstractContextManager[WriteTransaction]:
-        """One transaction: all of it is committed, or nothing. Within another one it is part of that."""
+        """Open a transaction, or join the current one."""
 
     def take(self) -> AbstractContextManager[Transaction]:
-        """A transaction on the queues alone, which puts nothing on the record of changes."""
+        """Open a transaction on the queues, which logs no changes."""
 
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """Reads that see one moment, whatever is written meanwhile."""
+        """Open reads that all see one moment."""
 
     def moment(self, change: int) -> AbstractContextManager[None]:
-        """Reads outside transactions may be answered by a copy that knows this change and what this process wrote."""
+        """Allow reads from a replica that has this change and this process's writes."""
 
     def errors(self) -> AbstractContextManager[None]:
-        """Turns the driver's errors into ours, saying what to do."""
+        """Turn driver errors into Trivet's."""
 
-    def integers(self, sql: str) -> NDArray[np.int64]:
-        """The one column of a query with very many rows."""
+    def integers(self, sql: str) -> NDArray[np.int64]: ...
 
-    def size(self) -> int:
-        """Bytes on disk."""
+    def size(self) -> int: ...
 
     def erasing(self) -> AbstractContextManager[WriteTransaction]:
-        """A `write` after which what was deleted or overwritten goes from the files too, as far as it can at once.
-
-        That it is to be finished is noted in the same transaction.
-        """
+        """Open a `write` that also erases deleted data from the files, as far as possible now."""
 
 
 class StoreDatabase(Database, Protocol):
@@ -173,48 +151,41 @@ class StoreDatabase(Database, Protocol):
     def index_files(self) -> IndexFiles: ...
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
-        """Goes on with what `erasing` could not finish; what is still pending and why, or None.
+        """Finish what `erasing` left; return what is still pending, or None.
 
-        With `of_any_size` also where that keeps others waiting for long.
+        With `of_any_size`, even if other writers must wait for long.
         """
 
-    def pending_erasure(self) -> str | None:
-        """What is pending, without doing anything about it."""
+    def pending_erasure(self) -> str | None: ...
 
     def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
-        """Which memories hold each of the terms, and how often, weighted by field."""
+        """Return the holders of each term with field-weighted frequencies."""
 
     def mapped_index(self) -> MappedIndex | None:
-        """The file that holds the store's indexes as of some change; None where there is none to be used."""
+        """Return the index file, or None if none is usable."""
 
     def batches(self, sql: str, rows: int) -> Iterator[Sequence[Any]]:
-        """The rows of a query without parameters, so many at a time. To be called within a `snapshot`."""
+        """Yield a query's rows in batches; call it within a `snapshot`."""
 
     def all_ids(self, fresh: bool = False) -> IdsByKey | None:
-        """Every id at once, but for later ones; None where they are looked up one by one.
+        """Return all but the newest ids, or None where single lookups are cheaper.
 
-        With `fresh` as the database has them, and not as the index file does.
+        With `fresh`, read the database instead of the index file.
         """
 
-    def encode_vector(self, vector: NDArray[np.float16]) -> object:
-        """As the column of a passage takes it."""
+    def encode_vector(self, vector: NDArray[np.float16]) -> object: ...
 
-    def seen_by(self, user: str) -> Database:
-        """The same database for one user of a server."""
+    def seen_by(self, user: str) -> Database: ...
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
 class SupportsFollowing(Protocol):
-    """A database that can follow a server: a file of a laptop's."""
-
     def as_follower(self) -> Database: ...
 
 
 class StorePart:
-    """A part of the store that has a file of queries."""
-
     file: ClassVar[str]
 
     def __init__(self, database: Database) -> None:
@@ -225,28 +196,29 @@ class StorePart:
         return self._database.sql(self.file)
 
     def _rows(self, name: str, /, **values: Any) -> list[Any]:
-        """What one of the part's queries reads."""
         with self._database.errors():
             return self._database.read().execute(self._sql[name], values).fetchall()
 
     def _row(self, name: str, /, **values: Any) -> Any:
-        """The first row of it, or None."""
         with self._database.errors():
             return self._database.read().execute(self._sql[name], values).fetchone()
 
 
-# By key; empty where there is none, or one that is no UUID: the contract takes no others, but a store may hold them.
+# By key; empty if missing or, against the contract, no UUID.
 IdsByKey = NDArray[np.bytes_]
 
 
 UUID_LENGTH = 36
 
 
-MOVING_FOR_USERS = "The memories are being moved to another database. Nothing was written; try again in some seconds."
+MOVING_FOR_USERS = (
+    "The memories are being moved to another database. Nothing was written; "
+    "try again in a few seconds."
+)
 
 
 class ViewerDatabase:
-    """One user of a server, who is not told where its store lies."""
+    """A database for one user of a server; its errors hide the location."""
 
     def __init__(self, whole: Database, viewer: str) -> None:
         self._whole = whole
@@ -258,7 +230,7 @@ class ViewerDatabase:
 
     @property
     def name(self) -> str:
-        return "the server's store"  # where it lies is not for its users to know
+        return "the server's store"  # users must not learn the location
 
     @property
     def schema(self) -> int:
@@ -312,7 +284,7 @@ class ViewerDatabase:
     def _without_location(self) -> Iterator[None]:
         try:
             yield
-        except (Moved, Moving) as error:  # both homes are named in it
+        except (Moved, Moving) as error:  # its text names both locations
             raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
             whole = self._whole.name
@@ -325,7 +297,7 @@ class ViewerDatabase:
 
 
 class FollowerDatabase(ViewerDatabase):
-    """A laptop's store that follows a server, as its owner sees it: what others shared is theirs, offline too."""
+    """A laptop's store that follows a server, seen by its owner."""
 
     @property
     def name(self) -> str:

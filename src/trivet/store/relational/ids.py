@@ -1,4 +1,4 @@
-"""From keys, which never leave the store, to ids, which callers know, and back."""
+"""Mapping between keys, which never leave the store, and ids, which callers use."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Any
 from trivet.memory_fields import as_json
 from trivet.store.relational.database import IdsByKey, StoreDatabase
 
-# About 200 bytes an entry.
+# About 200 bytes each.
 MAX_CACHED_IDS = 200_000
 
 
 def id_prefix_range(start: str) -> dict[str, str]:
-    """Bounds of the ids that start so, for an index in byte order: "g" comes after every character of an id."""
+    """Return the bounds of a prefix: "g" sorts after all characters of an id."""
     return {"start": start, "stop": f"{start}g"}
 
 
 class Ids:
-    """Keys are never reused and never change their id, so what is known stays true until the memory is purged;
-    a purged memory no longer passes any filter, so its key is not asked for. Only a database that lost its latest
-    changes gives their keys again."""
+    """A cache of ids and keys.
+
+    Entries stay true until a purge, and a purged key passes no filter. Only a database that lost
+    its latest changes reuses keys.
+    """
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
@@ -45,7 +47,6 @@ class Ids:
         return {key: known.ids[key] for key in keys if key in known.ids}
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
-        """Of ids that were found just now, which are known by then; others are looked up."""
         known = self._kept()
         missing = [id for id in ids if id not in known.keys]
         if missing:
@@ -53,7 +54,6 @@ class Ids:
         return {id: known.keys[id] for id in ids if id in known.keys}
 
     def _kept(self) -> _IdCache:
-        """Empty again where it grew too large, or the database is of another age. A call under way keeps its own."""
         if (
             self._known.generation != self._database.generation
             or len(self._known.keys) > MAX_CACHED_IDS
@@ -75,9 +75,8 @@ class _IdCache:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.all: IdsByKey | None = None
-        self.keys: dict[
-            str, int
-        ] = {}  # the latest: an id that was purged may be stored again, under another key
+        # The latest key: a purged id may return under another.
+        self.keys: dict[str, int] = {}
         self.ids: dict[int, str] = {}
 
     def learn(self, pairs: Iterable[tuple[int, str]]) -> None:

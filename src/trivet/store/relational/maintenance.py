@@ -1,7 +1,4 @@
-"""What `doctor` makes of each row: whether it can be read as an export or a recall would read it.
-
-Rebuilding of derived data, and the checks behind `doctor` that every store makes.
-"""
+"""Rebuilding of derived data, and the checks of `trivet doctor` that all stores share."""
 
 from __future__ import annotations
 
@@ -27,9 +24,8 @@ from trivet.store.relational.tables.access import count_broken_entries
 from trivet.store.relational.tables.memory_rows import with_branches, write_lexical
 from trivet.types import Finding, Memory
 
-# Named in the finding; of the others their number.
 SHOWN = 3
-# What is read of these tables, in this order, so that a row can be understood; of the others everything.
+# Read in this order; other tables are read whole.
 MEMORY_COLUMNS = memory_fields.columns()
 REVISION_COLUMNS = ("memory", "revision", "snapshot")
 COLUMNS: Mapping[str, Sequence[str]] = {
@@ -41,18 +37,17 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 
 
 class UndecodableText(msgspec.Struct, frozen=True):
-    """A value that is no text of UTF-8."""
+    """A value that is not valid UTF-8."""
 
 
 class RowCheck:
-    """Gathers what is wrong with rows. Memories come before revisions: the last of these must say the same."""
+    """Problems found in rows; check memories before the revisions that must match them."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
         self.rows = 0
-        self._said: dict[
-            tuple[int, int], int
-        ] = {}  # a digest of each, since all texts may not fit into memory
+        # Hashes, since all texts may not fit.
+        self._said: dict[tuple[int, int], int] = {}
         self._reads: Mapping[str, Callable[[Sequence[Any]], None]] = {
             "memory": self._memory,
             "revision": self._revision,
@@ -66,7 +61,7 @@ class RowCheck:
             self.rows += 1
             try:
                 if any(isinstance(value, UndecodableText) for value in row):
-                    raise ValueError("it holds what is no text")
+                    raise ValueError("it holds invalid UTF-8")
                 if read is not None:
                     read(row)
             except (ValueError, TypeError, msgspec.MsgspecError, RecursionError) as error:
@@ -82,7 +77,7 @@ class RowCheck:
         memory = msgspec.json.decode(snapshot, type=prepared_type(Memory))
         said = self._said.pop((key, number), None)
         if said is not None and said != hash((memory.content, memory.title)):
-            raise ValueError(f"memory {memory.id} says something else than its last revision")
+            raise ValueError(f"memory {memory.id} differs from its last revision")
 
 
 def summarize_problems(problems: Sequence[str]) -> str:
@@ -100,12 +95,14 @@ def _object(row: Sequence[Any]) -> None:
 
 _IDENTITY = "store"
 REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
-_LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `trivet link NEW supersedes OLD`."
+_LINK_AGAIN = (
+    "Make the link again: `trivet unlink NEW supersedes OLD`, "
+    "then `trivet link NEW supersedes OLD`."
+)
 RESTORE = "Run `trivet backup --restore FILE` with a backup."
 ROWS_READ = "rows that can be read"
 _REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
-# In the table of single values.
 _SALT = "salt"
 _SALT_BYTES = 32
 
@@ -121,17 +118,17 @@ class Maintenance(StorePart, ABC):
 
     @abstractmethod
     def backup(self, target: Path) -> None:
-        """Everything into a file of the embedded store. The target appears only when it is whole."""
+        """Write an embedded store's file, which appears only when complete."""
 
     def renew_index(self, only_if_missing: bool = False) -> bool:
-        """Writes the index file of the store anew where that is due, and says whether it was.
+        """Rewrite the index file if due; return whether it was.
 
-        With `only_if_missing` only where new processes have none that they can use.
+        With `only_if_missing`, only if new processes have no usable one.
         """
         return self._index.renew(only_if_missing)
 
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
-        """Everything in one transaction: recalls go on with the old index until it is committed."""
+        """Rebuild in one transaction; recalls use the old index meanwhile."""
         count = 0
         with self._database.write() as connection:
             connection.execute(connection.sql("lexical")["clear"])
@@ -149,16 +146,16 @@ class Maintenance(StorePart, ABC):
         return count
 
     def rebuild_vectors(self, only: Model | None = None) -> int:
-        """Asks for every vector anew, of one model or of all. The old ones answer until each is replaced."""
+        """Queue all vectors again; the old ones serve until replaced."""
         with self._database.write() as connection:
             rows = connection.execute(connection.sql("vectors")["models"]).fetchall()
             for number in [only.model] if only else [row["model"] for row in rows]:
                 connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
-            connection.note_change(MODELS_KEY)  # who saw nothing waiting looks again
+            connection.note_change(MODELS_KEY)  # wakes workers that saw an empty queue
             return int(connection.execute(self._sql["count_jobs"]).fetchone()[0])
 
     def rebuild_graph(self) -> int:
-        """Asks for every memory to be read anew; says how many. Statements of a language model stay."""
+        """Queue every memory for the rules; a language model's statements stay."""
         with self._database.write() as connection:
             for name in ("forget_hidden_mentions", "forget_hidden_statements", "forget_orphans"):
                 connection.execute(connection.sql("graph")[name])
@@ -171,7 +168,6 @@ class Maintenance(StorePart, ABC):
             )
 
     def salt(self) -> bytes:
-        """Random bytes of this store alone, made when they are first asked for."""
         row = self._row("get_meta", name=_SALT)
         if row is None:
             with self._database.write() as connection:
@@ -182,14 +178,13 @@ class Maintenance(StorePart, ABC):
         return bytes.fromhex(row[0])
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
-        """Takes what was purged out of the files too; what is still pending and why, or None."""
         return self._whole.finish_erasing(of_any_size)
 
     def pending_erasure(self) -> str | None:
         return self._whole.pending_erasure()
 
     def identity(self) -> str:
-        """The store's place and a number of its own: two stores of one name in two containers are still two."""
+        """Return the location with an id, since containers may share a path."""
         row = self._row("get_meta", name=_IDENTITY)
         if row is None:
             with self._database.write() as connection:
@@ -209,7 +204,7 @@ class Maintenance(StorePart, ABC):
         return int(row[0]) if row else 0
 
     def findings(self, whole: bool = True) -> tuple[Finding, ...]:
-        """With `whole` every row is read and understood, which takes seconds in a large store."""
+        """Check the store; with `whole`, read every row, in seconds for a large one."""
         with self._database.errors():
             return (
                 self._count(
@@ -261,7 +256,7 @@ class Maintenance(StorePart, ABC):
 
     def _erased(self, whole: bool) -> Finding:
         pending = self.finish_erasing(of_any_size=whole)
-        remedy = "End what reads for so long, then run `trivet doctor` again." if pending else None
+        remedy = "End the long-running reads, then run `trivet doctor` again." if pending else None
         detail = pending or "gone from the files"
         return Finding(check="purged memories", ok=pending is None, detail=detail, remedy=remedy)
 
@@ -269,7 +264,7 @@ class Maintenance(StorePart, ABC):
         broken = count_broken_entries(self._database)
         detail = f"{broken} entries were changed or removed" if broken else "unbroken"
         remedy = (
-            "Compare with a backup: somebody wrote into the database by hand." if broken else None
+            "Compare with a backup: the database was edited outside Trivet." if broken else None
         )
         return Finding(check="audit record", ok=not broken, detail=detail, remedy=remedy)
 
@@ -284,7 +279,6 @@ class Maintenance(StorePart, ABC):
 
 
 def _describe_passages(connection: WriteTransaction, key: int, content: str) -> None:
-    """Stores the terms of a text's passages as this version makes them."""
     queries = connection.sql("vectors")
     rows = [
         tuple(row) for row in connection.execute(queries["passages_of"], {"memory": key}).fetchall()

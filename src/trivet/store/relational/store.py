@@ -1,4 +1,4 @@
-"""Puts the parts of a store together over any database that fills the seam in database.py."""
+"""Assembly of a store's parts over any database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from trivet.store.relational.tables.sync_feed import SyncFeed
 
 
 class RelationalStore(ABC):
-    """A place where memories live. Every write method of every part is one transaction."""
+    """A store of memories; every write method of a part is one transaction."""
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
@@ -44,32 +44,30 @@ class RelationalStore(ABC):
         self.vaults = Vaults(database)
         self.idempotency = Idempotency(database)
         self.feed = SyncFeed(database)
-        # Whoever looks, for what the store does by itself.
+        # Without a viewer, for the store's own upkeep.
         self.all_memories = Memories(database, self._visibility, ids)
         self.upkeep = self._make_maintenance()
-        # Reads within it know every write that was acknowledged before it began, and need not look for later ones.
+        # Reads within it see all earlier writes, and may miss later ones.
         self.moment = changes.moment
         self._read_for_viewer(database)
 
     @abstractmethod
-    def _make_vector_index(self, changes: Changes) -> VectorIndex:
-        """Make the vector index of this kind of database."""
+    def _make_vector_index(self, changes: Changes) -> VectorIndex: ...
 
     @abstractmethod
-    def _make_maintenance(self) -> Maintenance:
-        """Make the maintenance of this kind of database."""
+    def _make_maintenance(self) -> Maintenance: ...
 
     def seen_by(self, user: str) -> Self:
-        """The same store as a user of a server sees it: reads are limited in SQL, writes checked and on the record.
+        """Return this store limited to one user of a server.
 
-        Filters must name the same user; the indexes are shared. It is not to be closed.
+        Filters must name the same user. The indexes are shared; do not close it.
         """
         seen = copy(self)
         seen._read_for_viewer(self._database.seen_by(user))
         return seen
 
     def as_follower(self) -> Self:
-        """The same store of a laptop that follows a server: its owner reads and writes what they may."""
+        """Return a laptop's store limited to what the server grants its owner."""
         seen = copy(self)
         database = self._database
         assert isinstance(database, SupportsFollowing), "only a file follows a server"
@@ -78,7 +76,7 @@ class RelationalStore(ABC):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written within it, by any part of the store, is one transaction."""
+        """Make one transaction of writes to any parts."""
         with self._database.write():
             yield
 
@@ -87,8 +85,7 @@ class RelationalStore(ABC):
         self._database.close()
 
     def _read_for_viewer(self, database: Database) -> None:
-        """Makes the parts that hold words, for the owner of the store or for one user of a server."""
-        # Who is a user, and what their keys are, is not for users to read: it is read for the server, which decides.
+        # Users may not read these; the server decides by them.
         self.accounts = Accounts(self._database, database.viewer)
         self.memories = Memories(database, self._visibility, self._ids)
         self.links = Links(database, self._links_exist)

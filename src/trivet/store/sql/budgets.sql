@@ -1,4 +1,4 @@
--- Tokens that a language model may use up in a day, counted in `meta` under a name that ends in the day.
+-- A language model's tokens per day, counted in `meta` under a name that ends in the day.
 
 -- name: spend
 INSERT INTO meta (name, value) VALUES (:name, CAST(:tokens::bigint AS text))

@@ -1,8 +1,10 @@
--- What people see of the graph. {visible} stands for the one visibility predicate of visible.sql, over the memory `m`.
+-- The graph as users see it. {visible} is the visibility predicate of visible.sql over the memory
+-- `m`.
 
 -- name: known
--- Concepts and how many visible memories mention them. A word that stands capitalised at the start of sentences and
--- hardly ever within one is no name. Going through memories reads each of them once.
+-- Concepts with the number of visible memories that mention them. A word that is capitalized at the
+-- start of sentences but hardly ever within one is no name. Starting from the memories reads each
+-- once.
 SELECT c.concept, c.name, k.held
 FROM (SELECT concept, count(*) AS held
       FROM (SELECT n.concept, max(n.role) AS role FROM mention AS n
@@ -13,7 +15,7 @@ JOIN concept AS c ON c.concept = k.concept
 ORDER BY {order};
 
 -- name: known_among
--- The same for some concepts only, by their index; with :contains or :kind those that fit by what may be seen of them.
+-- The same for some concepts, by their index; :contains and :kind filter by what is visible.
 SELECT c.concept, c.name, k.held
 FROM (SELECT concept, count(*) AS held, sum(holds) AS holds
       FROM (SELECT n.concept, max(n.role) AS role, sum({position}({squeezed}, :contains::text)) AS holds
@@ -29,7 +31,7 @@ WHERE (:contains::text IS NULL OR {position}(c.name, :contains) > 0 OR k.holds >
 ORDER BY {order};
 
 -- name: candidates
--- Those that may fit, seen or not, so that not all need be looked at.
+-- Concepts that may match, visible or not, to narrow the search.
 SELECT concept FROM concept
 WHERE (:contains::text IS NULL OR {position}(name, :contains) > 0
        OR concept IN (SELECT n.concept FROM mention AS n WHERE {position}({squeezed}, :contains) > 0))
@@ -51,7 +53,8 @@ UNION SELECT concept FROM mention WHERE form = :form;
 SELECT DISTINCT concept FROM mention WHERE memory {in_keys:memories};
 
 -- name: memories_of
--- The concepts come rarest first; where one has many memories, those come first that are about it, then the newest.
+-- Concepts come rarest first; of one concept's memories, those about it come first, then the
+-- newest.
 SELECT m.key FROM {each_key:concepts}
 JOIN mention AS n ON n.concept = wanted.value JOIN memory AS m ON m.key = n.memory
 WHERE m.key {not_in_keys:seen} AND {visible}
@@ -65,7 +68,7 @@ WHERE m.key IN (SELECT target FROM link WHERE source {in_keys:memories}
 ORDER BY m.created_at DESC, m.id;
 
 -- name: statements
--- A statement has its own time, so the memory that says it must be visible, whenever it was written.
+-- A statement has its own time, so its memory must be visible but may be of any time.
 SELECT s.statement, s.source, s.relation, s.target, s.weight, s.valid_from, s.recorded_at, m.id AS evidence
 FROM statement AS s JOIN memory AS m ON m.key = s.memory
 WHERE s.statement IN (SELECT statement FROM statement WHERE source {in_keys:concepts}
@@ -74,8 +77,9 @@ WHERE s.statement IN (SELECT statement FROM statement WHERE source {in_keys:conc
 ORDER BY s.source, s.relation, s.target, m.id;
 
 -- name: ends
--- What ends a statement counts if the caller may see it: another scope's memories contradict nothing here.
--- {statements} is a list of keys: SQLite carries a list into the view, where a subquery would make it read all of it.
+-- The end of a statement counts if the caller may see it: memories of another scope contradict
+-- nothing here. {statements} is a list of keys, which SQLite pushes into the view; with a subquery
+-- it would read all of it.
 SELECT e.statement, e.ends_at, m.id FROM statement_end AS e LEFT JOIN memory AS m ON m.key = e.ended_by
 WHERE e.statement IN ({statements}) AND (e.ended_by IS NULL OR ({visible}));
 

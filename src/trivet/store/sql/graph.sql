@@ -11,7 +11,8 @@ ON CONFLICT ({tenant}memory, reader) DO UPDATE
 SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
 
 -- name: enqueue_unread
--- Those that no language model has read in their present revision. A reading leaves a mark, also when it finds nothing.
+-- Memories that no language model has read in their present revision. A reading that finds nothing
+-- leaves a mark too.
 INSERT INTO reading (memory, reader, revision)
 SELECT m.key, 'triples', m.revision FROM memory AS m
 WHERE m.state != 'deleted' AND NOT m.sensitive
@@ -26,12 +27,12 @@ ON CONFLICT ({tenant}memory, reader) DO UPDATE SET revision = excluded.revision;
 DELETE FROM reading WHERE memory = :key;
 
 -- name: next_due
--- How long until the first and the last are due; each is looked up by the index.
+-- Seconds until the first and the last are due, each found by the index.
 SELECT (SELECT min(not_before) FROM reading WHERE reader = :reader) - {epoch},
        (SELECT max(not_before) FROM reading WHERE reader = :reader) - {epoch};
 
 -- name: take_over
--- What is to wait longer than anything does was put off under a clock that has been set back since.
+-- A longer wait than any delay was written under a clock that has been set back since.
 UPDATE reading SET not_before = 0 WHERE reader = :reader AND not_before > {epoch} + :longest::float8;
 
 -- name: due
@@ -111,7 +112,7 @@ ON CONFLICT ({tenant}source, relation, target, memory, valid_from) DO UPDATE
 SET weight = excluded.weight, single = excluded.single, valid_to = excluded.valid_to, recorded_at = excluded.recorded_at;
 
 -- name: all_mentions
--- One integer a row is the cheapest thing to carry out of the database: memory, concept (28 bits), role (2 bits).
+-- One integer per row is the cheapest result to read: memory, concept (28 bits), role (2 bits).
 SELECT (memory << 30) | (concept << 2) | max(role) FROM mention GROUP BY memory, concept;
 
 -- name: mentions_of
@@ -145,7 +146,7 @@ WHERE NOT EXISTS (SELECT 1 FROM mention AS m WHERE m.concept = c.concept)
   AND NOT EXISTS (SELECT 1 FROM statement AS s WHERE s.source = c.concept OR s.target = c.concept);
 
 -- name: missing
--- A memory that was read for nothing leaves no mention; the mark says that it was read.
+-- The mark shows that a memory without mentions was read.
 SELECT count(*) FROM memory AS m
 WHERE m.state != 'deleted' AND NOT m.sensitive
   AND NOT EXISTS (SELECT 1 FROM reading AS r WHERE r.memory = m.key AND r.reader = 'rules')

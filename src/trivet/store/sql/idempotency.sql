@@ -5,7 +5,7 @@ INSERT INTO once (name, request, taken_at) VALUES (:name, :request, :taken_at) O
 SELECT request, answer FROM once WHERE name = :name;
 
 -- name: take_over
--- What was taken in the future was so under a clock that has been set back since.
+-- A time in the future was written under a clock that has been set back since.
 UPDATE once SET taken_at = :taken_at
 WHERE name = :name AND request = :request AND answer IS NULL AND (taken_at < :before OR taken_at > :after);
 

@@ -15,7 +15,7 @@ SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NUL
 DELETE FROM job WHERE memory = :key;
 
 -- name: take_over
--- What is to wait longer than anything does was put off under a clock that has been set back since.
+-- A longer wait than any delay was written under a clock that has been set back since.
 UPDATE job SET not_before = 0 WHERE model = :model AND not_before > {epoch} + :longest::float8;
 
 -- name: oldest_due
@@ -27,7 +27,7 @@ SELECT j.memory, m.owner, length(m.content) FROM job AS j JOIN memory AS m ON m.
 WHERE j.model = :model AND j.not_before <= {epoch} ORDER BY j.memory DESC LIMIT :limit;
 
 -- name: due
--- Of the memories named, in their order, those that nobody has taken meanwhile.
+-- Of the given memories, in their order, those that no process has leased meanwhile.
 SELECT j.memory, j.revision, j.attempts, m.title, m.content
 FROM {each_key:keys} JOIN job AS j ON j.memory = wanted.value JOIN memory AS m ON m.key = j.memory
 WHERE j.model = :model AND j.not_before <= {epoch} ORDER BY wanted.key LIMIT :limit
@@ -59,7 +59,7 @@ SELECT (SELECT count(*) FROM job WHERE model = :model),
        (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1);
 
 -- name: pending_with_readings
--- The same, and how many memories wait to be read by the rules: what every answer tells.
+-- The same with the number of memories that wait for the rules, which every answer reports.
 SELECT (SELECT count(*) FROM job WHERE model = :model),
        (SELECT count(*) FROM job WHERE model = :model AND attempts > 0),
        (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1),
@@ -69,6 +69,6 @@ SELECT (SELECT count(*) FROM job WHERE model = :model),
 SELECT count(*) FROM (SELECT 1 FROM job WHERE model = :model LIMIT :most) AS waiting;
 
 -- name: next_due
--- How long until the first and the last are due; each is looked up by the index.
+-- Seconds until the first and the last are due, each found by the index.
 SELECT (SELECT min(not_before) FROM job WHERE model = :model) - {epoch},
        (SELECT max(not_before) FROM job WHERE model = :model) - {epoch};

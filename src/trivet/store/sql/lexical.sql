@@ -21,7 +21,8 @@ ON CONFLICT DO NOTHING;
 DELETE FROM fingerprint WHERE memory = :key;
 
 -- name: similar
--- Of each hash the latest memories: some pairs of words are in every tenth text, and a save would take as long as they are many.
+-- Only the latest memories per hash: some word pairs are in every tenth text, which would slow down
+-- saving.
 SELECT m.id FROM (
     SELECT f.memory, count(*) AS shared FROM {each_key:hashes} JOIN fingerprint AS f
     ON f.hash = wanted.value AND f.memory > coalesce((

@@ -18,7 +18,7 @@ DELETE FROM likely_update WHERE newer = :key OR older = :key;
 DELETE FROM likely_update;
 
 -- name: waiting
--- The latest first. Where there is an embedder, those that have their vectors: the nearest are found by these.
+-- Latest first. With an embedder, only memories with vectors, which find the nearest ones.
 SELECT c.memory, c.revision, m.id FROM comparison AS c JOIN memory AS m ON m.key = c.memory
 WHERE :model::bigint IS NULL
    OR EXISTS (SELECT 1 FROM passage AS p WHERE p.memory = c.memory AND p.model = :model)
@@ -34,8 +34,9 @@ WHERE n.id = :newer AND o.id = :older AND n.revision = :newer_revision AND o.rev
 ON CONFLICT ({tenant}newer, older) DO UPDATE SET probability = excluded.probability;
 
 -- name: touching
--- Where the newer memory surely updates another one, this pair is contested: it is doubted three times as much. Who may
--- read is asked once for all: most of the time there is no pair, and on a server to begin with each question cost most.
+-- A pair is contested if the newer memory updates another one with less than a third of the doubt
+-- (1 - probability). The viewer is checked once for all pairs: usually there is none, and on a
+-- server this check cost most.
 WITH pair AS MATERIALIZED (
     SELECT u.newer, u.older, u.probability FROM likely_update AS u JOIN memory AS o ON o.key = u.older
     WHERE o.id {in_texts:ids}

@@ -11,7 +11,7 @@ SELECT 1 FROM memory AS m WHERE id = :id AND {readable};
 SELECT {memory} FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 
 -- name: terms_of_ids
--- What the analyser made of content and title when they were written. Every store writes its own.
+-- The analyzed terms of content and title. Every store writes its own.
 
 -- name: dated_by_ids
 SELECT m.id, m.created_at, m.valid_from, m.valid_to, m.times FROM memory AS m WHERE id {in_texts:ids} AND {readable};
@@ -99,7 +99,7 @@ SELECT (SELECT count(*) FROM link) AS links,
        (SELECT count(*) FROM statement) AS statements;
 
 -- name: count_other_seen
--- The same of the memories that a user may see.
+-- The same for the memories a user may see.
 WITH seen AS (SELECT m.key, m.state, m.sensitive FROM memory AS m WHERE {readable})
 SELECT (SELECT count(*) FROM link AS l JOIN seen AS s ON s.key = l.source JOIN seen AS t ON t.key = l.target) AS links,
        (SELECT count(*) FROM revision AS r JOIN seen AS s ON s.key = r.memory) AS revisions,

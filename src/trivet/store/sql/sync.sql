@@ -1,5 +1,5 @@
 -- name: bury
--- A store that takes part in no sync keeps no trace of what was purged.
+-- A store outside sync keeps no trace of purged memories.
 INSERT INTO tombstone (id, memory, owner, seq, first_rev)
 SELECT :id, :key, :owner, NULL, (SELECT rev FROM revision WHERE memory = :key AND revision = 1)
 WHERE EXISTS (SELECT 1 FROM meta WHERE name = 'sync')
@@ -78,7 +78,7 @@ AND (m.owner = :viewer
 SELECT memory, grantee, permission FROM share WHERE memory {in_keys:keys} ORDER BY memory, grantee;
 
 -- name: readers_of
--- By a share of the memory or of one of its tags, as the visibility predicate has it.
+-- By a share of the memory or of one of its tags, as in the visibility predicate.
 SELECT m.key, s.grantee, s.permission FROM memory AS m JOIN share AS s ON s.memory = m.key
 WHERE m.key {in_keys:keys} AND NOT m.sensitive AND m.state != 'deleted'
 UNION
@@ -99,7 +99,7 @@ WHERE l.source {in_keys:keys} OR l.target {in_keys:keys} ORDER BY s.id, l.kind, 
 SELECT m.key FROM memory AS m WHERE m.key {in_keys:keys} AND {readable};
 
 -- name: with_placeholders
--- Those of a user's memories in which a secret may be said by its placeholder.
+-- A user's memories that may hold a secret's placeholder.
 SELECT m.key FROM memory AS m WHERE m.key {in_keys:keys} AND m.owner = :viewer AND EXISTS (
     SELECT 1 FROM revision AS r WHERE r.memory = m.key AND (r.snapshot LIKE :secret OR r.snapshot LIKE :private)
     UNION ALL
@@ -139,7 +139,7 @@ UPDATE tombstone SET seq = :seq WHERE id = :id;
 SELECT id, owner FROM tombstone WHERE id = :id;
 
 -- name: tombstone_for
--- Of what was never theirs to read a user is not told that it was there.
+-- A user learns of a purge only if they could read the memory.
 SELECT t.id, t.owner, t.first_rev FROM tombstone AS t WHERE t.id = :id
 AND (t.owner = :viewer OR EXISTS (
     SELECT 1 FROM revoked AS r WHERE r.grantee IN (:viewer, '*') AND r.id = :id AND r.purged IS NOT NULL));
@@ -148,12 +148,12 @@ AND (t.owner = :viewer OR EXISTS (
 SELECT id FROM memory WHERE owner = :owner;
 
 -- name: begun_with
--- What a user calls the memories that began with some revisions.
+-- The user's ids of memories that began with these revisions.
 SELECT m.id FROM revision AS r JOIN memory AS m ON m.key = r.memory
 WHERE r.rev {in_texts:revs} AND r.revision = 1 AND m.owner = :owner;
 
 -- name: beside_of
--- What a user calls the memories that have some revisions beside their history.
+-- The user's ids of memories that have these revisions as branches.
 SELECT DISTINCT m.id FROM branch AS b JOIN memory AS m ON m.key = b.memory WHERE b.rev {in_texts:revs} AND m.owner = :owner;
 
 -- name: buried
@@ -164,7 +164,7 @@ INSERT INTO tombstone (id, memory, owner, seq, first_rev) VALUES (:id, 0, :owner
 ON CONFLICT ({tenant}id) DO UPDATE SET first_rev = coalesce(tombstone.first_rev, excluded.first_rev);
 
 -- name: purged_as
--- Those of some revisions that were the first of a user's memory which was purged, whatever its id was.
+-- Those of the revisions that were the first of a user's purged memory, under any id.
 SELECT first_rev FROM tombstone WHERE first_rev {in_texts:revs} AND owner = :owner;
 
 -- name: put_revoked

@@ -1,5 +1,5 @@
 -- name: means
--- What a language model's readings take a form to mean: most often, then by name.
+-- The concept that a language model's readings assign to a form, most often, then by name.
 SELECT wanted.value, (SELECT c.name FROM mention AS m JOIN concept AS c ON c.concept = m.concept
                       WHERE m.form = wanted.value AND m.reader = 'triples'
                       GROUP BY c.concept, c.name ORDER BY count(*) DESC, c.name LIMIT 1)
@@ -10,7 +10,7 @@ SELECT c.name FROM concept AS c WHERE c.name {in_texts:names}
   AND EXISTS (SELECT 1 FROM mention AS m WHERE m.concept = c.concept AND m.reader = 'triples');
 
 -- name: names_with
--- What the newest memories with this term mention. Every store writes its own.
+-- Names mentioned in the newest memories with this term. Every store writes its own.
 
 -- name: unread
 SELECT EXISTS (
@@ -21,12 +21,14 @@ SELECT EXISTS (
                       WHERE r.memory = m.key AND r.reader = 'triples' AND r.revision = m.revision));
 
 -- name: retry_now
--- Also what a killed process had leased; but not what a language model may be reading now, which would be paid for twice.
+-- Includes what a killed process had leased, but not what a language model may be reading now,
+-- which would be paid for twice.
 UPDATE reading SET not_before = 0 WHERE reader = :reader AND (reader = 'rules' OR attempts > 0);
 
 -- name: unowned
--- Concepts that memories mention, but none by the concept's own name; `held` is the name that most of them hold.
--- What the rules found is its own name always, also where they took a plural as its singular.
+-- Concepts mentioned by memories, but by none under the concept's own name; `held` is the most
+-- common other name. Mentions by the rules always count as the own name, even if they took a plural
+-- as its singular.
 SELECT c.concept, (SELECT replace(replace(m.form, ' ', ''), '_', '') FROM mention AS m WHERE m.concept = c.concept
                    GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1) AS held
 FROM concept AS c WHERE c.concept {in_keys:concepts}

@@ -1,12 +1,12 @@
 -- name: note
--- One statement, in the order of keys: two processes that count the same memories never wait for each other crosswise.
+-- One statement in key order, so that two processes that count the same memories cannot deadlock.
 INSERT INTO usage (memory, shown, last_shown) SELECT m.key, w.times, :at::text FROM ({times_of_each}) AS w JOIN memory AS m ON m.id = w.id
 WHERE true ORDER BY m.key
 ON CONFLICT ({tenant}memory) DO UPDATE
 SET shown = usage.shown + excluded.shown, last_shown = CASE WHEN excluded.last_shown > usage.last_shown THEN excluded.last_shown ELSE usage.last_shown END;
 
 -- name: times_of_each
--- Of the lists :ids and :times. Every store writes its own.
+-- From the lists :ids and :times. Every store writes its own.
 
 -- name: begin
 INSERT INTO meta (name, value) VALUES ('usage counted since', :at) ON CONFLICT ({tenant}name) DO NOTHING;
@@ -23,7 +23,7 @@ SELECT m.id, u.shown, u.last_shown,
 FROM memory AS m LEFT JOIN usage AS u ON u.memory = m.key WHERE m.id = :id;
 
 -- name: all
--- What anybody said of them.
+-- Feedback of all users.
 SELECT m.id, coalesce(u.shown, 0) AS shown, u.last_shown,
        coalesce(sum(CASE WHEN f.verdict = 'useful' THEN 1 ELSE 0 END), 0) AS useful,
        coalesce(sum(CASE WHEN f.verdict = 'not-useful' THEN 1 ELSE 0 END), 0) AS not_useful

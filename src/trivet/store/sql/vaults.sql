@@ -33,7 +33,7 @@ SET path = excluded.path, place = excluded.place, content = excluded.content, sa
 DELETE FROM vault_part WHERE vault = :vault AND id = :id AND path = :path;
 
 -- name: blank_part
--- What is left of a memory that was purged: its id, so that it stays gone, and none of its words.
+-- Of a purged memory only the id remains, so that it stays gone.
 UPDATE vault_part SET place = '', content = '', said = '', about = '{}' WHERE id = :id;
 
 -- name: set_lines

@@ -15,20 +15,20 @@ UPDATE embedding_model SET spec = :spec WHERE model = :model;
 DELETE FROM embedding_model WHERE model = :model;
 
 -- name: is_unused
--- Whether a model has neither vectors nor memories that wait for them.
+-- Whether a model has neither vectors nor waiting memories.
 SELECT NOT EXISTS (SELECT 1 FROM passage WHERE model = :model) AND NOT EXISTS (SELECT 1 FROM job WHERE model = :model);
 
 -- name: vectors_of
 -- Every store writes its own.
 
 -- name: spans
--- The passages of some memories by their ids. Every store writes its own.
+-- The passages of some memories, by id. Every store writes its own.
 
 -- name: described
--- Their terms besides. Every store writes its own.
+-- The same with their terms. Every store writes its own.
 
 -- name: spans_at
--- One passage of each of some memories, by id and ordinal. Every store writes its own.
+-- One passage of each memory, by id and ordinal. Every store writes its own.
 
 -- name: count_passages
 SELECT count(*) FROM passage WHERE model = :model;

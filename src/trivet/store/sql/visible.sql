@@ -1,11 +1,11 @@
--- The one visibility predicate. Every read of memories goes through it; a NULL parameter does not restrict.
+-- The one visibility predicate, used by every read of memories. A NULL parameter does not restrict.
 
 -- name: page
 SELECT {memory} FROM memory AS m WHERE {visible}
 ORDER BY {order} LIMIT :limit OFFSET :offset;
 
 -- name: page_after
--- What follows a memory in the order, which the index finds without reading what comes before it.
+-- The memories after a given one in the order, found by the index without reading earlier ones.
 SELECT {memory} FROM memory AS m WHERE (m.created_at, m.id) < (:created_at, :id) AND {visible}
 ORDER BY {order} LIMIT :limit OFFSET :offset;
 
@@ -17,7 +17,7 @@ ORDER BY {order} LIMIT :limit OFFSET :offset;
 SELECT count(*) FROM memory AS m WHERE {visible};
 
 -- name: keys
--- Numbers in any case: in a damaged file there may be something else, which must not cost all memories the recall.
+-- Cast to numbers: other values in a damaged file must not make a recall fail.
 SELECT m.key, CAST(m.length AS integer), CAST(m.importance AS double precision) FROM memory AS m WHERE {visible};
 
 -- name: columns
@@ -53,10 +53,10 @@ SELECT {day_of_creation} AS day, count(*) FROM memory AS m WHERE {visible}
 GROUP BY day ORDER BY day DESC LIMIT :limit;
 
 -- name: day_of_creation
--- The day, as text, on a clock that is :utc_offset minutes ahead. Every store writes its own.
+-- The day, as text, on a clock :utc_offset minutes ahead of UTC. Every store writes its own.
 
 -- name: of_sources
--- Those that came from a source or have an id, and whether the filter lets them through.
+-- Memories of these sources or ids, and whether the filter lets them through.
 SELECT m.id, m.source_uri, m.source_start_line, m.source_end_line, m.state, m.sensitive, ({visible}) AS shown
 FROM memory AS m
 WHERE (m.source_uri {in_texts:names} OR m.id {in_texts:names})
@@ -79,16 +79,16 @@ AND (:tags::text IS NULL OR {has_all_tags});
 -- Every store writes its own.
 
 -- name: readable
--- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
--- What is sensitive is its owner's alone: masked, it would still be found by its words, and so could be guessed. What
--- the owner has forgotten is gone for others.
+-- The owner, then a share of the memory, then a share of one of its tags; everybody if there is no
+-- viewer. Sensitive memories are their owner's alone: even masked, they could be found by their
+-- words and so be guessed. Memories that their owner has forgotten are hidden from others.
 (:viewer::text IS NULL OR m.owner = :viewer
  OR (NOT m.sensitive AND m.state != 'deleted' AND (
      EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
      OR {shared_by_tag})));
 
 -- name: shared_by_tag
--- With the viewer, or with all.
+-- Shared with the viewer, or with all.
 EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
         WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*'));
 

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file and the indexes over it."""
+"""The embedded store: one SQLite file."""
 
 from trivet.store.sqlite.store import SqliteStore
 

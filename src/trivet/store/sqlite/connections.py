@@ -1,11 +1,7 @@
-"""How SQLite spells what the shared SQL leaves open.
+"""Connections to one SQLite file, its dialect and its errors.
 
-Whether the files of an open store are still where they were: a program that tidies up may take one away.
-
-SQLite keeps the newest writes in a log beside the store (-wal) and an index of it that all processes share (-shm). If
-one is deleted while it is open, this process goes on writing into a file that nobody else can find.
-
-The connections to one SQLite file. Each is one thread's at a time, until its work is done or the thread ends.
+If a cleanup program deletes the log (-wal) or its index (-shm) of an open store, this process
+writes into a file that nobody else can find. `FileIdentityCheck` detects that.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from trivet.errors import StoreError
 from trivet.store.relational.changes import MAX_CHANGES_KEPT
@@ -26,13 +22,9 @@ from trivet.store.relational.database import (
 )
 from trivet.store.sql_files import Dialect, Queries
 
-if TYPE_CHECKING:
-    pass
-
-
 _cast = re.compile(r"::[a-z0-9]+")
 _LISTED = "(SELECT value FROM json_each(:{}))"
-# Lists travel as JSON. One writer at a time needs no locks on rows, and a parameter no type.
+# Lists are passed as JSON; a single writer needs no row locks.
 DIALECT = Dialect(
     folder=Path(__file__).parent,
     spellings={
@@ -55,14 +47,14 @@ _NOT_UTF8 = "Could not decode to UTF-8"
 
 
 PRAGMAS = (
-    "synchronous = FULL",  # an acknowledged write survives a power cut, not only a crash of the process
+    "synchronous = FULL",  # acknowledged writes survive a power cut, not only a crash
     "foreign_keys = ON",
-    "secure_delete = ON",  # what is purged is overwritten, not only unlinked
+    "secure_delete = ON",  # overwrites purged data
     "temp_store = MEMORY",
-    # Half a megabyte of pages instead of two, since a server has connections to the file of each tenant: the system has
-    # the pages anyway, and no recall was slower for it (docs/decisions/0008).
+    # A server has connections to every tenant's file; the system caches the pages, and no recall
+    # was slower (docs/decisions/0008).
     "cache_size = -512",
-    "trusted_schema = OFF",  # a schema out of a stranger's file can call no function with effects
+    "trusted_schema = OFF",  # an untrusted file's schema cannot call functions with side effects
 )
 
 
@@ -76,7 +68,7 @@ class Connection(sqlite3.Connection):
         self.executemany(self.sql(file)[name], rows)
 
     def number(self, kind: KeyKind) -> None:
-        """SQLite numbers rows by itself where the key is NULL."""
+        """Return None: SQLite numbers a row with a NULL key itself."""
 
     def note_change(self, *keys: int) -> None:
         sql = self.sql("memories")
@@ -86,7 +78,7 @@ class Connection(sqlite3.Connection):
                 self.execute(sql["trim_changes"], {"keep": MAX_CHANGES_KEPT})
 
     def record_changes(self) -> None:
-        """They are on the record as soon as they are noted."""
+        """Do nothing: noted changes are recorded at once."""
 
 
 def is_damage(text: str) -> bool:
@@ -102,14 +94,23 @@ def explain_error(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> 
         )
     if "full" in text:
         return f"The disk that holds {path} is full. Nothing was written; make room and try again."
-    if text.startswith(_NOT_UTF8):  # SQLite would quote what is stored
-        return f"A text in {path} is damaged. `trivet doctor` looks for more; restore a backup."
+    if text.startswith(_NOT_UTF8):  # SQLite's message quotes the stored text
+        return f"A text in {path} is damaged. Run `trivet doctor` to find more; restore a backup."
     if "not a database" in text or "malformed" in text:
-        return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
-    if "decode to UTF-8" in text:  # which quotes the text
-        return f"A text in {path} is damaged, so a row cannot be read. `trivet doctor` says where; restore a backup."
+        return (
+            f"{path} is not a Trivet store or is damaged ({text}). "
+            "Restore a backup with `trivet backup --restore`."
+        )
+    if "decode to UTF-8" in text:  # the message quotes the stored text
+        return (
+            f"A text in {path} is damaged, so a row cannot be read. "
+            "Run `trivet doctor` to find it; restore a backup."
+        )
     if "readonly" in text or "unable to open" in text:
-        return f"{path} cannot be opened for writing ({text}). Check its rights and its folder's."
+        return (
+            f"{path} cannot be opened for writing ({text}). "
+            "Check the permissions of the file and its folder."
+        )
     return f"SQLite refused: {text} ({path})."
 
 
@@ -118,7 +119,7 @@ Identity = tuple[int, int]
 
 
 class FileIdentityCheck:
-    """What each file was when the store was opened. While it is open, SQLite itself replaces none of them."""
+    """Identities of the files at opening; SQLite itself replaces none of them."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -128,18 +129,17 @@ class FileIdentityCheck:
         self._note(self._store)
 
     def note_companions(self) -> None:
-        """After the first read, which makes them."""
+        """Call this after the first read, which creates them."""
         for suffix in COMPANIONS:
             self._note(self._store.with_name(self._store.name + suffix))
 
     def gone(self) -> Path | None:
-        """The first file that was deleted or replaced."""
         return next(
             (file for file, identity in self._noted.items() if _identity(file) != identity), None
         )
 
     def log_can_be_saved(self) -> bool:
-        """Whether the log or its index is only missing: where another process has made a new one, it has the say."""
+        """Return False if another process has made a new log, which takes precedence."""
         return _identity(self._store) is not None and all(
             _identity(file) in (None, identity) for file, identity in self._noted.items()
         )
@@ -151,7 +151,10 @@ class FileIdentityCheck:
 
 
 def missing_file_message(file: Path, lost: str) -> str:
-    return f"{file} was deleted or replaced while it was open. {lost}{'open' if lost else 'Open'} the store again."
+    return (
+        f"{file} was deleted or replaced while it was open. "
+        f"{lost}{'open' if lost else 'Open'} the store again."
+    )
 
 
 def _identity(file: Path) -> Identity | None:
@@ -166,18 +169,17 @@ C = TypeVar("C", bound=sqlite3.Connection)
 
 
 class Connections(Generic[C]):
+    """Connections lent to one thread each, until its work is done or it ends."""
+
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
         self._mine = threading.local()
         self._guard = threading.Lock()
         self._users: dict[C, threading.Thread] = {}
-        self._idle: list[
-            C
-        ] = []  # the last one is taken first, since its pages are those that were asked for lately
+        self._idle: list[C] = []  # a stack: the last one has the most recent pages cached
         self._closed = False
 
     def mine(self) -> C:
-        """This thread's."""
         if self._closed:
             raise StoreError("The store is closed. Open it again with Trivet.open().")
         connection: C | None = getattr(self._mine, "connection", None)
@@ -187,10 +189,7 @@ class Connections(Generic[C]):
         return connection
 
     def close(self) -> None:
-        """Closes what no other thread can be using: closing a connection in use would crash the process.
-
-        The connection of a thread that still runs goes when its work is done, or with that thread.
-        """
+        """Close those no other thread uses: closing one in use would crash the process."""
         with self._guard:
             self._closed = True
             free = [connection for connection, user in self._users.items() if _is_over(user)]
@@ -204,7 +203,7 @@ class Connections(Generic[C]):
             connection = self._idle.pop() if self._idle else None
         connection = connection or self._connect()
         with self._guard:
-            # In this order: while one connection is open, SQLite keeps the log and its index where they are.
+            # After opening: SQLite keeps the log while one connection is open.
             self._users[connection] = threading.current_thread()
             self._close_those_of_ended_threads()
         return connection
@@ -212,14 +211,14 @@ class Connections(Generic[C]):
     def _release(self) -> None:
         connection: C = self._mine.connection
         if not self._closed and connection.in_transaction:
-            return  # whatever goes on reading at one moment is still this thread's
+            return  # still reading a snapshot
         self._mine.connection = None
         with self._guard:
             self._users.pop(connection, None)
             if not self._closed:
                 self._idle.append(connection)
                 return
-        connection.close()  # which its own thread may have done already, with the store
+        connection.close()  # harmless if its thread closed it with the store
 
     def _close_those_of_ended_threads(self) -> None:
         for connection in [

@@ -1,4 +1,4 @@
-"""One SQLite file as a store's database: a reader for each thread, one writer at a time, and clear errors."""
+"""One SQLite file as a store's database: a reader per thread, one writer at a time."""
 
 from __future__ import annotations
 
@@ -48,29 +48,28 @@ logger = logging.getLogger("trivet.store.sqlite")
 
 FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest_version(FOLDER)
-LOG_PENDING = "Its words are still in the write-ahead log: a reader that began before has not ended. They go when it ends."
-LARGE_PENDING = (
-    "Its words may be left in unused parts of the file, which is so large that writing it anew would keep others "
-    "waiting. `trivet doctor` does it."
+LOG_PENDING = (
+    "Its words are still in the write-ahead log: an earlier reader has not ended. "
+    "They are removed when it ends."
 )
-# A file up to this size is written anew while the caller of a purge waits, in less than a tenth of a second; up to the
-# other one by the worker, in a second or two. It is done in memory.
+LARGE_PENDING = (
+    "Its words may remain in unused parts of the file, which is so large that rewriting it would "
+    "block other writers. Run `trivet doctor` to rewrite it."
+)
+# While the caller of a purge waits, in less than a tenth of a second; by the worker, in a second or
+# two. VACUUM runs in memory.
 INLINE_VACUUM_MAX_BYTES = 8 * MIB
 WORKER_VACUUM_MAX_BYTES = 256 * MIB
-# How long the log, or the file, is waited for.
 CHECKPOINT_TIMEOUT_MS = 200
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
-# Read at a time for the index file.
 IDS_BATCH = 50_000
-# Between two attempts at what SQLite does not wait for.
+# For what SQLite's busy timeout does not cover.
 RETRY_SECONDS = 0.01
 
 NONE: Parameters = {}
 
 
 class Database:
-    """One file, opened by any number of threads and processes."""
-
     sql = QUERIES
     schema = SCHEMA_VERSION
     generation = 0
@@ -89,19 +88,15 @@ class Database:
             self._prepare()
 
     def read(self) -> Connection:
-        """This thread's connection. Outside a `write` block each statement sees the latest commit."""
         return self._connections.mine()
 
     read_unrestricted = read
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """One transaction: all of it is committed, or nothing."""
         with self._write_lock, self.errors():
             connection = self.read()
-            if (
-                connection.in_transaction
-            ):  # a method that writes called another one: it is the same transaction
+            if connection.in_transaction:  # nested: join the outer transaction
                 yield connection
                 return
             self.check_in_place()
@@ -123,22 +118,20 @@ class Database:
     def erasing(self) -> Iterator[Connection]:
         with self.write() as connection:
             yield connection
-            # Merging the index segments is what drops the words of the purged text from the file.
+            # Merging the segments removes the purged words from the file.
             connection.execute(self.sql("lexical")["optimize"])
             connection.execute(
                 self.sql("maintenance")["set_meta"], {"name": ERASING, "value": now()}
             )
             self.index_files.disown(connection)
-            self._local.erases = (
-                True  # the rest is done when the outermost transaction is committed
-            )
+            self._local.erases = True  # `write` does the rest after the outermost commit
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
-        """Writes the file anew and empties its log.
+        """Rewrite the file and empty its log.
 
-        SQLite overwrites what it deletes, but a row that it moved from page to page before has left copies in unused
-        parts of pages. A reader that began before the purge keeps the log from being emptied until it ends. It is
-        waited for a moment only: meanwhile nobody can write.
+        SQLite overwrites what it deletes, but rows moved between pages leave copies in unused
+        space. Wait only shortly for an earlier reader to release the log: nobody can write
+        meanwhile.
         """
         return self._erase(None if of_any_size else WORKER_VACUUM_MAX_BYTES)
 
@@ -154,7 +147,7 @@ class Database:
             if large:
                 return LARGE_PENDING
             self.check_in_place()
-            # Unless another process has purged something meanwhile.
+            # Keeps the mark of a later purge.
             self.read().execute(
                 self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked}
             )
@@ -177,13 +170,13 @@ class Database:
         return None if row is None else str(row[0])
 
     def _done(self, statement: str) -> bool:
-        """Whether it could be done at once, or nearly so: VACUUM answers nothing, a checkpoint whether it was busy."""
+        """Return whether it succeeded; a checkpoint returns whether it was busy."""
         connection = self.read()
         connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_TIMEOUT_MS}")
         try:
             answer = connection.execute(statement).fetchone()
-        except sqlite3.OperationalError as error:  # it stays to be done
-            logger.warning("%s could not be done on %s yet: %s", statement, self.path, error)
+        except sqlite3.OperationalError as error:  # retried later
+            logger.warning("%s did not succeed on %s yet: %s", statement, self.path, error)
             return False
         finally:
             connection.execute(f"PRAGMA busy_timeout = {self._busy_time_limit_ms}")
@@ -191,7 +184,6 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Everything as it is at one moment, whatever is written meanwhile."""
         with self.errors():
             connection = self.read()
             connection.execute("BEGIN")
@@ -201,39 +193,37 @@ class Database:
                 connection.execute("COMMIT")
 
     def moment(self, change: int) -> AbstractContextManager[None]:
-        """There is one file, and a statement sees its latest commit."""
+        """Return at once: a statement always sees the latest commit."""
         return nullcontext()
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turns SQLite's errors into ours, saying what to do."""
         try:
             yield
         except sqlite3.Error as error:
             gone = self._files.gone()
-            told = (
+            text = (
                 missing_file_message(gone, "")
                 if gone
                 else explain_error(error, self.path, self._busy_time_limit_ms)
             )
             kind = Damaged if not gone and is_damage(str(error)) else StoreError
-            raise kind(told) from error
+            raise kind(text) from error
 
     def check_in_place(self) -> None:
-        """Writes into a file that was deleted or replaced would be acknowledged and lost."""
+        """Raise if the file was replaced: writes into it would be lost."""
         gone = self._files.gone()
         if gone is not None:
             self._save_log()
             raise StoreError(missing_file_message(gone, "Nothing was written; "))
 
     def _check_committed(self) -> None:
-        """Whether what was just committed is where others find it: its log may have been taken away meanwhile."""
         gone = self._files.gone()
         if gone is not None and not self._save_log():
             raise StoreError(missing_file_message(gone, "The last write may be lost; "))
 
     def _save_log(self) -> bool:
-        """While this process still has the log that was taken away, what it holds can be folded into the store."""
+        """Fold a removed log, which this process still has open, into the store."""
         return self._files.log_can_be_saved() and self._done(EMPTY_LOG)
 
     def integers(self, sql: str, parameters: Parameters = NONE) -> NDArray[np.int64]:
@@ -246,11 +236,10 @@ class Database:
             yield some
 
     def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
-        """Out of FTS5, which keeps the index on disk and in the transaction of each write.
+        """Read from FTS5 and score in memory.
 
-        Its own bm25() has fixed constants, clamps the IDF of common words and scores every match in 20 to 90 ms at
-        100,000 memories; lists read once are scored in memory. Each row is key * 8 + field: one integer a row is the
-        cheapest thing to carry out of SQLite.
+        Its bm25() has fixed constants, clamps the IDF of common words and takes 20 to 90 ms at
+        100,000 memories. A row is key * 8 + field: one integer is cheapest to read.
         """
         sql = self.sql("lexical")["postings"]
         return {
@@ -262,7 +251,7 @@ class Database:
         return self.index_files.current()
 
     def all_ids(self, fresh: bool = False) -> IdsByKey | None:
-        """Only where a file has them: in a small store a look takes microseconds, in a large one a page for each id."""
+        """Use the index file only: in a small store a lookup takes microseconds."""
         if fresh:
             return self._read_ids()
         index = self.mapped_index()
@@ -286,7 +275,7 @@ class Database:
         return FollowerDatabase(self, LOCAL)
 
     def size(self) -> int:
-        """Bytes on disk, the write-ahead log included."""
+        """Include the write-ahead log."""
         parts = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(part.stat().st_size for part in parts if part.exists())
 
@@ -313,7 +302,7 @@ class Database:
                 self.path.touch(mode=0o600)
         except OSError as error:
             raise StoreError(
-                f"The store {self.path} cannot be made: {error.strerror}. Give another path."
+                f"The store {self.path} cannot be created: {error.strerror}. Give another path."
             ) from None
         if not self.path.is_file():
             raise StoreError(
@@ -328,7 +317,7 @@ class Database:
         self._files.note_companions()
 
     def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
-        """Changing the journal mode needs the file alone, and SQLite does not wait for that by itself."""
+        """Retry: SQLite's busy timeout does not cover a change of the journal mode."""
         deadline = time.monotonic() + self._busy_time_limit_ms / 1000
         while True:
             try:
@@ -340,9 +329,8 @@ class Database:
             time.sleep(RETRY_SECONDS)
 
     def _version(self, connection: sqlite3.Connection) -> int:
-        connection.execute(
-            "BEGIN"
-        )  # one snapshot: another process may be making the store at this moment
+        # One snapshot: another process may be creating the store.
+        connection.execute("BEGIN")
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         counts = "SELECT count(*), count(*) FILTER (WHERE type = 'trigger') FROM sqlite_master"
@@ -350,22 +338,24 @@ class Database:
         connection.execute("COMMIT")
         if application != APPLICATION_ID and (tables or version):
             raise StoreError(
-                f"{self.path} is an SQLite file of another program. Nothing was changed; give another path."
+                f"{self.path} is an SQLite file of another program. "
+                "Nothing was changed; give another path."
             )
-        if triggers:  # they would act on whatever is written from now on: copy it, change it, keep what is purged
+        # They would copy or change later writes, or keep purged text.
+        if triggers:
             raise StoreError(
-                f"{self.path} holds triggers, which Trivet never makes: somebody has changed the file. Nothing was "
-                "changed; take a copy that you trust, or remove them: sqlite3 FILE 'DROP TRIGGER NAME'."
+                f"{self.path} holds triggers, which Trivet never creates: somebody changed the "
+                "file. Nothing was changed; use a copy that you trust, or remove the triggers: "
+                "sqlite3 FILE 'DROP TRIGGER NAME'."
             )
         if version > SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} was written by a newer Trivet (schema {version}, this one knows {SCHEMA_VERSION}). "
-                "Nothing was changed; upgrade Trivet to open it."
+                f"{self.path} was written by a newer Trivet (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}). Nothing was changed; upgrade Trivet to open it."
             )
         return version
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
-        """All steps and the version number are one transaction, so a killed migration leaves a whole store."""
         connection.execute("BEGIN IMMEDIATE")
         try:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -381,7 +371,7 @@ class Database:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:  # a full disk makes SQLite roll back by itself
+    if connection.in_transaction:  # on a full disk SQLite has already rolled back
         connection.execute("ROLLBACK")
 
 

@@ -1,9 +1,4 @@
-"""The index file beside an SQLite store: a store at `memory.db` has it in the folder `memory.db.index`.
-
-Every process that opens the store sees the same folder, so the database names one file, or that all must go.
-
-Vectors in the database, searched in memory.
-"""
+"""The index file, in the folder `memory.db.index` of a store `memory.db`, and vector search."""
 
 from __future__ import annotations
 
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
     from trivet.store.relational.database import StoreDatabase, WriteTransaction
 
 
-# In the table of single values: which file is current, or that all must go.
+# Name in `meta` of the current file, or of the mark that all must go.
 _INDEX = "index"
 _DISOWNED = "disowned"
 
@@ -73,7 +68,6 @@ class SqliteIndexFiles(IndexFiles):
         return self._noted()
 
     def _adopted(self, named: str, before: object) -> bool:
-        """Nor is it named where another file was named since."""
         with self._sqlite.write() as connection:
             if self._noted() != before:
                 return False
@@ -89,7 +83,7 @@ class SqliteIndexFiles(IndexFiles):
         return None if row is None else str(row[0])
 
 
-# Passages read at a time: some megabytes.
+# A few megabytes.
 PASSAGES_BATCH = 10_000
 
 
@@ -113,7 +107,6 @@ class SqliteVectorIndex(VectorIndex):
         return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
 
     def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
-        """Without a look into the database: a search has read them all."""
         return self._cache.embedded(model, ids)
 
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[PassageRows]:

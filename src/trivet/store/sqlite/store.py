@@ -1,7 +1,4 @@
-"""Reads every row of a file, for `doctor`: SQLite's own check looks at pages and structure, not at what they say.
-
-Backup of the file, and the checks behind `doctor` that only a file needs.
-"""
+"""The embedded store, its backup, and the checks that only a file needs."""
 
 from __future__ import annotations
 
@@ -27,12 +24,15 @@ from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.indexes import SqliteVectorIndex
 from trivet.types import Finding
 
-# Views of the lexical index are no tables; what it keeps is in tables of its own.
-_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+# A virtual table's contents are in other tables.
+_TABLES = (
+    "SELECT name FROM sqlite_master "
+    "WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+)
 
 
 def check_all_rows(path: Path) -> RowCheck:
-    """On a connection of its own, which takes a text that is damaged as well as any other."""
+    """Read every row, even damaged text: SQLite's own check covers structure, not values."""
     check = RowCheck()
     with closing(
         sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
@@ -47,21 +47,20 @@ def check_all_rows(path: Path) -> RowCheck:
                 check.problems.append(f"{table}: {error}")
         _check_vectors(connection, check)
         check.problems += [
-            f"{table}, row {row}: what it belongs to in {parent} is gone"
+            f"{table}, row {row}: the row in {parent} that it refers to is missing"
             for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check")
         ]
     return check
 
 
 def _check_vectors(connection: sqlite3.Connection, check: RowCheck) -> None:
-    """float16 takes two bytes a dimension."""
     wrong = (
         "SELECT count(*) FROM passage AS p JOIN embedding_model AS m USING (model) "
-        "WHERE length(p.vector) != 2 * m.dimension"
+        "WHERE length(p.vector) != 2 * m.dimension"  # float16 takes two bytes
     )
     (count,) = connection.execute(wrong).fetchone()
     if count:
-        check.problems.append(f"passage: {count} vectors are not as long as their model's")
+        check.problems.append(f"passage: {count} vectors do not have their model's dimensions")
 
 
 def _text(value: bytes) -> str | UndecodableText:
@@ -72,7 +71,6 @@ def _text(value: bytes) -> str | UndecodableText:
 
 
 def remove_partial(partial: Path) -> None:
-    """A database that was not finished, with what SQLite keeps beside it."""
     for rest in ("", "-journal", "-wal", "-shm"):
         partial.with_name(partial.name + rest).unlink(missing_ok=True)
 
@@ -83,7 +81,6 @@ class SqliteMaintenance(Maintenance):
         self._file = database
 
     def findings(self, whole: bool = True) -> tuple[Finding, ...]:
-        """Of a damaged file no more is asked than what is damaged."""
         sound = (self._in_place(), self._integrity(whole), *([self._rows_read()] if whole else []))
         if not all(finding.ok for finding in sound[1:]):
             return sound
@@ -93,9 +90,8 @@ class SqliteMaintenance(Maintenance):
         return str(self._file.path.absolute())
 
     def backup(self, target: Path) -> None:
-        """SQLite's online backup: consistent while others read and write. The target appears only when it is whole."""
         if target.exists():
-            raise StoreError(f"{target} exists already. Nothing was written; name another file.")
+            raise StoreError(f"{target} already exists. Nothing was written; name another file.")
         partial = target.with_name(target.name + ".partial")
         try:
             remove_partial(partial)
@@ -104,7 +100,7 @@ class SqliteMaintenance(Maintenance):
             partial.rename(target)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
-                f"The backup {target} cannot be written: {error}. Nothing is left of it."
+                f"The backup {target} cannot be written: {error}. No partial file is left."
             ) from None
         finally:
             remove_partial(partial)
@@ -129,7 +125,6 @@ class SqliteMaintenance(Maintenance):
         return Finding(check="file in its place", ok=True, detail="yes")
 
     def _integrity(self, whole: bool) -> Finding:
-        """SQLite's check of every page; the quick one leaves out whether indexes say the same as their tables."""
         check = "integrity_check" if whole else "quick_check"
         try:
             answer = str(self._file.read().execute(f"PRAGMA {check}").fetchone()[0])
@@ -156,8 +151,6 @@ class SqliteMaintenance(Maintenance):
 
 
 class SqliteStore(RelationalStore):
-    """The memories of one file, which any number of processes may open."""
-
     _database: Database
 
     def __init__(self, path: Path, busy_time_limit_ms: int = 10_000) -> None:

@@ -1,6 +1,6 @@
--- Memories. Every table has its tenant first in each key and index, so that rows can be partitioned or distributed by it.
--- A tenant's row is locked by whoever writes, and so numbers what it writes in the order of commits: a sequence would
--- number in the order of asking. `last_key` and `last_concept` keep keys small within a tenant, because in-memory
+-- Memories. The tenant comes first in every key and index, so that rows can be partitioned by it. A
+-- writer locks the tenant's row and numbers in commit order; a sequence would number in the order
+-- of requests. `last_key` and `last_concept` keep keys small within a tenant, because in-memory
 -- indexes use them as array positions.
 CREATE TABLE tenant (
     tenant text COLLATE "C" PRIMARY KEY,
@@ -66,9 +66,9 @@ CREATE TABLE link (
     FOREIGN KEY (tenant, target) REFERENCES memory (tenant, key) ON DELETE CASCADE
 );
 
--- What our analyser made of a memory, and the same turned round: which memories hold a term, how often in each field.
--- Postings and fingerprints refer to their memory by no foreign key: to check it for dozens of rows a memory costs more
--- than to write them. They are deleted by name where a memory goes.
+-- A memory's analyzed terms, and the inverted lists. Postings and fingerprints have no foreign key
+-- to their memory: checking it for dozens of rows per memory costs more than writing them. They are
+-- deleted explicitly with their memory.
 CREATE TABLE lexical (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     memory bigint NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE posting (
     PRIMARY KEY (tenant, term, memory) INCLUDE (content, title, keywords, tags, category)
 );
 
--- A few hashes of word pairs a memory: those that share some are compared for near-duplicates.
+-- A few hashes of word pairs per memory. Memories that share some are compared for near-duplicates.
 CREATE TABLE fingerprint (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     hash bigint NOT NULL,
@@ -138,7 +138,7 @@ CREATE TABLE job (
     FOREIGN KEY (tenant, model) REFERENCES embedding_model (tenant, model) ON DELETE CASCADE
 );
 
--- Every change to a memory or to what is derived from it, in commit order: how caches in other processes notice.
+-- Every change to a memory or its derived data, in commit order, for caches in other processes.
 CREATE TABLE change (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     sequence bigint NOT NULL,
@@ -153,15 +153,15 @@ CREATE TABLE meta (
     PRIMARY KEY (tenant, name)
 );
 
--- Lists travel as JSON, as in the embedded store.
+-- Lists are passed as JSON, as in the embedded store.
 CREATE FUNCTION as_keys(list text) RETURNS bigint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY(SELECT value::bigint FROM jsonb_array_elements_text(list::jsonb));
 CREATE FUNCTION as_texts(list text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY(SELECT value FROM jsonb_array_elements_text(list::jsonb));
 
--- Tenants are kept apart by the server. FORCE: the owner of the tables, which a small installation also uses to read and
--- write, is bound like any role. The sub-select is asked once a query; the bare function would be asked once a row,
--- which doubles the time of a scan.
+-- The server separates tenants. FORCE also binds the owner of the tables, which a small
+-- installation uses to read and write. The sub-select is evaluated once per query; the bare
+-- function would be once per row, which doubles the time of a scan.
 DO $$
 DECLARE
     name text;

@@ -1,5 +1,5 @@
 -- outside a transaction
--- The indexes beside the keys, built while others write.
+-- Secondary indexes, built while others write.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS memory_by_creation ON memory (tenant, created_at, id);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS memory_by_importance ON memory (tenant, importance, created_at, id);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS memory_bounded ON memory (tenant, key) WHERE valid_from IS NOT NULL OR valid_to IS NOT NULL;

@@ -1,4 +1,4 @@
--- Secrets taken out of texts, encrypted, and the chained record of acts.
+-- Encrypted secrets taken out of texts, and the chained audit record.
 CREATE TABLE secret (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     memory bigint NOT NULL,
@@ -14,7 +14,7 @@ CREATE TABLE secret (
 );
 CREATE INDEX secret_by_key ON secret (tenant, key);
 
--- Kept when a memory is purged. Each entry's hash covers the one before, so a changed or missing one shows.
+-- Kept when a memory is purged. Each hash covers the previous entry, so that changes and gaps show.
 CREATE TABLE audit (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     sequence bigint NOT NULL,

@@ -1,4 +1,4 @@
--- Users of a server, their keys, and whom a memory is shared with.
+-- Users of a server, their keys, and shares.
 ALTER TABLE memory ADD COLUMN owner text COLLATE "C" NOT NULL DEFAULT 'local';
 
 CREATE TABLE account (
@@ -35,7 +35,7 @@ CREATE TABLE share (
 );
 CREATE INDEX share_by_grantee ON share (tenant, grantee);
 
--- A live rule: whatever memory of the owner carries the tag, now or later.
+-- A live rule: it applies to every memory of the owner with this tag, now or later.
 CREATE TABLE tag_share (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     owner text COLLATE "C" NOT NULL,
@@ -60,10 +60,10 @@ BEGIN
     END LOOP;
 END $$;
 
--- Beside the tenant: what holds words shows a user only their own memories and those shared with them. The viewer is empty
--- for the server itself, which writes, fills its caches and checks keys; else it is a user, for reads alone. The indexes
--- (postings, vectors, mentions) hold no sentences and are read for all users at once; what is found in them is looked up
--- in the memories.
+-- Besides the tenant: tables with words show a user only their own memories and those shared with
+-- them. The viewer is empty for the server itself, which writes, fills its caches and checks keys;
+-- otherwise it is a user, for reads only. The indexes (postings, vectors, mentions) hold no
+-- sentences and are read for all users at once; their results are looked up in the memories.
 CREATE POLICY one_user ON memory AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = ''
     OR owner = (SELECT coalesce(current_setting('trivet.viewer', true), ''))

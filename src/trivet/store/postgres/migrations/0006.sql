@@ -1,4 +1,4 @@
--- Requests to a server that must act once, and how they were answered.
+-- Requests to a server that must act once, and their answers.
 CREATE TABLE once (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     name bytea NOT NULL,  -- a digest of the API key and the Idempotency-Key that came with it

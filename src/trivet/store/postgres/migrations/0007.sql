@@ -1,4 +1,4 @@
--- What was ingested from files, so that what is unchanged is not read again and moves and deletes follow.
+-- Ingested files, so that unchanged ones are not read again, and moves and deletions are followed.
 CREATE TABLE vault (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     name text COLLATE "C" NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE vault_file (
     FOREIGN KEY (tenant, vault) REFERENCES vault (tenant, name) ON DELETE CASCADE
 );
 
--- By the id of the memory, and not a reference to it: one that was purged by hand stays gone.
+-- The memory's id without a foreign key, so that a purged memory stays gone.
 CREATE TABLE vault_part (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     vault text COLLATE "C" NOT NULL,

@@ -1,4 +1,4 @@
--- Proposals that wait for review, how often a memory was shown, and what was said of it.
+-- Proposals that wait for review, how often memories were shown, and feedback.
 CREATE TABLE proposal (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     id text COLLATE "C" NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE feedback (
     FOREIGN KEY (tenant, memory) REFERENCES memory (tenant, key) ON DELETE CASCADE
 );
 
--- What a federated hit names is looked up by where it came from.
+-- Finds the memory that a federated hit names by its source.
 CREATE INDEX memory_by_source ON memory (tenant, source_uri) WHERE source_uri IS NOT NULL;
 
 DO $$
@@ -60,7 +60,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- What is one user's alone.
+-- Only for the user concerned.
 CREATE POLICY one_user ON proposal AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = '' OR owner = (SELECT coalesce(current_setting('trivet.viewer', true), ''))
 );

@@ -1,6 +1,7 @@
--- What is one user's alone, in further tables that hold words. A memory's own column says its tags, so that to see a
--- memory asks nothing of memory_tag, which in turn shows the tags of the memories that are seen. Which owners share by
--- tags, and which tags, are asked first: these are two small sets for all rows, and which is whose a question for each.
+-- Row-level security by user for further tables with words. A memory's own column holds its tags,
+-- so that reading a memory does not query memory_tag, which in turn shows the tags of visible
+-- memories. The owners who share by tags and those tags are read first: two small sets for all rows
+-- instead of a query for each.
 DROP POLICY one_user ON memory;
 CREATE POLICY one_user ON memory AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = ''
@@ -19,7 +20,7 @@ CREATE POLICY one_user ON memory_tag AS RESTRICTIVE FOR SELECT USING (
 CREATE POLICY one_user ON usage AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = '' OR EXISTS (SELECT 1 FROM memory AS m WHERE m.key = usage.memory)
 );
--- Not by way of the memory, which is seen by way of these.
+-- Not through the memory, whose policy reads this table.
 CREATE POLICY one_user ON share AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) IN ('', grantee) OR grantee = '*'
 );
@@ -31,7 +32,7 @@ CREATE POLICY one_user ON meta AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = '' OR name != 'salt'
 );
 
--- What no user reads.
+-- Tables that no user reads.
 DO $$
 DECLARE
     name text;

@@ -1,4 +1,4 @@
--- Which memory seems to update which, and which ones are not yet compared.
+-- Likely updates between memories, and the memories not compared yet.
 CREATE TABLE likely_update (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     newer bigint NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE comparison (
     FOREIGN KEY (tenant, memory) REFERENCES memory (tenant, key) ON DELETE CASCADE
 );
 
--- The owner sees the rows of all tenants within this transaction.
+-- Within this transaction the owner sees the rows of all tenants.
 ALTER TABLE memory NO FORCE ROW LEVEL SECURITY;
 INSERT INTO comparison (tenant, memory, revision)
 SELECT tenant, key, revision FROM memory WHERE state != 'deleted' AND NOT sensitive;
@@ -37,7 +37,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- A user sees what concerns the memories that he sees.
+-- A user sees rows about visible memories.
 CREATE POLICY one_user ON likely_update AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = ''
     OR (EXISTS (SELECT 1 FROM memory AS m WHERE m.key = likely_update.newer)

@@ -1,10 +1,10 @@
--- What laptops that follow a tenant need. All of it stays empty where none ever did. Their own side is in their files.
--- A revision's identity on every machine, what it was made from, and who made it (NULL: the owner of the memory).
+-- Data for laptops that follow a tenant, empty without any. The laptops' own data is in their
+-- files. A revision's name on every machine, its base, and its author (NULL: the memory's owner).
 ALTER TABLE revision ADD COLUMN rev text COLLATE "C";
 ALTER TABLE revision ADD COLUMN base text COLLATE "C";
 ALTER TABLE revision ADD COLUMN author text COLLATE "C";
 
--- An edit that clashed with the head: whole, beside the history, until somebody resolves it.
+-- An edit that clashed with the head, kept outside the history until somebody resolves it.
 CREATE TABLE branch (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     memory bigint NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE branch (
     FOREIGN KEY (tenant, memory) REFERENCES memory (tenant, key) ON DELETE CASCADE
 );
 
--- What was purged, for ever, and when laptops were told. `owner` is whose memory it was.
+-- Purged memories, kept forever, and when laptops were notified. `owner` was the memory's owner.
 CREATE TABLE tombstone (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     id text COLLATE "C" NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE tombstone (
 );
 CREATE INDEX tombstone_unnumbered ON tombstone (tenant, memory) WHERE seq IS NULL;
 
--- The number of each memory's last change that laptops must know, and who could read it then.
+-- The number of each memory's last change for laptops, and who could read it then.
 CREATE TABLE feed (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     memory bigint NOT NULL,
@@ -44,7 +44,8 @@ CREATE TABLE feed (
 );
 CREATE UNIQUE INDEX feed_by_seq ON feed (tenant, seq);
 
--- A random mark for the last number of each numbering: a server that was put back and counted on has other marks.
+-- A random mark for the last number of each numbering: a restored server that counts on has other
+-- marks.
 CREATE TABLE numbering (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     seq bigint NOT NULL,
@@ -53,7 +54,7 @@ CREATE TABLE numbering (
     PRIMARY KEY (tenant, seq)
 );
 
--- From whom a memory was taken, and when; `purged` names its owner where it is gone for ever.
+-- Who lost access to a memory, and when; `purged` names the owner of a purged one.
 CREATE TABLE revoked (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     grantee text COLLATE "C" NOT NULL,
@@ -64,7 +65,7 @@ CREATE TABLE revoked (
     PRIMARY KEY (tenant, grantee, seq, id)
 );
 
--- Operations of laptops that were done, so that a repeated one acts once.
+-- Operations of laptops that were applied, so that repeating one has no effect.
 CREATE TABLE applied (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     op text COLLATE "C" NOT NULL,
@@ -87,14 +88,14 @@ BEGIN
                         USING (tenant = (SELECT current_setting(''trivet.tenant'', true)))
                         WITH CHECK (tenant = current_setting(''trivet.tenant'', true))', name);
     END LOOP;
-    -- What no user reads: a server answers them out of it.
+    -- Tables that no user reads; the server answers from them.
     FOREACH name IN ARRAY ARRAY['tombstone', 'feed', 'numbering', 'revoked', 'applied'] LOOP
         EXECUTE format('CREATE POLICY one_user ON %I AS RESTRICTIVE FOR SELECT
                         USING ((SELECT coalesce(current_setting(''trivet.viewer'', true), '''')) = '''')', name);
     END LOOP;
 END $$;
 
--- A user sees the branches of the memories that he sees.
+-- A user sees the branches of visible memories.
 CREATE POLICY one_user ON branch AS RESTRICTIVE FOR SELECT USING (
     (SELECT coalesce(current_setting('trivet.viewer', true), '')) = ''
     OR EXISTS (SELECT 1 FROM memory AS m WHERE m.key = branch.memory)

@@ -1,12 +1,13 @@
--- Cells: a tenant can move from one database to another. Its row says whether it is at home here. The row of its old home
--- refuses whoever comes, and names the new one; that of the new home lets nobody in before the switch.
+-- Cells: a tenant can move from one database to another. Its row says whether its home is here. The
+-- row of the old home refuses everybody and names the new one; that of the new home admits nobody
+-- before the switch.
 ALTER TABLE tenant ADD COLUMN standing text NOT NULL DEFAULT 'home'
     CHECK (standing IN ('home', 'frozen', 'moved', 'arriving'));
 ALTER TABLE tenant ADD COLUMN moved_to text;  -- the address of the new home, without a password
 ALTER TABLE tenant ADD COLUMN move text;  -- the move under way, or by which it left, as JSON
 ALTER TABLE tenant ADD COLUMN frozen_until timestamptz;  -- a writer who comes later thaws it: who froze it has died
 
--- Which cell is a tenant's home. One database holds it for all cells.
+-- The cell of each tenant. One database holds this table for all cells.
 CREATE TABLE directory (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     cell text COLLATE "C" NOT NULL,
@@ -18,9 +19,9 @@ ALTER TABLE directory FORCE ROW LEVEL SECURITY;
 CREATE POLICY one_tenant ON directory USING (tenant = (SELECT current_setting('trivet.tenant', true)))
     WITH CHECK (tenant = current_setting('trivet.tenant', true));
 
--- How each transaction begins: for one tenant and one viewer, if the tenant is at home. To `read` is possible while it is
--- frozen. To `write` locks its row. What only takes from a queue waits for no writer, so it holds another lock, which who
--- freezes the tenant waits for.
+-- Starts a transaction for one tenant and one viewer, if the tenant's home is here. `read` is
+-- allowed while the tenant is frozen; `write` locks its row. Queue transactions wait for no writer,
+-- so they hold another lock, which a freeze waits for.
 CREATE FUNCTION trivet_enter(name text, viewer text, patience text, purpose text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     home record;

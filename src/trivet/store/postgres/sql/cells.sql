@@ -1,5 +1,5 @@
 -- name: enter
--- Whatever the tenant's standing: for those who move it.
+-- In any state of the tenant, for the processes that move it.
 SELECT set_config('trivet.tenant', :tenant, true), set_config('trivet.viewer', '', true),
        set_config('lock_timeout', :patience, true);
 
@@ -26,7 +26,8 @@ SELECT standing, moved_to, move FROM tenant;
 SELECT standing, moved_to, move, last_key, last_concept, last_change FROM tenant FOR UPDATE;
 
 -- name: take_turn
--- One process at a time moves a tenant. The lock goes with its connection, however the process ends.
+-- One process at a time moves a tenant. The lock ends with its connection, even if the process
+-- dies.
 SELECT pg_try_advisory_lock(hashtextextended('trivet move ' || :tenant, 0));
 
 -- name: wait_for_queues
@@ -55,7 +56,7 @@ INSERT INTO tenant (tenant, standing, move) VALUES (:tenant, 'arriving', :move)
 ON CONFLICT (tenant) DO UPDATE SET standing = 'arriving', moved_to = NULL, frozen_until = NULL, move = excluded.move;
 
 -- name: count_on
--- One change more than the old home had: whoever kept something of the tenant looks at its models anew.
+-- One more change than the old home had, so that caches of the tenant check its models again.
 UPDATE tenant SET last_key = :last_key, last_concept = :last_concept, last_change = :last_change;
 
 -- name: note_models
@@ -71,7 +72,7 @@ DELETE FROM tenant;
 DELETE FROM directory WHERE cell = :cell;
 
 -- name: watermark
--- Every transaction that commits from now on has this number or a later one.
+-- Transactions that commit from now on have this number or a later one.
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text;
 
 -- name: models
@@ -86,12 +87,12 @@ SET spec = excluded.spec, dimension = excluded.dimension, serving = excluded.ser
 DELETE FROM embedding_model WHERE NOT identity = ANY (:identities);
 
 -- name: own_rows
--- What makes a tenant of this name one of somebody else's.
+-- Rows that show that a tenant of this name is somebody else's.
 SELECT EXISTS (SELECT 1 FROM memory) OR EXISTS (SELECT 1 FROM account) OR EXISTS (SELECT 1 FROM proposal)
     OR EXISTS (SELECT 1 FROM vault) OR EXISTS (SELECT 1 FROM audit);
 
 -- name: postings
--- Derived from what the analyser made of a memory: not copied, made anew for those whose row has come.
+-- Postings are not copied but rebuilt for the memories that arrived.
 INSERT INTO posting (term, memory, content, title, keywords, tags, category)
 SELECT term, memory, count(*) FILTER (WHERE field = 1), count(*) FILTER (WHERE field = 2),
        count(*) FILTER (WHERE field = 3), count(*) FILTER (WHERE field = 4), count(*) FILTER (WHERE field = 5)

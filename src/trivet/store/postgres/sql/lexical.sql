@@ -24,7 +24,7 @@ WITH gone AS (DELETE FROM posting WHERE memory = :key)
 DELETE FROM lexical WHERE memory = :key;
 
 -- name: postings
--- Two packed columns, whatever the number of rows, are the cheapest thing to carry out of the database.
+-- Two packed columns are the cheapest result to read from the database.
 SELECT term, string_agg(int8send(memory), ''::bytea ORDER BY memory),
        string_agg(float8send(frequency), ''::bytea ORDER BY memory)
 FROM (SELECT term, memory, :content::float8 * content + :title::float8 * title + :keywords::float8 * keywords

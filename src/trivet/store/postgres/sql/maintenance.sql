@@ -1,5 +1,5 @@
 -- name: last_numbers
--- Of the last memory that was stored and of the last change.
+-- The numbers of the last memory and the last change.
 SELECT last_key AS memories, last_change AS changes FROM tenant;
 
 -- name: index_names
@@ -9,7 +9,7 @@ SELECT value FROM meta WHERE name {in_texts:names};
 DELETE FROM meta WHERE name {in_texts:names};
 
 -- name: keep_index_names
--- The latest. Machines that are gone leave theirs behind.
+-- Keep the latest: machines that are gone leave theirs behind.
 DELETE FROM meta WHERE name IN (
     SELECT name FROM meta WHERE starts_with(name, 'index ')
     ORDER BY split_part(value, ' ', 3)::bigint DESC OFFSET :most

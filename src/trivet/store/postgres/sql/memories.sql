@@ -19,8 +19,9 @@ FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at tex
 -- name: make_tenant
 INSERT INTO tenant (tenant) VALUES (:tenant) ON CONFLICT DO NOTHING;
 
--- The number of the transaction, and in which life of the server it is that: after a failover (another timeline) or a
--- crash (which resets the statistics) a number that was not yet on disk is given to another transaction.
+-- The transaction's number, and the server's life: its timeline and statistics reset. After a
+-- failover (another timeline) or a crash (which resets the statistics), a number that was not on
+-- disk yet is assigned again.
 -- name: lock_tenant
 SELECT last_key, last_concept, last_change, pg_current_xact_id()::text AS transaction, {life} AS life
 FROM tenant FOR UPDATE;
@@ -30,7 +31,7 @@ left(pg_walfile_name(pg_current_wal_lsn()), 8)
 || coalesce((SELECT extract(epoch FROM stats_reset)::text FROM pg_stat_archiver), '');
 
 -- name: value_and_life
--- A single value, and which life of the server says so.
+-- A single value, with the server's life.
 SELECT (SELECT value FROM meta WHERE name = :name), {life};
 
 -- name: fate
@@ -55,7 +56,7 @@ SELECT coalesce((SELECT sum(pg_column_size(m.*)) FROM memory AS m), 0)
      + coalesce((SELECT sum(pg_column_size(p.*)) FROM passage AS p), 0);
 
 -- name: count_by_tag
--- Not out of memory_tag: for a user each row of that is looked up among the memories once more.
+-- Not from memory_tag: for a user, each of its rows is looked up among the memories again.
 SELECT t.tag, count(*) FROM memory AS m, jsonb_array_elements_text(m.tags::jsonb) AS t (tag)
 WHERE m.state != 'deleted' AND {readable} GROUP BY t.tag ORDER BY 2 DESC, t.tag COLLATE "C";
 

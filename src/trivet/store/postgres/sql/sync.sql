@@ -1,5 +1,5 @@
 -- name: forget_parked
--- A laptop's store is a file: here nothing is parked.
+-- A laptop's store is a file, so nothing is parked here.
 SELECT :id::text;
 
 -- name: parked_words

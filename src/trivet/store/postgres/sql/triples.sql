@@ -1,5 +1,5 @@
 -- name: names_with
--- What the newest memories with this term mention.
+-- Names mentioned in the newest memories with this term.
 SELECT DISTINCT n.label, c.name
 FROM (SELECT memory FROM posting WHERE term = :term ORDER BY memory DESC LIMIT :memories) AS holder
 JOIN mention AS n ON n.memory = holder.memory JOIN concept AS c ON c.concept = n.concept;

@@ -2,13 +2,13 @@
 SELECT count(*) FROM passage WHERE model = :model;
 
 -- name: held
--- Of how many passages a memory consists.
+-- The number of a memory's passages.
 (SELECT count(*) FROM passage AS every
  WHERE every.tenant = best.tenant AND every.model = best.model AND every.memory = best.memory)
 
 -- name: nearest_exact
--- The best passages, and of how many each one's memory consists. {within} are the tenant and the model, spelled out as
--- below.
+-- The best passages, with the number of passages of their memory. {within} is the tenant and the
+-- model, as literals (see below).
 SELECT best.id, best.ordinal, best.score, {held}
 FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
       FROM passage AS p JOIN memory AS m ON m.key = p.memory
@@ -16,7 +16,7 @@ FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#
       ORDER BY p.vector::vector <#> :query::vector LIMIT :limit) AS best;
 
 -- name: nearest_among
--- The same where so few memories may be seen that they can be named.
+-- The same for visible memories that are few enough to be listed.
 SELECT best.id, best.ordinal, best.score, {held}
 FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
       FROM passage AS p JOIN memory AS m ON m.key = p.memory
@@ -24,8 +24,8 @@ FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#
       ORDER BY p.vector::vector <#> :query::vector LIMIT :limit) AS best;
 
 -- name: nearest_indexed
--- The same by the index over the half-precision vectors, each with its score in full. Only a tenant and a model that
--- are spelled out let PostgreSQL see that the index of just these fits.
+-- The same by the index over half-precision vectors, with exact scores. PostgreSQL recognizes the
+-- partial index only if tenant and model are literals.
 SELECT best.id, best.ordinal, -(best.vector::vector <#> :query::vector) AS score, {held}
 FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, p.vector
       FROM passage AS p JOIN memory AS m ON m.key = p.memory
@@ -36,7 +36,7 @@ FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, p.vector
 SELECT max(memory) FROM passage;
 
 -- name: vectors_between
--- Packed, as posting lists are, and without the four bytes of each that tell its dimension.
+-- Packed like posting lists, without the four bytes of each vector that hold its dimension.
 SELECT string_agg(int8send(memory), ''::bytea ORDER BY memory, ordinal),
        string_agg(int8send(ordinal), ''::bytea ORDER BY memory, ordinal),
        string_agg(substr(halfvec_send(vector), 5), ''::bytea ORDER BY memory, ordinal)

@@ -1,1 +1,1 @@
-"""In-memory indexes over the memories, the files that hold them, and the queues that fill them."""
+"""In-memory indexes over the memories, their files, and the queues that fill them."""

@@ -1,4 +1,4 @@
-"""What people see of the graph: its concepts in pages, one by its name, and what lies around a memory or a concept."""
+"""The graph as users see it: concepts and neighborhoods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trivet.types import (
     Neighbourhood,
 )
 
-# A concept found in code or by a careless pen may have been written in dozens of ways.
+# A concept found in code may be written in dozens of ways.
 MAX_ALIASES = 10
 
 _ORDERS: dict[ConceptSort, str] = {"memories": "k.held DESC, c.name", "name": "c.name"}
@@ -50,14 +50,14 @@ class Concepts(StorePart):
         limit: int,
         offset: int,
     ) -> ConceptPage:
-        """`contains` is looked for in names, which are squeezed to letters and digits (graph/canonical.py)."""
+        """Return a page; `contains` matches squeezed names (graph/canonical.py)."""
         parameters = filter_parameters(filter, now())
         known = self._known.select(parameters, None, contains, kind, sort)
         shown = self._known.with_labels(known[offset : offset + limit], parameters)
         return ConceptPage(concepts=tuple(shown.values()), total=len(known), offset=offset)
 
     def find(self, name: str, form: str, filter: Filter) -> Concept | None:
-        """The concept of this name, or else the one most often written so, whenever that was."""
+        """Return the concept of this name, or the one most often written so."""
         keys = [row[0] for row in self._rows("by_name", name=name, form=form)]
         known = self._known.select(without_time(filter), keys)
         found = self._known.with_labels(known, without_time(filter)).values()
@@ -73,11 +73,11 @@ class Concepts(StorePart):
 class ConceptCount(NamedTuple):
     key: int
     name: str
-    held: int  # by how many visible memories
+    held: int  # number of visible memories
 
 
 class VisibleConcepts(StorePart):
-    """The concepts that there are for a caller: memories within the filter mention them, surely enough to be names."""
+    """Concepts that visible memories mention with enough certainty."""
 
     file = "concepts"
 
@@ -89,7 +89,6 @@ class VisibleConcepts(StorePart):
         kind: str | None = None,
         sort: ConceptSort = "memories",
     ) -> list[ConceptCount]:
-        """All of them, or those among the given ones, in order."""
         fitting = {"contains": contains, "kind": kind}
         with self._database.errors():
             connection = self._database.read()
@@ -109,25 +108,24 @@ class VisibleConcepts(StorePart):
     def with_labels(
         self, known: Sequence[ConceptCount], parameters: Parameters
     ) -> dict[int, Concept]:
-        """As they are usually written by the memories that may be seen."""
-        wanted = {**parameters, "concepts": as_json(one.key for one in known)}
-        labels: dict[int, Counter[str]] = {one.key: Counter() for one in known}
-        kinds: dict[int, Counter[str]] = {one.key: Counter() for one in known}
+        wanted = {**parameters, "concepts": as_json(concept.key for concept in known)}
+        labels: dict[int, Counter[str]] = {concept.key: Counter() for concept in known}
+        kinds: dict[int, Counter[str]] = {concept.key: Counter() for concept in known}
         with self._database.errors():
             connection = self._database.read()
             for key, label, kind, count in connection.execute(self._sql["writings"], wanted):
                 labels[key][label] += count
                 kinds[key][kind] += count
-        # One whose last memory went between the two queries has no label, and is gone.
+        # One without labels has just lost its last memory.
         return {
-            one.key: _concept(one, labels[one.key], kinds[one.key])
-            for one in known
-            if labels[one.key]
+            concept.key: _concept(concept, labels[concept.key], kinds[concept.key])
+            for concept in known
+            if labels[concept.key]
         }
 
 
 def without_time(filter: Filter) -> dict[str, Any]:
-    """The filter without its time: a concept is there whenever it is spoken of, and a statement has its own times."""
+    """Drop the filter's time: concepts have none, and statements their own."""
     return {**filter_parameters(filter), "as_of": None}
 
 
@@ -147,7 +145,7 @@ def _by_frequency(counts: Counter[str]) -> list[str]:
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What a memory says to hold between two concepts, and until when it holds."""
+    """A relation that a memory states between two concepts."""
 
     source: int
     target: int
@@ -171,9 +169,9 @@ class Statement(msgspec.Struct, frozen=True):
 def held_statements(
     connection: Connection, concepts: Sequence[int], filter: Filter, moment: str
 ) -> list[Statement]:
-    """Those that start or end at one of the concepts.
+    """Return statements about the concepts that hold at `moment`.
 
-    As the view `held` tells it, but by what the caller may see: what a memory of another scope says ends nothing here.
+    Unlike the view `held`, only memories that the caller may see end a statement.
     """
     parameters = {**without_time(filter), "concepts": as_json(concepts), "at": moment}
     rows = connection.execute(connection.sql("concepts")["statements"], parameters).fetchall()
@@ -184,8 +182,8 @@ def held_statements(
         if valid_to is None or valid_to > moment:
             found.append(
                 Statement(
-                    row["source"], row["target"], row["relation"], row["weight"], row["valid_from"], valid_to,
-                    row["recorded_at"], row["evidence"], ended_by,
+                    row["source"], row["target"], row["relation"], row["weight"],
+                    row["valid_from"], valid_to, row["recorded_at"], row["evidence"], ended_by,
                 )
             )  # fmt: skip
     return found
@@ -194,7 +192,6 @@ def held_statements(
 def _ends(
     connection: Connection, statements: Sequence[int], filter: Filter
 ) -> dict[int, tuple[str, str | None]]:
-    """The first end of each statement, and the memory that brought it about, if it was one."""
     if not statements:
         return {}
     sql = connection.sql("concepts")["ends"].replace("{statements}", ",".join(map(str, statements)))
@@ -207,15 +204,11 @@ def _ends(
 
 
 def _order(ends_at: str, ended_by: str | None) -> tuple[str, bool, str]:
-    """Of two ends at the same time the one that names a memory says more."""
     return ends_at, ended_by is None, ended_by or ""
 
 
 class NeighbourhoodSearch:
-    """Finds what lies around a memory or a concept ring by ring, so that circles end where they began.
-
-    Memories are those the filter shows at its time; statements those that hold then.
-    """
+    """A search around a node, ring by ring, so that cycles end."""
 
     def __init__(self, connection: Connection, concepts: VisibleConcepts, filter: Filter) -> None:
         self._connection = connection
@@ -244,10 +237,10 @@ class NeighbourhoodSearch:
     def _rings(
         self, first: Node, depth: int, most: int, sharing: bool
     ) -> tuple[dict[Node, int], bool]:
-        """The distance of every node, and whether these are all.
+        """Return distances, and whether these are all nodes.
 
-        When they are not, each ring but the last takes half of the room that is left, so that the ones beyond a hub
-        are not crowded out by it.
+        With `sharing`, each ring but the last takes half of the remaining room, so that a hub
+        leaves room for the rings beyond it.
         """
         distances: dict[Node, int] = {first: 0}
         ring, whole = [first], True
@@ -275,10 +268,9 @@ class NeighbourhoodSearch:
             self._learn([row["concept"]] if row is not None else [])
             if row is not None and row["concept"] in self._known:
                 return "concept", row["concept"]
-        raise NotFound("It was removed while it was looked at. Nothing of it is left to show.")
+        raise NotFound("It was removed during the search, so there is nothing to show.")
 
     def _next(self, ring: Sequence[Node], seen: Iterable[Node], room: int) -> list[Node]:
-        """What the ring leads to, the most telling first: links and rare concepts before what hubs lead to."""
         memories, concepts = _keys(ring, "memory"), _keys(ring, "concept")
         linked = self._column(self._sql["linked"], memories=memories) if memories else []
         mentioned = self._column(self._sql["concepts_of"], memories=memories) if memories else []
@@ -295,7 +287,7 @@ class NeighbourhoodSearch:
         if not concepts:
             return []
         rarest = sorted(concepts, key=self._rarity)
-        # One more than there is room for tells that there are more.
+        # One more shows that there are more.
         return self._column(self._sql["memories_of"], limit=room + 1, concepts=rarest, seen=seen)
 
     def _learn(self, concepts: Iterable[int]) -> None:
@@ -306,7 +298,6 @@ class NeighbourhoodSearch:
             )
 
     def _rarity(self, concept: int) -> tuple[bool, int, str]:
-        """Rarest first; those that lead nowhere else come last."""
         known = self._known[concept]
         return known.held == 1, known.held, known.name
 

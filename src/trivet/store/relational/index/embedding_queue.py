@@ -1,10 +1,7 @@
-"""In which order waiting memories are embedded: by turns between their owners, and short texts before long ones.
+"""The queue of memories to embed, its fair order, and throttled counts.
 
-Counts of many rows, made anew only a part of the time: every answer tells what waits, and that may be a lot.
-
-The queue of memories to embed. A lease is a job moved into the future: if its holder dies, it falls due again.
-
-Time is that of the database, so that all who share a server agree on it.
+A lease moves a job's due time into the future: if its holder dies, the job falls due again. Times
+are the database's, so that all its clients agree.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from trivet.store.relational.index.lexical import encode_passage_terms
 
 
 class WaitingJob(msgspec.Struct, frozen=True):
-    """A memory that waits. `size` is the length of its text, which is what embedding it costs."""
+    """A waiting memory; `size` is the length of its text, which determines the cost."""
 
     key: int
     owner: str
@@ -34,57 +31,58 @@ class WaitingJob(msgspec.Struct, frozen=True):
 
 
 def order_fairly(waiting: Iterable[WaitingJob]) -> list[WaitingJob]:
-    """Each owner's shortest first; between owners, first whose texts up to this one are the least work together.
+    """Order by the owner's work up to and including each text, short texts first.
 
-    So nobody waits for the whole of another's import, and a note is not held up by a book.
+    So nobody waits for another user's whole import, and a note does not wait for a book.
     """
     texts_of: defaultdict[str, list[WaitingJob]] = defaultdict(list)
-    for one in sorted(waiting, key=lambda one: (one.size, one.key)):
-        texts_of[one.owner].append(one)
+    for job in sorted(waiting, key=lambda job: (job.size, job.key)):
+        texts_of[job.owner].append(job)
     places: list[tuple[int, int, WaitingJob]] = []
     for texts in texts_of.values():
         work = 0
-        for one in texts:
-            work += one.size
-            places.append((work, one.key, one))
-    return [one for _, _, one in sorted(places, key=lambda place: place[:2])]
+        for job in texts:
+            work += job.size
+            places.append((work, job.key, job))
+    return [job for _, _, job in sorted(places, key=lambda place: place[:2])]
 
 
 def select_jobs(
     ordered: Sequence[WaitingJob], limit: int, most_characters: int | None
 ) -> list[WaitingJob]:
-    """The first of them, at most `limit` and so much text, and last the one that has waited longest.
+    """Return the first jobs within the limits, and the one that has waited longest.
 
-    With little text at a time, what comes next has its turn soon. With the oldest, nothing is overtaken for ever.
+    Small batches let new jobs start soon; the oldest prevents starvation.
     """
     chosen: list[WaitingJob] = []
     left = most_characters
-    for one in ordered[:limit]:
-        if left is not None and chosen and one.size > left:
+    for job in ordered[:limit]:
+        if left is not None and chosen and job.size > left:
             break
-        chosen.append(one)
-        left = None if left is None else left - one.size
-    oldest = min(ordered, key=lambda one: one.key, default=None)
+        chosen.append(job)
+        left = None if left is None else left - job.size
+    oldest = min(ordered, key=lambda job: job.key, default=None)
     if oldest is None or oldest in chosen:
         return chosen
     return [*chosen[: limit - 1], oldest]
 
 
-# Fewer rows than this are counted whenever they are asked for: it takes less than a millisecond.
+# Fewer take less than a millisecond to count.
 RECOUNT_MIN_ROWS = 10_000
-# More are counted again after so many times as long as it took.
+# Cached for this many times as long as the count took.
 RECOUNT_PAUSE_FACTOR = 50
 
 T = TypeVar("T")
 
 
 class ThrottledCount(Generic[T]):
+    """Cached counts of many rows: every answer reports how much waits."""
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[Hashable, tuple[T, float]] = {}  # and until when it holds
+        self._known: dict[Hashable, tuple[T, float]] = {}  # with its expiry
 
     def of(self, name: Hashable, count: Callable[[], T], rows: Callable[[T], int]) -> T:
-        """What `count` says, or said lately; `rows` is how many it had to count."""
         began = self._clock()
         known = self._known.get(name)
         if known is not None and began < known[1]:
@@ -97,10 +95,9 @@ class ThrottledCount(Generic[T]):
         return counted
 
 
-# More than any lease or retry takes. Whatever is put off for longer was so under a clock that was ahead, and would wait
-# for ever after it is set right.
+# Above every lease and retry: such a job was written under a clock that was ahead.
 LONGEST_WAIT_SECONDS = 900.0
-# So many jobs at each end of the queue are looked at for the fair order: a few milliseconds.
+# Of each end of the queue: a few milliseconds.
 MAX_JOBS_CONSIDERED = 500
 
 EMPTY_BACKLOG = Backlog(0, 0, None)
@@ -116,19 +113,16 @@ class EmbeddingQueue(StorePart):
         self._encode = database.encode_vector
         self._changes = changes
         self._backlog_counts: ThrottledCount[tuple[Backlog, int]] = ThrottledCount()
-        # Of which model, and after which change, no job was there, and none of the graph either.
+        # (model, change) without jobs, and without jobs and readings.
         self._no_job_at: tuple[int, int] | None = None
         self._empty_backlog_at: tuple[int, int] | None = None
 
     def lease(
         self, model: Model, limit: int, seconds: float, most_characters: int | None = None
     ) -> tuple[EmbeddingJob, ...]:
-        """Takes jobs that are due for so long, by turns between the owners of memories and short ones first.
-
-        Beyond `most_characters` of text together no further job is taken.
-        """
+        """Lease due jobs in fair order, up to `most_characters` in all."""
         due = self.seconds_until_due(model)
-        if due is None or due > 0:  # nothing to do must not cost a write transaction
+        if due is None or due > 0:  # without due work, avoid the write transaction
             return ()
         with self._database.take() as connection:
             connection.execute(
@@ -136,7 +130,7 @@ class EmbeddingQueue(StorePart):
             )
             ordered = order_fairly(self._due(connection, model, limit))
             chosen = select_jobs(ordered, limit, most_characters)
-            # The others stand behind: where another process has taken the first, these are next.
+            # The others are next if another process took the first.
             keys = dict.fromkeys(one.key for one in (*chosen, *ordered))
             names = {"model": model.model, "keys": as_json(keys), "limit": len(chosen)}
             rows = connection.execute(self._sql["due"], names).fetchall()
@@ -159,7 +153,6 @@ class EmbeddingQueue(StorePart):
         )
 
     def _due(self, connection: Connection, model: Model, limit: int) -> set[WaitingJob]:
-        """What waits, as far as it is looked at: of a long queue both ends, the oldest and what came last."""
         most = max(limit, MAX_JOBS_CONSIDERED)
         found: set[WaitingJob] = set()
         for end in ("oldest_due", "newest_due"):
@@ -167,20 +160,17 @@ class EmbeddingQueue(StorePart):
                 self._sql[end], {"model": model.model, "limit": most}
             ).fetchall()
             found.update(WaitingJob(row[0], row[1], row[2]) for row in rows)
-            if len(rows) < most:  # that was all of it
+            if len(rows) < most:  # the whole queue
                 break
         return found
 
     def newest(self, model: Model, limit: int) -> Mapping[str, EmbeddingJob]:
-        """The jobs of the memories written last, leased or not, by the memories' ids; nothing is leased by it.
+        """Return the newest jobs by id without leasing them.
 
-        Every recall asks. Whatever needs a first vector was changed, so where none waited, none does until the next
-        change.
+        Every recall calls this. If none waited, none does until the next change.
         """
-        moment = (
-            model.model,
-            self._changes.last(),
-        )  # before the look, which may be of a later moment
+        # Before the queue, which may be newer.
+        moment = (model.model, self._changes.last())
         if moment == self._no_job_at:
             return {}
         rows = self._rows("newest", model=model.model, limit=limit)
@@ -199,7 +189,7 @@ class EmbeddingQueue(StorePart):
         }
 
     def finish(self, done: Sequence[EmbeddedJob]) -> None:
-        """Stores the vectors, unless the memory has changed or gone since: then a newer job stands for it, or none."""
+        """Store the vectors, except of memories that changed meanwhile."""
         terms = {job.key: encode_passage_terms(job.content, passages) for job, passages, _ in done}
         with self._database.write() as connection:
             for model in {job.model for job, _, _ in done}:
@@ -250,7 +240,6 @@ class EmbeddingQueue(StorePart):
                 connection.execute(self._sql["fail"], {**values, "seconds": retry_after[job.key]})
 
     def release(self, jobs: Sequence[EmbeddingJob]) -> None:
-        """Gives leased jobs back at once, so that another process need not wait for the lease to end."""
         with self._database.take() as connection:
             for job in jobs:
                 connection.execute(
@@ -262,16 +251,13 @@ class EmbeddingQueue(StorePart):
         return Backlog(row[0], row[1], row[2])
 
     def has_more_than(self, model: Model, few: int) -> bool:
-        """Whether more memories than these few wait; asked by every save, however many they are."""
+        """Return whether more than `few` wait, counting no further."""
         return int(self._row("counted_up_to", model=model.model, most=few + 1)[0]) > few
 
     def told(self, model: Model) -> tuple[Backlog, int]:
-        """What waits, and how many memories wait to be read by the rules, as every answer tells it: where it is a lot,
-        as it was a moment ago. Where nothing waited, nothing does until the next change."""
-        moment = (
-            model.model,
-            self._changes.last(),
-        )  # before the look, which may be of a later moment
+        """Return the backlog and the waiting readings for an answer; large counts may be old."""
+        # Before the queue, which may be newer.
+        moment = (model.model, self._changes.last())
         if moment == self._empty_backlog_at:
             return EMPTY_BACKLOG, 0
         found = self._backlog_counts.of(

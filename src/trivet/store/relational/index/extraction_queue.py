@@ -1,9 +1,7 @@
-"""What language models may use up in a day, counted in the database and so shared by all processes.
+"""The queue of memories to read for concepts, what the readers write, and token budgets.
 
-The queue of memories to be read for concepts, and what the readers found, as rows of the graph.
-
-Two readers take from the queue: the rules, which read every memory, and a language model, where one is set up. A lease
-is a reading moved into the future: if the process that holds it dies, it falls due again.
+The rules read every memory, a language model does if configured. A lease moves a job's due time
+into the future: if its holder dies, the job falls due again.
 """
 
 from __future__ import annotations
@@ -18,12 +16,12 @@ from trivet.store.records import Backlog, ExtractionJob
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Connection, Database, StorePart, WriteTransaction
 
-# "language model" reads memories for the graph, "capture" curates proposals.
+# "language model" extracts triples, "capture" curates proposals.
 BudgetPurpose = Literal["language model", "capture"]
 
 
 class DailyBudget(StorePart):
-    """The tokens of one purpose. The count of each day has a row of its own, named by purpose and day."""
+    """Tokens per purpose and day, counted in the database for all processes."""
 
     file = "budgets"
 
@@ -32,7 +30,7 @@ class DailyBudget(StorePart):
         self._purpose = purpose
 
     def spend(self, tokens: int, most: int) -> bool:
-        """Takes tokens out of today's budget. False, and nothing taken, if they do not fit."""
+        """Return False, taking nothing, if the tokens exceed today's budget."""
         if tokens > most:
             return False
         with self._database.write() as connection:
@@ -51,16 +49,16 @@ class DailyBudget(StorePart):
         return f"{self._purpose} tokens {now()[:10]}"
 
 
-# A word that more memories hold says little about a name; the newest are enough to find its neighbours.
+# More common words say little about a name; the newest memories suffice.
 MAX_MEMORIES_CONSIDERED = 50
-# More than any lease or retry takes. Whatever is put off for longer was so under a clock that has been set back since.
+# Above every lease and retry: such a job was written under a clock that was ahead.
 LONGEST_WAIT_SECONDS = 3_600.0
-# The time before all times.
+# For an unknown start.
 BEGINNING = "0001-01-01T00:00:00.000000Z"
-# What the other concept has already goes first; then everything of this one becomes the other's.
+# Delete what the other concept already has, then move the rest.
 _MOVES = (
-    "clear_mentions", "move_mentions", "clear_sources", "move_sources", "clear_targets", "move_targets",
-    "delete_circles", "delete_concept",
+    "clear_mentions", "move_mentions", "clear_sources", "move_sources",
+    "clear_targets", "move_targets", "delete_circles", "delete_concept",
 )  # fmt: skip
 
 
@@ -70,16 +68,14 @@ class ExtractionQueue(StorePart):
     def __init__(self, database: Database, changes: Changes) -> None:
         super().__init__(database)
         self._changes = changes
-        self._asked_at: int | None = (
-            None  # the last change when memories were last queued for a language model
-        )
+        # The latest change when memories were last queued.
+        self._asked_at: int | None = None
         self._budget = DailyBudget(database, "language model")
 
     def lease(self, reader: Reader, limit: int, seconds: float) -> tuple[ExtractionJob, ...]:
         first, last = self._row("next_due", reader=reader)
-        if first is None or (
-            first > 0 and last <= LONGEST_WAIT_SECONDS
-        ):  # no work must not cost a write transaction
+        # Without due work, avoid the write transaction.
+        if first is None or (first > 0 and last <= LONGEST_WAIT_SECONDS):
             return ()
         with self._database.take() as connection:
             connection.execute(
@@ -94,14 +90,14 @@ class ExtractionQueue(StorePart):
             )
         return tuple(
             ExtractionJob(
-                row["memory"], row["revision"], row["attempts"], row["title"], row["content"], texts(row["tags"]),
-                row["since"],
+                row["memory"], row["revision"], row["attempts"], row["title"], row["content"],
+                texts(row["tags"]), row["since"],
             )
             for row in rows
         )  # fmt: skip
 
     def finish_mentions(self, done: Sequence[tuple[ExtractionJob, Sequence[Mention]]]) -> None:
-        """Stores what the rules found, unless the memory has changed or gone since: then a newer reading waits."""
+        """Store mentions, except of memories that changed meanwhile."""
         with self._database.write() as connection:
             concepts = self._concepts(
                 connection, [mention.name for _, found in done for mention in found]
@@ -119,7 +115,6 @@ class ExtractionQueue(StorePart):
             drop_orphans(connection, touched)
 
     def finish_triples(self, done: Sequence[tuple[ExtractionJob, Sequence[Triple]]]) -> None:
-        """Stores what a language model found: its concepts as mentions, its statements with the memory as evidence."""
         ends = [end for _, found in done for one in found for end in one.ends]
         recorded_at = now()
         with self._database.write() as connection:
@@ -156,11 +151,11 @@ class ExtractionQueue(StorePart):
         return Backlog(row[0], row[1], row[2])
 
     def has_more_than(self, reader: Reader, few: int) -> bool:
-        """Whether more memories than these few wait; asked by every save, however many they are."""
+        """Return whether more than `few` wait, counting no further."""
         return int(self._row("counted_up_to", reader=reader, most=few + 1)[0]) > few
 
     def ask_for_triples(self) -> int:
-        """Queues every memory that no language model has read as it is now; says how many were added."""
+        """Queue memories that no language model has read as they are; return the count."""
         changed = self._changes.last()
         if changed == self._asked_at:
             return 0
@@ -180,7 +175,7 @@ class ExtractionQueue(StorePart):
             connection.execute(connection.sql("triples")["retry_now"], {"reader": reader})
 
     def means(self, labels: Sequence[str]) -> dict[str, str]:
-        """The canonical name of the concept that earlier readings took each label to mean, for the labels they met."""
+        """Return the canonical name that earlier readings gave each known label."""
         sql = self._database.sql("triples")
         with self._database.errors():
             connection = self._database.read()
@@ -194,7 +189,7 @@ class ExtractionQueue(StorePart):
         return own | {label: by_form[form(label)] for label in labels if form(label) in by_form}
 
     def names_with(self, terms: Sequence[str]) -> tuple[tuple[str, str], ...]:
-        """Names (as written, and the concept's canonical one) that memories with any of these terms mention."""
+        """Return (written, canonical) names mentioned in memories with these terms."""
         found: set[tuple[str, str]] = set()
         sql = self._database.sql("triples")["names_with"]
         with self._database.errors():
@@ -218,7 +213,7 @@ class ExtractionQueue(StorePart):
         readings: Sequence[ExtractionJob],
         touched: set[int],
     ) -> set[ExtractionJob]:
-        """Those still wanted. What this reader found of them before goes, and a mark says that they were read."""
+        """Return readings still wanted, with this reader's old results deleted."""
         rows = as_json(
             {"memory": reading.key, "revision": reading.revision} for reading in readings
         )
@@ -278,7 +273,7 @@ def write_triples(
     concepts: Mapping[str, int],
     recorded_at: str,
 ) -> None:
-    """Statements with their memory as evidence, and their ends as mentions. An end that is no name is left out."""
+    """Write statements and mentions of their ends, unless an end is no name."""
     sql = connection.sql("graph")
     mentions: dict[tuple[int, bool], Mention] = {}
     for triple in triples:
@@ -297,7 +292,7 @@ def write_triples(
             "recorded_at": recorded_at,
         }
         connection.execute(sql["insert_statement"], values)
-    # A memory keeps one name of a concept a reader: an alias, which nothing else may know, comes last and stays.
+    # One name per concept and reader: the alias, written last, stays.
     for (concept, _), mention in sorted(mentions.items(), key=lambda item: item[0]):
         connection.execute(
             sql["set_mention"], mention_row(reading.key, concept, "triples", mention)
@@ -310,7 +305,6 @@ def _end(
     concepts: Mapping[str, int],
     mentions: dict[tuple[int, bool], Mention],
 ) -> int:
-    """The concept of a triple's end, noted as mentioned. The concept it means may have gone meanwhile: then its own."""
     alias = means is not None and means in concepts
     name = means if means is not None and alias else canonical(label)
     mentions[concepts[name], alias] = Mention(name=name, label=label, kind="name", role="in")
@@ -318,14 +312,13 @@ def _end(
 
 
 def _since(triple: Triple, reading: ExtractionJob) -> str:
-    """What ended before the memory began ("lived there until 2015") began at an unknown time."""
+    """Return the start, unknown for what ended before the memory ("lived there until 2015")."""
     if triple.valid_from:
         return triple.valid_from
     return BEGINNING if triple.valid_to and triple.valid_to <= reading.since else reading.since
 
 
 def clear_graph(connection: WriteTransaction, key: int) -> None:
-    """Takes everything out of the graph that is there because of one memory."""
     sql = connection.sql("graph")
     concepts = [
         row[0] for row in connection.execute(sql["concepts_of_memory"], {"key": key}).fetchall()
@@ -336,17 +329,14 @@ def clear_graph(connection: WriteTransaction, key: int) -> None:
 
 
 def drop_orphans(connection: WriteTransaction, concepts: Iterable[int]) -> None:
-    """Concepts that nothing mentions any more: the name of what was forgotten must not stay behind."""
+    """Delete unmentioned concepts: names from forgotten memories must not remain."""
     touched = list(concepts)
     connection.execute(connection.sql("graph")["delete_orphans"], {"concepts": as_json(touched)})
     rename_unowned(connection, touched)
 
 
 def rename_unowned(connection: WriteTransaction, concepts: Iterable[int]) -> None:
-    """A concept whose own name no memory holds any more goes by one that memories still hold.
-
-    What was forgotten or purged must not live on as the name of what another memory means.
-    """
+    """Give concepts a name that memories still hold: forgotten ones must not remain."""
     sql = connection.sql("triples")
     for row in connection.execute(sql["unowned"], {"concepts": as_json(concepts)}).fetchall():
         if not row["held"]:

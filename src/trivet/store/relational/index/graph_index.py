@@ -1,7 +1,4 @@
-"""The graph in memory: loaded on first need, then kept up with what changes, whichever process changed it.
-
-The concept graph as recalls walk it: in memory, kept fresh by the record of changes.
-"""
+"""The concept graph that recalls walk, kept in memory and updated from the change log."""
 
 from __future__ import annotations
 
@@ -23,9 +20,8 @@ from trivet.store.relational.index.extraction_queue import ExtractionQueue
 from trivet.store.relational.index.visibility import Visibility
 from trivet.types import Candidate, Filter, PathStep
 
-# A recall takes in this many changed memories itself, which takes some milliseconds; more are left to a thread.
+# A recall applies these itself, in milliseconds; more are left to a thread.
 MAX_INLINE_CHANGES = 500
-# With so many nodes changed since the arrays were made, a thread makes them anew.
 REBUILD_AFTER_CHANGED_NODES = 50_000
 
 
@@ -43,7 +39,7 @@ class GraphCache(StorePart):
         self._renewal: threading.Thread | None = None
 
     def fresh(self) -> Network:
-        """Up to date but after a bulk change: then it is the network of before while a thread makes the new one."""
+        """Return the network, after a bulk change the old one until a thread has reloaded."""
         with self._lock:
             at_once = MAX_INLINE_CHANGES
             if self._network is None:
@@ -65,12 +61,11 @@ class GraphCache(StorePart):
 
     @property
     def behind(self) -> bool:
-        """Whether recalls walk the network of before a bulk change, since the new one is still being made."""
+        """Whether recalls walk the network from before a bulk change."""
         with self._lock:
             return self._network is not None and self._sequence < self._changes.last()
 
     def wait(self) -> None:
-        """Until the renewal under way, if any, is done."""
         renewal = self._renewal
         if renewal is not None:
             renewal.join()
@@ -83,9 +78,7 @@ class GraphCache(StorePart):
     def _replace(self) -> None:
         try:
             sequence, network = self._load()
-        except (
-            StoreError
-        ):  # closed or in trouble: the next recall tries again, and till then it is `behind`
+        except StoreError:  # closed or failing; the next recall retries, `behind` until then
             return
         with self._lock:
             self._sequence, self._network = sequence, network
@@ -94,9 +87,8 @@ class GraphCache(StorePart):
         mapped = self._database.mapped_index()
         if mapped is not None and self._behind(mapped.sequence) <= most_behind:
             return mapped.sequence, mapped.network()
-        sequence = (
-            self._changes.last()
-        )  # before the rows: what is committed meanwhile is then taken in again
+        # Before the rows: applying concurrent commits twice does no harm.
+        sequence = self._changes.last()
         return sequence, read_network(self._database)
 
     def _behind(self, sequence: int) -> float:
@@ -145,13 +137,11 @@ def _both_ways(links: Iterable[tuple[int, int]]) -> dict[int, Keys]:
     return {key: np.array(sorted(others), np.int32) for key, others in linked.items()}
 
 
-# Less than this cannot lift a memory by a single place.
+# Less cannot move a memory by a rank.
 MIN_MASS = 1e-6
 
 
 class GraphIndex(ExtractionQueue):
-    """Walks the graph that `ExtractionQueue` writes."""
-
     def __init__(
         self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids
     ) -> None:
@@ -164,7 +154,6 @@ class GraphIndex(ExtractionQueue):
     def named(
         self, forms: Sequence[str], filter: Filter, how: WalkParameters
     ) -> tuple[NamedConcept, ...]:
-        """The concepts known by these forms, as far as visible memories mention them."""
         rows = self._rows("concepts_of_forms", forms=as_json(forms))
         found = [(row[0], row[1]) for row in rows if row[1] is not None]
         if not found:
@@ -185,7 +174,7 @@ class GraphIndex(ExtractionQueue):
     def walk(
         self, seeds: WalkSeeds, filter: Filter, how: WalkParameters, depth: int
     ) -> list[Candidate]:
-        """The memories that most arrives at; the score is the square root of what arrived, so that few do not swamp."""
+        """Score by the square root of the mass, so that few memories do not dominate."""
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
         hubs = self._hubs.of(network, filter)
         mass = walk(
@@ -194,9 +183,7 @@ class GraphIndex(ExtractionQueue):
         found = np.flatnonzero(mass.values > MIN_MASS)
         if len(found) > depth:
             cut = np.partition(mass.values[found], len(found) - depth)[len(found) - depth]
-            found = found[
-                mass.values[found] >= cut
-            ]  # everything tied at the cut stays until ids decide
+            found = found[mass.values[found] >= cut]  # keep ties; the ids decide
         keys, scores = (
             mass.keys[found].tolist(),
             np.minimum(np.sqrt(mass.values[found]), 1.0).tolist(),
@@ -231,7 +218,6 @@ class GraphIndex(ExtractionQueue):
         return self._spelled_out(found, list(ends.values()))
 
     def behind(self) -> bool:
-        """Whether recalls still walk the graph of before a bulk change."""
         return self._network.behind
 
     def _hits(self, seeds: Mapping[str, float]) -> NodeMasses:
@@ -241,7 +227,7 @@ class GraphIndex(ExtractionQueue):
     def _spelled_out(
         self, paths: Mapping[str, tuple[Step, ...]], ends: Sequence[int]
     ) -> dict[str, tuple[PathStep, ...]]:
-        """Concepts as the memories on the paths write them: how others write them is not for the caller to know."""
+        """Label concepts as memories on the paths do, to reveal no other spelling."""
         steps = [step for path in paths.values() for step in path]
         between = [key for kind, key in steps if kind == "memory"]
         ids = self._ids.of(between)

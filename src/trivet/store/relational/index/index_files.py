@@ -1,14 +1,8 @@
-"""The indexes of a store as they were at one change, mapped out of a file beside it: nothing is read or built.
+"""Index files: a store's indexes as of one change, mapped instead of loaded.
 
-What changed since is taken in by the caches, as if they had been loaded at that change. The database stays the only
-truth: without the file, or where anything about it is doubtful, caches are loaded from the database.
-
-The files that hold the indexes of a store, ready to be mapped: which one is current, how it is made and removed.
-
-The database names each file that belongs to it by a random mark, its size and the time it was written: a file of
-another store, or one that somebody has changed, is thus told from it. Whatever database knows a mark has all changes up
-to the one that its file was made at, be it a copy, one put back from a backup or a standby that took over. So a file
-can only be older than the database, never other than it was.
+The database names its file by a random mark, size and time, so that a foreign or altered file is
+not used. A database that knows a mark, even a copy or a promoted standby, has all changes of its
+file; a file can be old but never wrong. Without one, caches load from the database.
 """
 
 from __future__ import annotations
@@ -40,20 +34,20 @@ if TYPE_CHECKING:
     from trivet.store.relational.database import StoreDatabase, WriteTransaction
 
 
-# What is in the file, and in which version: another one is not read.
+# Files of another format are not read.
 FILE_FORMAT = b"TRIVETI3"
 
-# The number of each state; 0 is no memory.
+# 0 marks an unused key.
 STATES = {"active": 1, "superseded": 2, "archived": 3, "deleted": 4}
 
 
 class IndexHeader(msgspec.Struct, frozen=True):
-    """What an index file belongs to. `mark` is random: the database names the one file that it knows."""
+    """What an index file belongs to; the database knows its `mark`."""
 
     mark: str
     schema: int
-    sequence: int  # the last change that is in it
-    model: int  # whose vectors are in it; 0: none
+    sequence: int  # last change it contains
+    model: int  # model of its vectors; 0: none
     memories: int
 
 
@@ -66,7 +60,6 @@ class MappedIndex:
 
     @classmethod
     def open(cls, file: Path) -> Self | None:
-        """None where there is no such file, or none that can be used."""
         mapped = map_arrays(file, FILE_FORMAT)
         return None if mapped is None else cls(file, mapped)
 
@@ -75,17 +68,16 @@ class MappedIndex:
         return self.facts.sequence
 
     def age_seconds(self) -> float:
-        """Seconds since it was written."""
         return time.time() - self._file.stat().st_mtime
 
     def damaged(self) -> list[str]:
-        """The names of parts that are not as they were written. Reads the whole file."""
+        """Return the names of damaged parts; reads the whole file."""
         return self._mapped.damaged()
 
     def matrix(self, model: Model) -> Matrix | None:
-        """The vectors of a model, if they are in the file. Mapped anew, since a matrix writes into its arrays."""
+        """Map the vectors again, since a matrix writes into its arrays."""
         again = map_arrays(self._file, FILE_FORMAT) if model.model == self.facts.model else None
-        if again is None or again.facts != self._mapped.facts:  # it was removed meanwhile
+        if again is None or again.facts != self._mapped.facts:  # removed meanwhile
             return None
         parts = {name: again.arrays[f"vectors.{name}"] for name in MatrixArrays.__struct_fields__}
         return Matrix.mapped(MatrixArrays(**parts), again.arrays["vectors.starts"])
@@ -95,7 +87,7 @@ class MappedIndex:
         return Network(self._edges("memories"), self._edges("concepts"), links)
 
     def occurrences(self, term: str) -> NDArray[np.int32]:
-        """Where a term stands, as key * 8 + field, rising; one entry for each time."""
+        """Return rising key * 8 + field, one entry per occurrence."""
         terms, wanted = self._arrays["words.terms"], np.uint64(hashed(term))
         at = int(np.searchsorted(terms, wanted))
         if at == len(terms) or terms[at] != wanted:
@@ -107,7 +99,7 @@ class MappedIndex:
     def shown(
         self, filter: Filter
     ) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float64]] | None:
-        """By key, which memories a filter lets through, lengths and importances; None where the database decides."""
+        """Return mask, lengths and importances by key, or None if the database must decide."""
         if not covers_filter(filter):
             return None
         after, before = filter.created_after, filter.created_before
@@ -124,11 +116,9 @@ class MappedIndex:
         return mask, self._arrays["memory.lengths"], self._arrays["memory.importances"]
 
     def ids(self) -> NDArray[np.bytes_] | None:
-        """By key; None in a file of before."""
         return self._arrays.get("memory.ids")
 
     def held(self, terms: Collection[str]) -> set[str]:
-        """Those of the terms that any memory holds."""
         named = list(terms)
         wanted = np.fromiter(map(hashed, named), np.uint64, len(named))
         known = self._arrays["words.terms"]
@@ -136,7 +126,6 @@ class MappedIndex:
         return set(compress(named, known[places] == wanted)) if len(known) else set()
 
     def _in_scope(self, scope: str) -> NDArray[np.bool_]:
-        """By number, which scopes lie in this one."""
         names: list[str] = msgspec.json.decode(self._arrays["memory.scope_names"].tobytes())
         return np.array([name == scope or name.startswith(f"{scope}/") for name in names], bool)
 
@@ -145,7 +134,7 @@ class MappedIndex:
 
 
 def covers_filter(filter: Filter) -> bool:
-    """Whether the file can say what a filter lets through. Who may see a memory the database decides alone."""
+    """Return whether the file can answer; only the database knows who may see what."""
     after, before = filter.created_after, filter.created_before
     return filter == Filter(
         scope=filter.scope, states=filter.states, created_after=after, created_before=before
@@ -153,14 +142,12 @@ def covers_filter(filter: Filter) -> bool:
 
 
 def to_microseconds(stamps: Sequence[str]) -> NDArray[np.int64]:
-    """Moments as they are stored, which all end with Z, as numbers."""
     return np.array([stamp.removesuffix("Z") for stamp in stamps], "datetime64[us]").astype(
         np.int64
     )
 
 
 def flat_graph(network: Network) -> dict[str, Any]:
-    """The arrays of a network that has taken in no changes yet."""
     sides = {"memories": network.of_memory.edges, "concepts": network.of_concept.edges}
     edges = {
         f"graph.{nodes}.{name}": getattr(side, name)
@@ -188,19 +175,19 @@ logger = logging.getLogger("trivet.store")
 SUFFIX = ".arrays"
 PARTIAL = ".partial"
 MARK_BYTES = 16
-# A file that another process began to write this long ago is taken for left behind.
+# Older partial files count as abandoned.
 LEASE_SECONDS = 300.0
-# Files that appear while others are removed are removed too; more rounds than this are never needed.
+# Never needed: new files may appear during removal.
 ROUNDS = 100
-PENDING = "Its words and vectors may be left in an index file that another process has open. They go when it ends."
+PENDING = (
+    "Its words and vectors may remain in an index file that another process has open. "
+    "They are removed when that process ends."
+)
 
-# Writes the arrays of a store under this mark, and says what they are about.
 Write = Callable[[ArrayWriter, str], IndexHeader]
 
 
 class IndexFiles(ABC):
-    """A kind of database says where its files lie and how it keeps their names."""
-
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
         self._known: tuple[str, MappedIndex | None] = ("", None)
@@ -211,30 +198,29 @@ class IndexFiles(ABC):
 
     @abstractmethod
     def _named(self) -> str | None:
-        """The file that the database names: its mark, size and time. None if it names none."""
+        """Return mark, size and time of the file that the database names, or None."""
 
     @abstractmethod
     def _moment(self) -> object:
-        """Something that is another one once something was purged, or the database may have lost what it told."""
+        """Return a value that changes with a purge or lost changes."""
 
     @abstractmethod
     def _adopted(self, named: str, before: object) -> bool:
-        """Names a new file in the database, unless `_moment` is another one than before it was begun."""
+        """Name a new file, unless `_moment` is no longer `before`."""
 
     @abstractmethod
     def disown(self, connection: WriteTransaction) -> None:
-        """Within a transaction that purges: no process maps what there is any more, and it is to be removed."""
+        """Within a purging transaction, mark all files for removal."""
 
     @abstractmethod
-    def disowned(self) -> bool:
-        """Whether there are files that are to be removed."""
+    def disowned(self) -> bool: ...
 
     @abstractmethod
     def remove_disowned(self) -> bool:
-        """Removes every file after a purge, those that are being written too. False: one is in use and stays."""
+        """Remove every file after a purge; return False if one is in use."""
 
     def current(self) -> MappedIndex | None:
-        """The file that the database names, mapped; None where it names none or it is not as it was written."""
+        """Return the file that the database names, if it is unaltered."""
         named = self._named()
         if named is None:
             return None
@@ -243,20 +229,18 @@ class IndexFiles(ABC):
         return self._known[1]
 
     def opened(self) -> MappedIndex | None:
-        """The current one, opened anew."""
         named = self._named()
         return None if named is None else self._mapped(named)
 
     def tidy(self) -> bool:
-        """Removes what other stores left behind long ago. False where each has a folder of its own."""
+        """Remove abandoned stores' files; return False if each store has its own folder."""
         return False
 
     def renew(self, write: Write) -> bool:
-        """Writes a new file and makes it the current one, unless another process is about to.
+        """Write a new file and make it current, unless another process is writing one.
 
-        The file is there before the database is read: who removes all files after a purge thus removes it, or it was
-        begun after the purge. It gets its name once the database knows it, so one with a name that the database does
-        not know is never a new one.
+        It exists before the database is read, so that a purge removes it. It is renamed after the
+        database knows it, so that complete unknown files are never new.
         """
         private_folder(self.folder)
         if (
@@ -284,13 +268,11 @@ class IndexFiles(ABC):
         return True
 
     def discard(self) -> None:
-        """Every file, and the name of the current one."""
         with self._database.write() as connection:
             self.disown(connection)
         self.remove_disowned()
 
     def close(self) -> None:
-        """Lets go of the file that is mapped."""
         self._known = ("", None)
 
     def _mapped(self, named: str) -> MappedIndex | None:
@@ -307,7 +289,7 @@ class IndexFiles(ABC):
 
     def _removed_all(self) -> bool:
         self.close()
-        for _ in range(ROUNDS):  # one that is being written changes its name meanwhile
+        for _ in range(ROUNDS):  # a file being written is renamed meanwhile
             files = self._files()
             for file in files:
                 remove_index_file(file)
@@ -332,7 +314,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def registered_name(file: Path, mark: str) -> str | None:
-    """As the database names the file that lies there now."""
+    """Return the name the database would give this file now."""
     try:
         found = file.stat()
     except OSError:
@@ -343,15 +325,13 @@ def registered_name(file: Path, mark: str) -> str | None:
 def remove_index_file(file: Path) -> None:
     try:
         file.unlink(missing_ok=True)
-    except (
-        OSError
-    ) as error:  # Windows removes no file that a process has mapped; the next attempt does
+    # Windows cannot remove a mapped file; a later attempt does.
+    except OSError as error:
         logger.info("The index file %s cannot be removed yet: %s", file, error)
 
 
 @contextmanager
 def _new_file(partial: Path) -> Iterator[BinaryIO]:
-    """A stream into a file that must not be there yet. What was written is on the disk when the block ends."""
     handle = os.open(
         partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600
     )
@@ -362,13 +342,13 @@ def _new_file(partial: Path) -> Iterator[BinaryIO]:
 
 
 def _is_sound(file: Path) -> bool:
-    """Reads the whole file. It is no longer mapped afterwards, so that it can be renamed on Windows too."""
+    """Unmap the file afterwards: Windows cannot rename a mapped file."""
     index = MappedIndex.open(file)
     return index is not None and not index.damaged()
 
 
 def is_recent(file: Path) -> bool:
-    """A clock that was set back makes it no younger than now."""
+    """Compare both ways, in case the clock was set back."""
     try:
         return abs(time.time() - file.stat().st_mtime) < LEASE_SECONDS
     except OSError:

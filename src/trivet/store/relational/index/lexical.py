@@ -1,7 +1,4 @@
-"""The terms of a long text's passages as numbers, made when its vectors are: by them a recall knows which to show.
-
-BM25 over the posting lists, with the statistics of what the caller may see and nothing else.
-"""
+"""The lexical index: BM25 over visible memories, and hashed terms that choose passages to show."""
 
 from __future__ import annotations
 
@@ -36,30 +33,26 @@ BYTES_PER_TERM = 4
 
 
 def encode_passage_terms(content: str, passages: Sequence[Passage]) -> list[str]:
-    """What is stored with each passage: base64, which every database and every copy of one takes as it is.
-
-    Nothing for a text of one passage: there is none to choose.
-    """
+    """Return base64, which every database takes; nothing for an only passage."""
     if len(passages) == 1:
         return [""]
     return [
-        b64encode(_term_hashes(set(analyse(content[one.start : one.stop]))).tobytes()).decode(
-            "ascii"
-        )
-        for one in passages
+        b64encode(
+            _term_hashes(set(analyse(content[passage.start : passage.stop]))).tobytes()
+        ).decode("ascii")
+        for passage in passages
     ]
 
 
 def count_held_terms(wanted: Iterable[str], stored: Sequence[str]) -> list[int]:
-    """How many of these terms each passage holds.
+    """Return how many terms each passage holds.
 
-    A number of 32 bits stands for one of a passage's two hundred terms by mistake once in twenty million times.
+    A 32-bit hash errs once in twenty million times on a passage of two hundred terms.
     """
-    packed = [
-        a2b_base64(one) for one in stored
-    ]  # what base64's own function calls, in half of the time
+    # In half the time of base64.b64decode, which calls it.
+    packed = [a2b_base64(passage) for passage in stored]
     terms = np.frombuffer(b"".join(packed), np.uint32)
-    ends = np.cumsum([0, *(len(one) // BYTES_PER_TERM for one in packed)])
+    ends = np.cumsum([0, *(len(passage) // BYTES_PER_TERM for passage in packed)])
     counted = np.concatenate(([0], np.cumsum(np.isin(terms, _term_hashes(wanted)))))
     found: list[int] = np.diff(counted[ends]).tolist()
     return found
@@ -69,14 +62,13 @@ def _term_hashes(terms: Iterable[str]) -> NDArray[np.uint32]:
     return np.array([crc32(term.encode(errors="surrogatepass")) for term in terms], np.uint32)
 
 
-# One changed word of a short text changes most of its few pairs.
+# One changed word changes most of so few hashes.
 SHORT_FINGERPRINT = 8
-# So many of the latest memories with a hash are looked at. Of two texts that are nearly the same some pairs are rare:
-# by those an older one is found.
+# Per hash; near-duplicates also share rare hashes, which find older ones.
 MAX_SIMILAR_CANDIDATES = 200
 EMPTY_TERMS: frozenset[str] = frozenset()
 NO_OTHER_READINGS: Mapping[str, Sequence[Reading]] = {}
-# The marks of languages stand among the keywords, whatever weight a search gives those.
+# Language marks are stored as keywords.
 LANGUAGE_MARK_WEIGHTS: Weights = (0.0, 0.0, 1.0, 0.0, 0.0)
 
 
@@ -101,9 +93,10 @@ class LexicalIndex(StorePart):
         depth: int,
         others: Mapping[str, Sequence[Reading]] = NO_OTHER_READINGS,
     ) -> list[Candidate]:
-        """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them.
+        """Return the best `depth` memories.
 
-        A memory holds a term as well if it holds one of its `others` and is in the language of that one.
+        If `enough` hold all `required` terms, return only those. A memory in the language of one of
+        a term's `others` may hold that reading instead.
         """
         visible = self._visibility.of(filter)
         shown = self._shown(terms, filter, bm25.field_weights)
@@ -123,8 +116,7 @@ class LexicalIndex(StorePart):
         return self._best(scores, depth)
 
     def languages(self, filter: Filter) -> tuple[str, ...]:
-        """The languages other than English that visible memories are written in."""
-        # Most stores have none, and to look for each would cost more than the rest of a query's analysis.
+        # Most stores have none; checking each language costs more than the rest of the analysis.
         if not len(self._shown([NOT_ENGLISH], filter, LANGUAGE_MARK_WEIGHTS)[NOT_ENGLISH].keys):
             return ()
         marked = self._shown(
@@ -133,7 +125,6 @@ class LexicalIndex(StorePart):
         return tuple(language for language in LANGUAGES if len(marked[mark(language)].keys))
 
     def _shown(self, terms: Sequence[str], filter: Filter, weights: Weights) -> dict[str, Postings]:
-        """The posting lists as far as the filter lets them through. Parts of one recall ask for the same ones."""
         known: dict[str, Postings] = self._changes.kept((self, filter, weights), dict)
         missing = [term for term in terms if term not in known]
         if missing:
@@ -145,7 +136,6 @@ class LexicalIndex(StorePart):
         return {term: known[term] for term in terms}
 
     def _read(self, readings: Sequence[Reading], bm25: Bm25) -> list[Postings]:
-        """The list of each reading's term, as far as its memories are in the reading's language."""
         kept = self._postings.of([reading.term for reading in readings], bm25.field_weights)
         marks = {language: language_condition(language) for _, language in readings}
         marked = self._postings.of([sign for sign, _ in marks.values()], LANGUAGE_MARK_WEIGHTS)
@@ -157,7 +147,6 @@ class LexicalIndex(StorePart):
     def similar(
         self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None
     ) -> list[str]:
-        """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
         shared = 1 if len(fingerprint) < SHORT_FINGERPRINT else 2
         rows = self._rows(
             "similar",
@@ -171,14 +160,14 @@ class LexicalIndex(StorePart):
         return [row[0] for row in rows]
 
     def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]:
-        """How many visible memories hold each term. With the weights of the search its posting lists are at hand."""
+        """Count visible holders; with the search's weights the lists are cached."""
         return {
             term: len(found.keys)
             for term, found in self._shown(terms, filter, bm25.field_weights).items()
         }
 
     def terms_from(self, start: str) -> list[str]:
-        """The terms that begin so and that any memory holds, whoever may see it: ask `holders` before one is told."""
+        """Return terms with this prefix in any memory: check `holders` before revealing one."""
         return [
             row[0]
             for row in self._rows(
@@ -187,13 +176,13 @@ class LexicalIndex(StorePart):
         ]
 
     def terms_in_any_memory(self, terms: Collection[str]) -> set[str] | None:
-        """Those of the terms that any memory holds, whoever may see it; None where no index file tells."""
+        """Return those of the terms in any memory; None without an index file."""
         return self._postings.held(terms)
 
     def held(
         self, terms: Sequence[str], ids: Sequence[str], bm25: Bm25
     ) -> dict[str, frozenset[str]]:
-        """Which of the terms each of these memories holds, in any field that has a weight."""
+        """Return which terms each memory holds, in any field with a weight."""
         keys = self._ids.keys(ids)
         wanted = np.fromiter(keys.values(), np.int64, len(keys))
         lists = self._postings.of(terms, bm25.field_weights)
@@ -209,10 +198,10 @@ class LexicalIndex(StorePart):
         return {id: found.get(id, EMPTY_TERMS) for id in ids}
 
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
-        found = np.flatnonzero(scores > 0)  # of truth values, which numpy finds four times as fast
+        found = np.flatnonzero(scores > 0)  # four times as fast on booleans as on floats
         if len(found) > depth:
             cut = np.partition(scores[found], len(found) - depth)[len(found) - depth]
-            found = found[scores[found] >= cut]  # everything tied at the cut stays until ids decide
+            found = found[scores[found] >= cut]  # keep ties; the ids decide
         ids = self._ids.of(found.tolist())
         ranked = [
             Candidate(id=ids[key], score=score)
@@ -224,7 +213,7 @@ class LexicalIndex(StorePart):
 
 
 def _among(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> list[bool]:
-    """Which of those wanted are among the keys, of which there is at least one."""
+    """Return which of `wanted` are among `keys`, which must not be empty."""
     places = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
     held: list[bool] = (keys[places] == wanted).tolist()
     return held

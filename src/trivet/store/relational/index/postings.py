@@ -1,7 +1,4 @@
-"""BM25 over posting lists, with the statistics of what the caller may see: one formula for every store.
-
-Posting lists kept in memory, fresh by the record of changes: scoring them here takes well under a millisecond.
-"""
+"""BM25 over posting lists in memory, with statistics of visible memories only."""
 
 from __future__ import annotations
 
@@ -20,22 +17,22 @@ from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import StoreDatabase, Weights
 from trivet.store.relational.index.index_files import MappedIndex
 
-# A word held by more than this share of many memories does not bring a memory in by itself; it still adds to its score.
+# A word above this share of many memories adds to scores but brings in no memory.
 COMMON_TERM_SHARE = 0.05
 COMMON_TERM_MIN_MEMORIES = 2_000
-# A pasted page has hundreds of words; the rarest decide.
+# Of a pasted page the rarest words decide.
 MAX_SCORED_TERMS = 64
 
 
 class Postings(msgspec.Struct, frozen=True):
-    """Which memories hold a term and how often, weighted by field. Parallel arrays, keys rising."""
+    """A term's holders, keys rising, and field-weighted frequencies."""
 
     keys: NDArray[np.int64]
     frequencies: NDArray[np.float64]
 
 
 class VisibleMemories(msgspec.Struct, frozen=True):
-    """Arrays by key: whether a memory may be seen, how many terms it has, and how important it is."""
+    """Visibility, length in terms and importance by key."""
 
     mask: NDArray[np.bool_]
     lengths: NDArray[np.float32]
@@ -59,7 +56,7 @@ def visible_postings(postings: Postings, visible: VisibleMemories) -> Postings:
 
 
 def merge_postings(lists: Sequence[Postings]) -> Postings:
-    """One list for terms that are one word. A memory that holds several of them holds it as often as the commonest."""
+    """Merge terms that are one word; a memory's frequency is the largest."""
     keys, places = np.unique(
         np.concatenate([postings.keys for postings in lists]), return_inverse=True
     )
@@ -69,13 +66,12 @@ def merge_postings(lists: Sequence[Postings]) -> Postings:
 
 
 def filter_postings(postings: Postings, marked: Postings, held: bool) -> Postings:
-    """The list for those memories alone that hold the mark, or alone for those that do not."""
     kept = np.isin(postings.keys, marked.keys, assume_unique=True, invert=not held)
     return Postings(postings.keys[kept], postings.frequencies[kept])
 
 
 def score(lists: dict[str, Postings], visible: VisibleMemories, bm25: Bm25) -> NDArray[np.float64]:
-    """Scores by key, 0 where nothing matched: the sum of idf * tf (k1 + 1) / (tf + k1 (1 - b + b length / mean))."""
+    """Return scores by key: the sum of idf * tf (k1 + 1) / (tf + k1 (1 - b + b length / mean))."""
     rarest = sorted(lists.values(), key=lambda postings: len(postings.keys))[:MAX_SCORED_TERMS]
     common = max(COMMON_TERM_MIN_MEMORIES, COMMON_TERM_SHARE * visible.count)
     informative = [postings for postings in rarest if len(postings.keys) <= common] or rarest[:1]
@@ -108,7 +104,7 @@ def _weights(
 def prefer_all_words(
     scores: NDArray[np.float64], required: list[Postings], enough: int
 ) -> NDArray[np.float64]:
-    """Those of memories that hold every required term alone, if there are enough of them."""
+    """Keep only holders of every required term, if there are enough."""
     rarest, *others = sorted((postings.keys for postings in required), key=len)
     holding = rarest[scores[rarest] > 0]
     for keys in others:
@@ -123,24 +119,24 @@ def prefer_all_words(
     return kept
 
 
-# For posting lists: 16 bytes a posting, and so much for a list, however short. A word that no memory holds has one too.
+# 16 bytes per posting, plus LIST_BYTES per list, even an empty one.
 POSTINGS_BYTES = 48 * MIB
 LIST_BYTES = 500
-# For the terms of memories that changed since lists were read.
+# For memories changed since lists were read.
 DOCUMENTS_BYTES = 8 * MIB
-# A term and its counts in a dictionary; terms are short.
+# A term and its counts in a dictionary.
 TERM_BYTES = 250
 DOCUMENTS_AT_ONCE = 100
-# A term that missed more changes than this is read anew rather than mended, unless it has so many holders that to read
-# them takes longer.
+# Beyond this many changes a list is read again, unless its holders are so many that reading takes
+# longer.
 MAX_CHANGES_PATCHED = 300
 PATCHED_SHARE = 0.2
 MAX_LOG_LENGTH = 3_000
-# Weights that are multiples of 1 / this can be added up one by one, which takes half as long, and nothing is rounded.
+# Sums of multiples of 1 / this are exact in any order, which halves the time.
 EXACT_WEIGHT_FRACTION = 1_024.0
 
 
-# How often each indexed field of a memory holds a term.
+# By indexed field.
 _Counts = tuple[int, ...]
 # By term.
 _Document = Mapping[str, _Counts]
@@ -153,7 +149,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class _ChangesSince:
-    """The memories that changed after a list was read, and once it is asked for, which of the terms they hold now."""
+    """Memories changed after a list was read and, once needed, their terms."""
 
     def __init__(self, keys: NDArray[np.int64], wanted: Set[str]) -> None:
         self.keys = keys
@@ -165,9 +161,8 @@ class PostingCache:
     def __init__(self, database: StoreDatabase, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._index: MappedIndex | None = (
-            None  # its lists are mended from the first change in the log on
-        )
+        # Its lists start at the first change in the log.
+        self._index: MappedIndex | None = None
         self._sql = database.sql("lexical")
         self._lock = threading.Lock()
         self._entries: BoundedCache[tuple[str, Weights], _Entry] = BoundedCache(
@@ -180,19 +175,15 @@ class PostingCache:
         )
 
     def of(self, terms: Iterable[str], weights: Weights) -> dict[str, Postings]:
-        """The list of each term, as of one moment."""
         with self._lock:
             known, bound = self._follow(), self._changes.bound
             sequence = known if bound is None else min(known, bound)
             found = self._fresh(terms, weights, sequence)
-            if (
-                sequence < known
-            ):  # documents were read as they were at that moment, and are something else by now
+            if sequence < known:  # documents were read as of an older moment
                 self._documents.clear()
             return found
 
     def held(self, terms: Collection[str]) -> set[str] | None:
-        """Those of the terms that are in the index file or in a memory that changed since; None without a file."""
         with self._lock:
             self._follow()
             if self._index is None:
@@ -203,7 +194,7 @@ class PostingCache:
             )
 
     def _fresh(self, terms: Iterable[str], weights: Weights, sequence: int) -> dict[str, Postings]:
-        """Those that must be read are read together: each question to a server is a way there and back."""
+        """Read missing lists together, to save round trips."""
         wanted = set(terms)
         since: dict[int, _ChangesSince] = {}
         entries = {
@@ -226,7 +217,6 @@ class PostingCache:
         wanted: Set[str],
         since: dict[int, _ChangesSince],
     ) -> _Entry | None:
-        """What is known of the list, with the changes since; None where the list is to be read."""
         entry = known = self._entries.get((term, weights))
         if entry is None or entry.sequence < self._log_start:
             entry = self._from_file(term, weights)
@@ -254,7 +244,6 @@ class PostingCache:
         )
 
     def _begin(self) -> None:
-        """Forgets what is known, and goes on from the index file if it reaches near enough, else from now."""
         self._log, self._log_start = [], self._changes.last()
         self._documents.clear()
         self._index = self._database.mapped_index()
@@ -267,7 +256,6 @@ class PostingCache:
             self._log, self._log_start = changed, self._index.sequence
 
     def _follow(self) -> int:
-        """Takes in the changes since the last look and says up to which one this cache now knows."""
         known = self._log[-1][0] if self._log else self._log_start
         changed = self._changes.since(known)
         if changed is None or len(self._log) + len(changed) > MAX_LOG_LENGTH:
@@ -303,7 +291,6 @@ class PostingCache:
     def _counts(
         self, keys: Sequence[int], wanted: Set[str]
     ) -> dict[str, list[tuple[int, _Counts]]]:
-        """Which of the memories hold each of the terms, as they are now. Of long texts few are in memory at a time."""
         found: dict[str, list[tuple[int, _Counts]]] = {}
         for start in range(0, len(keys), DOCUMENTS_AT_ONCE):
             for key, document in self._documents_of(
@@ -314,7 +301,6 @@ class PostingCache:
         return found
 
     def _documents_of(self, keys: Sequence[int]) -> dict[int, _Document]:
-        """The terms of memories that are there; those that are not known are read together."""
         found = {key: self._documents.get(key) for key in keys}
         missing = [key for key, document in found.items() if document is None]
         if missing:
@@ -344,7 +330,7 @@ def _weighted(counts: _Counts, weights: Weights) -> float:
 
 
 def positions_of(some: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Where in the rising keys those of some stand that are among them."""
+    """Return the positions in rising `keys` of those of `some` that occur."""
     places = keys.searchsorted(some)
     within = places < len(keys)
     held = keys[places[within]] == some[within]
@@ -353,7 +339,7 @@ def positions_of(some: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np
 
 
 def postings_from_occurrences(occurrences: NDArray[np.integer], weights: Weights) -> Postings:
-    """Of where a term stands: key * 8 + field in the order of keys, an entry for each time."""
+    """Decode rising key * 8 + field, one entry per occurrence."""
     holders = occurrences >> 3
     is_first = np.ones(len(holders), bool)
     np.not_equal(holders[1:], holders[:-1], out=is_first[1:])
@@ -370,7 +356,6 @@ def postings_from_occurrences(occurrences: NDArray[np.integer], weights: Weights
 def _sum_weights(
     weights: NDArray[np.float64], is_first: NDArray[np.bool_], firsts: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Most memories hold a term once: there is little to add to the first."""
     frequencies = weights[firsts]
     others = np.flatnonzero(~is_first)
     np.add.at(frequencies, others - np.arange(1, len(others) + 1), weights[others])
@@ -380,7 +365,7 @@ def _sum_weights(
 def _weighted_counts(
     places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights
 ) -> NDArray[np.float64]:
-    """As PostgreSQL and `_weighted` do: other weights added up one by one may differ from that in the last digit."""
+    """Add up like PostgreSQL and `_weighted`: other orders differ in the last digit."""
     frequencies = np.zeros(int(places[-1]) + 1 if len(places) else 0)
     for field, weight in enumerate(weights):
         frequencies += weight * np.bincount(places[fields == field], minlength=len(frequencies))

@@ -1,7 +1,4 @@
-"""The vectors of a store in memory: a model's are read on first use, kept fresh, and dropped when memory is short.
-
-The embedding models a store knows, which passages each has made, and the search among their vectors.
-"""
+"""Embedding models, their passages, and the vectors of one model cached in memory."""
 
 from __future__ import annotations
 
@@ -34,21 +31,18 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-# A matrix with more removed rows than this share of it is loaded afresh, which packs it.
+# Above this a reload compacts the matrix.
 REMOVED_SHARE = 0.25
 
 
 class PassageRows(msgspec.Struct, frozen=True):
-    """Passages as read: parallel arrays, the vectors a row each."""
-
     keys: list[int]
     ordinals: list[int]
     vectors: NDArray[np.float16]
 
 
-# The index file beside the store, where there is one.
 GetIndexFile = Callable[[], MappedIndex | None]
-# The passages of a model, all of them or those of some memories, in portions.
+# A model's passages, of these memories or of all.
 ReadPassages = Callable[[Model, Collection[int] | None], Iterator[PassageRows]]
 
 
@@ -61,7 +55,7 @@ Evict = Callable[[], None]
 
 
 class MemoryLimit:
-    """How much memory the vectors of all stores of a process may take: those not used longest make room."""
+    """A limit on the vectors of all stores of a process; least recently used ones go."""
 
     def __init__(self, bytes: int) -> None:
         self.bytes = bytes
@@ -69,7 +63,6 @@ class MemoryLimit:
         self._taken: OrderedDict[Hashable, tuple[int, Evict]] = OrderedDict()
 
     def take(self, name: Hashable, bytes: int, forget: Evict) -> None:
-        """Notes that `name` now takes so many bytes. Others forget theirs until all fit."""
         with self._lock:
             self._taken[name] = (bytes, forget)
             self._taken.move_to_end(name)
@@ -126,12 +119,11 @@ class VectorCache:
         return ranked[:depth]
 
     def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
-        """Those of these memories that the model has made vectors of."""
         matrix = self.matrix(model)
         return {id for id, key in self._ids.keys(ids).items() if matrix.holds(key)}
 
     def bytes(self, model: Model) -> int:
-        """How many they take, or would take if they were not mapped. None are held before they are first asked for."""
+        """Return the bytes the vectors take unmapped; 0 before first use."""
         loaded = self._loaded.get(model.model)
         if loaded is None:
             return 0
@@ -142,13 +134,11 @@ class VectorCache:
         )
 
     def forget(self) -> None:
-        """What was read. A search under way keeps what it has."""
         self._loaded = {}
         if self._limit:
             self._limit.release(id(self))
 
     def matrix(self, model: Model) -> Matrix:
-        """The model's vectors, up to date."""
         with self._lock:
             loaded = self._loaded.get(model.model)
             changed = self._changes.since(loaded.sequence) if loaded else None
@@ -175,7 +165,6 @@ class VectorCache:
         )
 
     def _from_file(self, model: Model) -> _Loaded | None:
-        """As of when the file was made, with what changed since; None without a file that reaches near enough."""
         index = self._index_file()
         changed = index and self._changes.since(index.sequence)
         matrix = None if index is None or changed is None else index.matrix(model)
@@ -210,21 +199,22 @@ def _append(matrix: Matrix, batches: Iterable[PassageRows]) -> None:
 def check_dimension(model: Model, vector: NDArray[np.float32]) -> None:
     if vector.shape != (model.dimension,):
         raise EmbedderError(
-            f"The query's vector has {vector.shape[-1]} dimensions and the stored vectors of {model.identity} have "
-            f"{model.dimension}. The embedder has changed; run `trivet reindex --vectors`."
+            f"The query's vector has {vector.shape[-1]} dimensions, but the stored vectors of "
+            f"{model.identity} have {model.dimension}. The embedder has changed; "
+            "run `trivet reindex --vectors`."
         )
 
 
 class VectorIndex(StorePart, ABC):
-    """What all stores share. Each database searches its vectors its own way."""
+    """The models and passages of a store; each database implements the search."""
 
     file = "vectors"
-    trouble: str | None = None  # why an index over many vectors could not be built
+    trouble: str | None = None  # why the database could not build its vector index
 
     def __init__(self, database: Database, changes: Changes) -> None:
         super().__init__(database)
         self._changes = changes
-        self._models: tuple[int, tuple[Model, ...]] | None = None  # as of which change
+        self._models: tuple[int, tuple[Model, ...]] | None = None  # (change, models)
 
     @abstractmethod
     def search(
@@ -235,17 +225,15 @@ class VectorIndex(StorePart, ABC):
         depth: int,
         chance: float = 0.0,
     ) -> list[Candidate]:
-        """The memories whose best passage is nearest to the vector, best first.
+        """Return the memories with the nearest passages, best first.
 
-        With `chance` the best of many passages loses what it has by chance.
+        With `chance`, correct for the number of passages.
         """
 
     @abstractmethod
-    def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[PassageRows]:
-        """The passages of some memories, or of all, in portions."""
+    def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[PassageRows]: ...
 
     def of_memory(self, model: Model, key: int) -> NDArray[np.float32] | None:
-        """The vector of a memory's first passage, if the model has made one."""
         rows = next(iter(self._read(model, [key])), None)
         if rows is None or not rows.keys:
             return None
@@ -255,29 +243,27 @@ class VectorIndex(StorePart, ABC):
         return first
 
     def count(self, model: Model) -> int:
-        """How many passages a model has made."""
         return int(self._row("count_passages", model=model.model)[0])
 
     def is_in_memory(self, model: Model) -> bool:
-        """Whether this process has all vectors of the model, and not the database alone."""
+        """Return whether this process, not only the database, holds all vectors."""
         return True
 
     def all_passages(self, model: Model) -> Iterator[PassageRows]:
-        """Every passage of a model, in portions, in the order of keys and ordinals."""
+        """Yield all passages in key and ordinal order."""
         return self._read(model, None)
 
     def of_memories(self, model: Model, keys: Collection[int]) -> Iterator[PassageRows]:
-        """The passages of some memories, in portions."""
         return self._read(model, keys)
 
     def prepare(self) -> None:
-        """Makes what searches among many vectors need, where a store does not do so by itself."""
+        """Build what searches among many vectors need, if the database does not."""
 
     def close(self) -> None:
-        """Ends what works beside the caller."""
+        """Stop background work."""
 
     def models(self) -> tuple[Model, ...]:
-        """The same tuple until one of them changes. A recall asks for it a dozen times."""
+        """Return the same tuple until a model changes; a recall asks a dozen times."""
         return self._changes.kept("models", self._models_now)
 
     def _models_now(self) -> tuple[Model, ...]:
@@ -291,7 +277,7 @@ class VectorIndex(StorePart, ABC):
         return known[1]
 
     def adopt(self, identity: str, spec: str, dimension: int) -> Model:
-        """The model of that identity, made known if it is new. The first serves at once; a later one fills up first."""
+        """Return or add the model; the first one serves at once, later ones fill up first."""
         with self._database.write() as connection:
             known = {model.identity: model for model in self.stored(connection)}
             if identity in known:
@@ -308,7 +294,7 @@ class VectorIndex(StorePart, ABC):
         return Model(number, identity, spec, dimension, not known)
 
     def serve(self, model: Model) -> None:
-        """Lets a filled model answer and drops the vectors of the others."""
+        """Make a filled model serve and drop the others."""
         with self._database.write() as connection:
             connection.execute(self._sql["serve_model"], {"model": model.model})
             for other in self.stored(connection):
@@ -317,17 +303,15 @@ class VectorIndex(StorePart, ABC):
             connection.note_change(MODELS_KEY)
 
     def remove(self, model: Model) -> None:
-        """Drops a model with its vectors and jobs."""
         with self._database.write() as connection:
             connection.execute(self._sql["delete_model"], {"model": model.model})
             connection.note_change(MODELS_KEY)
 
     def is_unused(self, model: Model) -> bool:
-        """Whether it has neither vectors nor memories that wait for them: then nothing is lost with it."""
+        """Return whether removing it would lose nothing."""
         return bool(self._row("is_unused", model=model.model)[0])
 
     def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
-        """All passages of these memories."""
         spans: dict[str, list[Passage]] = {}
         for row in self._rows("spans", model=model.model, ids=as_json(ids)):
             spans.setdefault(row[0], []).append(Passage(row[1], row[2], row[3]))
@@ -336,20 +320,17 @@ class VectorIndex(StorePart, ABC):
     def described(
         self, model: Model, ids: Sequence[str]
     ) -> dict[str, tuple[PassageWithTerms, ...]]:
-        """All passages of these memories with their terms."""
         found: dict[str, list[PassageWithTerms]] = {}
         for row in self._rows("described", model=model.model, ids=as_json(ids)):
             found.setdefault(row[0], []).append(PassageWithTerms(row[1], row[2], row[3], row[4]))
         return {id: tuple(passages) for id, passages in found.items()}
 
     def spans_at(self, model: Model, ordinals: Mapping[str, int]) -> dict[str, Passage]:
-        """One passage of each of these memories, by their ids."""
         places = {"ids": as_json(ordinals), "ordinals": as_json(ordinals.values())}
         rows = self._rows("spans_at", model=model.model, **places)
         return {row[0]: Passage(row[1], row[2], row[3]) for row in rows}
 
     def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
-        """Those of these memories that the model has made vectors of."""
         return set(self.spans_at(model, dict.fromkeys(ids, 0)))
 
     def stored(self, connection: Connection) -> tuple[Model, ...]:
@@ -361,8 +342,9 @@ class VectorIndex(StorePart, ABC):
     ) -> Model:
         if model.dimension != dimension:
             raise EmbedderError(
-                f"{model.identity} now makes vectors of {dimension} dimensions, and the stored ones have "
-                f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
+                f"{model.identity} now returns {dimension} dimensions, but the stored vectors "
+                f"have {model.dimension}. Set the model that made them, "
+                "or run `trivet reindex --vectors`."
             )
         if model.spec != spec:
             connection.execute(self._sql["update_spec"], {"spec": spec, "model": model.model})

@@ -1,8 +1,7 @@
-"""The vectors of one model in memory: searched by sign bits, rescored exactly.
+"""The vectors of one model in memory, one row per passage.
 
-A row is one passage. The sign of each dimension makes a code of dimension / 8 bytes; the Hamming distance of codes
-picks a generous shortlist in about a millisecond for 100,000 passages, whose cosines are then computed in full. Stores
-smaller than the shortlist are searched exactly by the same code.
+The signs of the dimensions form a code. Hamming distances of codes select a shortlist, in about a
+millisecond for 100,000 passages, which is then rescored exactly.
 """
 
 from __future__ import annotations
@@ -20,31 +19,30 @@ from trivet.common.bounded_cache import MIB
 from trivet.common.threads import worker_cores
 from trivet.errors import EmbedderError
 
-# Rescored exactly: docs/decisions/0004 has the recall this reaches and what it costs.
+# docs/decisions/0004 has its recall and cost.
 SHORTLIST = 1_000
-# Up to this many visible passages the full product is as fast as the codes.
+# Below this the exact product is as fast.
 EXACT_SEARCH_MAX_ROWS = 3_000
-# Vectors of a shortlist collected at a time: 200 kB of them.
+# 200 kB of vectors.
 GATHER_BATCH_ROWS = 128
-# Codes compared at a time: half a megabyte of differences.
+# Half a megabyte of differences.
 BLOCK = 65_536
-# A core more is asked for no fewer rows: to wake a thread takes as long as some thousand.
+# Fewer rows are not worth another core: waking a thread costs as much as a few thousand.
 MIN_ROWS_PER_CORE = 100_000
-# Among so many times the depth of best passages there are nearly always enough different memories.
+# These nearly always belong to enough different memories.
 LIKELY_FACTOR = 2
 
 
-# Arrays in a file have room for so much more than they hold, as a share and at least: what is added is then written
-# into memory of the process's own page by page, and nothing is copied.
+# Room in mapped arrays, so that additions copy single pages and not the array.
 SPARE_ROWS_SHARE = 32
 MIN_SPARE_ROWS = 1_024
 
-# Rows from which the deviation of a query's scores is told.
+# Estimates the deviation of a query's scores.
 SAMPLE_ROWS = 1_000
 
-# As vectors are stored, or twice as large and ready to multiply.
+# As stored, or twice as large and ready to multiply.
 VectorDtype = type[np.float16] | type[np.float32]
-# Up to so many bytes vectors are kept ready to multiply: about 170,000 passages of the bundled model.
+# About 170,000 passages of the bundled model.
 FLOAT32_MAX_BYTES = 256 * MIB
 
 
@@ -53,12 +51,12 @@ def dtype_for(passages: int, dimension: int) -> VectorDtype:
 
 
 def bytes_per_passage(dimension: int) -> int:
-    """Of half-precision numbers, with the code and where it belongs."""
+    """Count the float16 vector, code, key and ordinal."""
     return 2 * dimension + -(-dimension // 64) * 8 + 16
 
 
 class MatrixMatches(msgspec.Struct, frozen=True):
-    """Parallel arrays: one entry a memory, its best passage, best first. Ties at the cut are all in: ids decide."""
+    """Each memory's best passage, best first, with all ties at the cut."""
 
     keys: NDArray[np.int64]
     ordinals: NDArray[np.int64]
@@ -66,13 +64,13 @@ class MatrixMatches(msgspec.Struct, frozen=True):
 
 
 class MatrixArrays(msgspec.Struct, frozen=True):
-    """A row a passage, with room to grow. Replaced whole when full, so that a search keeps what it started with."""
+    """One row per passage; replaced when full, so that running searches keep theirs."""
 
     keys: NDArray[np.int64]
     ordinals: NDArray[np.int64]
     vectors: NDArray[np.floating]
     codes: NDArray[np.uint64]
-    # Of how many passages a row's memory consists, as a logarithm.
+    # Logarithm of the number of passages of the row's memory.
     chances: NDArray[np.float32]
 
     def head(self, size: int) -> MatrixArrays:
@@ -81,17 +79,17 @@ class MatrixArrays(msgspec.Struct, frozen=True):
 
 
 class _VisibleRows(msgspec.Struct):
-    """Which rows a mask lets through, as long as the matrix is in this state, and the vectors of some of them."""
+    """Visible rows cached for one mask and matrix state."""
 
     mask: NDArray[np.bool_]
     state: tuple[int, int]
     rows: NDArray[np.int64]
-    hidden: NDArray[np.int64]  # the others
+    hidden: NDArray[np.int64]  # all other rows
     sample: NDArray[np.float32] | None = None
 
 
 class Matrix:
-    """Grows by appending; a removed row keeps its place with key -1 until the next reload."""
+    """Vectors in append order; a removed row has key -1 until the next reload."""
 
     def __init__(self, dimension: int, kind: VectorDtype = np.float32) -> None:
         self.dimension = dimension
@@ -103,16 +101,15 @@ class Matrix:
             np.zeros(0, bool), (0, 0), np.zeros(0, np.int64), np.zeros(0, np.int64)
         )
         self._words = -(-dimension // 64)
-        # Where the rows of a mapped memory begin, by key; rows that were added since are in the dictionary.
+        # First row by key in a mapped file.
         self._starts = np.zeros(0, np.int32)
-        self.is_mapped = False  # its arrays are pages of a file, which the system shares and takes back as it likes
+        self.is_mapped = False  # the arrays are file pages, shared and reclaimed by the system
         self._added: dict[int, list[int]] = {}
         self._arrays = self._empty(1024)
 
     @classmethod
     def mapped(cls, arrays: MatrixArrays, starts: NDArray[np.int32]) -> Matrix:
-        """Over arrays out of a file: rows in the order of their keys, with room for more, and where those of each key
-        begin. What is added or removed later is this process's own."""
+        """Return a matrix over mapped rows in key order; later changes stay private."""
         matrix = cls(arrays.vectors.shape[1], arrays.vectors.dtype.type)
         matrix._arrays, matrix._starts, matrix.is_mapped = arrays, starts, True
         matrix.size = int(starts[-1])
@@ -161,8 +158,8 @@ class Matrix:
     def search(
         self, query: NDArray[np.float32], mask: NDArray[np.bool_], depth: int, chance: float = 0.0
     ) -> MatrixMatches:
-        """With `chance` a memory's best passage loses what the best of so many has by chance (see `passage_count_penalty`)."""
-        size = self.size  # read before the arrays: they only ever grow
+        """Return the best memories; `chance` corrects for the number of passages."""
+        size = self.size  # read before the arrays, which only grow
         arrays = self._arrays.head(size)
         seen = self._visible_rows(arrays, mask)
         rows = seen.rows
@@ -181,7 +178,6 @@ class Matrix:
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
 
     def _visible_rows(self, arrays: MatrixArrays, mask: NDArray[np.bool_]) -> _VisibleRows:
-        """Kept while neither the mask nor the rows change, as from one recall to the next of the same scope."""
         last, state = self._last, (len(arrays.keys), self.removed)
         if last.mask is not mask or last.state != state:
             seen = self._seen(arrays.keys, mask)
@@ -191,10 +187,10 @@ class Matrix:
         return last
 
     def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The mask ends with False, which is where the key -1 of a removed row leads."""
+        """Apply the mask, which ends with False for the key -1 of removed rows."""
         if self._highest < len(mask) - 1:
             return np.take(mask, keys)
-        inside = (keys >= 0) & (keys < len(mask))  # a memory newer than the mask is not in it yet
+        inside = (keys >= 0) & (keys < len(mask))  # the mask may predate the newest memories
         seen: NDArray[np.bool_] = inside & mask[np.where(inside, keys, 0)]
         return seen
 
@@ -218,8 +214,7 @@ class Matrix:
 def _shortlist(
     codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _VisibleRows
 ) -> NDArray[np.int64]:
-    """The rows seen whose codes are nearest. To collect the codes of some rows takes longer than to compare all, unless
-    most are hidden."""
+    """Compare all codes unless most are hidden: gathering some is slower."""
     compares_all = len(seen.hidden) <= len(seen.rows)
     distances, counts = _distances(codes if compares_all else codes[:, seen.rows], code)
     if compares_all:
@@ -233,21 +228,20 @@ def _shortlist(
 def _distances(
     codes: NDArray[np.uint64], code: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Of each row, and how many rows have each distance. Many rows are shared out between the cores."""
     distances = np.zeros(codes.shape[1], np.uint16)
     shares = min(worker_cores(), len(distances) // MIN_ROWS_PER_CORE)
     if shares <= 1:
         return distances, _compare(codes, code, distances)
     cuts = np.linspace(0, len(distances), shares + 1).astype(int).tolist()
     parts = [(codes[:, start:stop], code, distances[start:stop]) for start, stop in pairwise(cuts)]
-    beside = [_thread_pool().submit(_compare, *part) for part in parts[1:]]
-    return distances, sum((one.result() for one in beside), start=_compare(*parts[0]))
+    futures = [_thread_pool().submit(_compare, *part) for part in parts[1:]]
+    return distances, sum((future.result() for future in futures), start=_compare(*parts[0]))
 
 
 def _compare(
     codes: NDArray[np.uint64], code: NDArray[np.uint64], distances: NDArray[np.uint16]
 ) -> NDArray[np.int64]:
-    """A block at a time, so that what is between stays in the processor's cache."""
+    """Work in blocks that stay in the processor's cache."""
     size = min(BLOCK, len(distances))
     differing, bits = np.empty(size, np.uint64), np.empty(size, np.uint8)
     for start in range(0, len(distances), BLOCK):
@@ -264,7 +258,6 @@ def _thread_pool() -> ThreadPoolExecutor:
 
 
 def sign_codes(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
-    """A row of bits for each vector: which of its dimensions are positive."""
     words = -(-vectors.shape[1] // 64)
     bits = np.zeros((len(vectors), words * 64), bool)
     bits[:, : vectors.shape[1]] = vectors > 0
@@ -272,25 +265,26 @@ def sign_codes(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
 
 
 def to_float32(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Ready to multiply. What `astype` says of halves that are finite, in half of its time: their bits are put where a
-    single has them, and the exponent is set right by a product."""
+    """Convert finite values in half the time of `astype`.
+
+    The bits of a half are moved to their place in a single; a product corrects the exponent.
+    """
     if vectors.dtype != np.float16:
         return vectors.astype(np.float32, copy=False)
     bits = np.ascontiguousarray(vectors).view(np.int16).astype(np.int32)
     bits <<= 13
-    bits &= np.int32(
-        -0x70002000
-    )  # the sign, which was widened with the number, once, and the 15 others
+    # The sign, which widening copied, and the 15 other bits.
+    bits &= np.int32(-0x70002000)
     singles = bits.view(np.float32)
     singles *= np.float32(2.0**112)
     return singles
 
 
 def dot_products(vectors: NDArray[np.floating], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of each row with the query, row by row.
+    """Multiply row by row.
 
-    As one product of a matrix it would wake a thread of the BLAS for every core, and each then waits in a loop for more
-    work: 8 ms of processor time a recall, beside the model. A row's score would also depend on the rows beside it.
+    A matrix product wakes a spinning BLAS thread per core: 8 ms of processor time a recall. A row's
+    score would also depend on the other rows.
     """
     found: NDArray[np.float32] = np.vecdot(to_float32(vectors), query)
     return found
@@ -299,7 +293,7 @@ def dot_products(vectors: NDArray[np.floating], query: NDArray[np.float32]) -> N
 def _dot_products_of_rows(
     vectors: NDArray[np.floating], rows: NDArray[np.int64], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Of some rows, a few at a time: what was collected is still in the processor's cache when it is multiplied."""
+    """Gather few rows at a time, so that they are still cached when multiplied."""
     found = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), GATHER_BATCH_ROWS):
         some = rows[start : start + GATHER_BATCH_ROWS]
@@ -310,7 +304,6 @@ def _dot_products_of_rows(
 def reshape_passages(
     vectors: NDArray[np.float16], count: int, dimension: int
 ) -> NDArray[np.float16]:
-    """Vectors as they were read, a row each."""
     if vectors.size != count * dimension:
         raise EmbedderError(
             f"Stored vectors do not have {dimension} dimensions. Run `trivet reindex --vectors`."
@@ -321,9 +314,8 @@ def reshape_passages(
 def _deviation(
     vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _VisibleRows
 ) -> float:
-    if (
-        seen.sample is None
-    ):  # rows from all over the matrix take ten times as long to collect as to multiply
+    # Gathering scattered rows takes ten times as long as multiplying.
+    if seen.sample is None:
         seen.sample = to_float32(vectors[seen.rows[:: -(-len(seen.rows) // SAMPLE_ROWS)]])
     return float(dot_products(seen.sample, query).std())
 
@@ -331,11 +323,11 @@ def _deviation(
 def passage_count_penalty(
     chance: float, deviation: float, logarithms: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """What the best of a memory's passages is better by, only because there are so many of them.
+    """Return the advantage that a memory's best score has from its many passages.
 
-    The scores of passages that have nothing to do with a query fall off about exponentially. The best of n of them lies
-    by ln(n) such steps higher than a single one; a step is a share of the scores' deviation, chosen in
-    docs/decisions/0031. Uncorrected, every question finds long memories first.
+    Scores of unrelated passages fall off about exponentially, so the best of n is ln(n) steps
+    higher. A step is a share of the scores' deviation (docs/decisions/0031). Uncorrected, every
+    query finds long memories first.
     """
     return (chance * deviation * logarithms).astype(np.float32)
 
@@ -347,7 +339,7 @@ def _best_passages(
     if len(scores) > likely:
         top = np.argpartition(-scores, likely)[:likely]
         found = _ordered(keys[top], ordinals[top], scores[top], depth)
-        # Enough different memories, and none outside can be better than the last of them or tie with it.
+        # No other row can beat or tie with the last one.
         if len(found.keys) >= depth and found.scores[-1] > scores[top].min():
             return found
     return _ordered(keys, ordinals, scores, depth)

@@ -1,7 +1,7 @@
-"""Which memories a filter lets through, as an array over keys, kept fresh as memories change.
+"""The memories that a filter lets through, as arrays over keys.
 
-The SQL predicate is evaluated once for a filter and then only for the memories that changed, so both indexes can
-filter while they search and a selective filter still fills the answer.
+SQL decides once per filter, then only for changed memories. Indexes filter while they search, so
+that a selective filter still fills the answer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from trivet.store.relational.index.index_files import covers_filter
 from trivet.store.relational.index.postings import VisibleMemories
 from trivet.types import Filter
 
-# For the latest filters. An agent recalls within one or two scopes, a server within dozens. Each takes 13 bytes a
-# memory: in a large store there is room for so many whatever they take, since to make one anew takes seconds there.
+# An agent uses one or two scopes, a server dozens; a filter takes 13 bytes per memory. The minimum
+# holds in large stores, where loading one takes seconds.
 FILTERS_BYTES = 8 * MIB
 MIN_CACHED_FILTERS = 64
 
@@ -34,7 +34,7 @@ _NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
 def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, Any]:
-    """The parameters of the visibility predicate. Without an `as_of`, `moment` is when a memory must be valid."""
+    """Return the predicate's parameters; `moment` applies without an `as_of`."""
     return {
         "moment": moment if filter.as_of is None else None,
         "scope": filter.scope,
@@ -90,9 +90,9 @@ class Visibility:
         return entry
 
     def _as_of(self, filter: Filter) -> _Entry | None:
-        """What was true at a moment, without asking the database of every memory; None where it has to be asked.
+        """Answer from the index file, or return None.
 
-        Most memories are true from when they were written on, which the index file tells. The others are few and known.
+        Most memories are valid from their creation on; `Validity` knows the few others.
         """
         whenever = msgspec.structs.replace(filter, as_of=None)
         if (
@@ -121,13 +121,11 @@ class Visibility:
         return _entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32), np.zeros(1), shown)
 
     def _from_file(self, filter: Filter) -> _Entry | None:
-        """As of when the index file was made."""
         index = self._database.mapped_index() if covers_filter(filter) else None
         shown = index and index.shown(filter)
         return _entry(index.sequence, *shown, []) if index and shown else None
 
     def _caught_up(self, filter: Filter, entry: _Entry) -> _Entry | None:
-        """None where the record of changes does not reach back so far."""
         changed = self._changes.since(entry.sequence)
         if not changed:
             return None if changed is None else entry
@@ -136,14 +134,13 @@ class Visibility:
         with self._database.errors():
             sql = self._database.sql("visible")["changed_keys"]
             rows = self._database.read().execute(sql, parameters).fetchall()
-        mask = entry.mask.copy()  # a search in another thread may still be reading the old one
+        mask = entry.mask.copy()  # another thread's search may still read the old one
         mask[[key for key in keys if key < len(mask)]] = False
         return _entry(
             changed[-1][0], mask, entry.lengths, entry.importances, [tuple(row) for row in rows]
         )
 
     def _invalid_keys(self, mask: NDArray[np.bool_]) -> Keys:
-        """Which of the memories shown are not valid now."""
         keys = self._validity.invalid_keys(now())
         keys = keys[: np.searchsorted(keys, len(mask))]
         return keys[mask[keys]]
@@ -156,11 +153,10 @@ def _entry(
     importances: NDArray[np.float64],
     shown: list[tuple[int, int, float]],
 ) -> _Entry:
-    """With these memories shown besides: their keys, lengths in terms, and importances."""
     if shown:
         given, terms, important = zip(*shown, strict=True)
         keys = np.array(given, np.int64)
-        size = int(keys.max()) + 2  # a False at the end, where the key -1 of a removed row leads
+        size = int(keys.max()) + 2  # ends with False, for the key -1 of removed rows
         if size > len(mask):
             more = max(size, len(mask) * 3 // 2) - len(mask)
             mask = np.concatenate([mask, np.zeros(more, bool)])
@@ -193,15 +189,12 @@ def _bytes(entry: _Entry) -> int:
 
 
 def _written_by(filter: Filter, moment: str) -> Filter:
-    """What was written at that moment or before."""
     after = next_stamp(moment)
     before = min((bound for bound in (filter.created_before, after) if bound), default=None)
     return msgspec.structs.replace(filter, created_before=before)
 
 
 class _Sorted(msgspec.Struct, frozen=True):
-    """Moments in order, and whose they are."""
-
     moments: list[str]
     keys: Keys
 
@@ -214,7 +207,7 @@ class _Bounds(msgspec.Struct, frozen=True):
 
 
 class Validity:
-    """Which memories are out of their time now. Few have bounds, so all of those are kept in memory, sorted."""
+    """Memories outside their validity; few have bounds, so all are kept, sorted."""
 
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
@@ -223,7 +216,6 @@ class Validity:
         self._bounds: _Bounds | None = None
 
     def invalid_keys(self, moment: str) -> Keys:
-        """The keys of memories that are not valid yet, or no longer, rising."""
         with self._lock:
             bounds = self._bounds = self._fresh()
         if not bounds.by_key:
@@ -231,12 +223,12 @@ class Validity:
         starts, ends = bounds.starts, bounds.ends
         not_yet = starts.keys[bisect_right(starts.moments, moment) :]
         no_longer = ends.keys[: bisect_right(ends.moments, moment)]
-        # Not numpy's union: that loads its module of masked arrays, which takes longer than the rest of a recall.
+        # np.union1d would load masked arrays, longer than the rest of a recall.
         either = np.sort(np.concatenate([not_yet, no_longer]))
         return either[np.diff(either, prepend=-1) > 0]
 
     def bounds(self) -> Mapping[int, tuple[str | None, str | None]]:
-        """By key, from when and to when memories are true, of those that have such a bound."""
+        """Return (start, end) by key of the memories that have either."""
         with self._lock:
             self._bounds = self._fresh()
             return self._bounds.by_key

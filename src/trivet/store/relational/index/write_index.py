@@ -1,9 +1,4 @@
-"""Writes the index file of a whole store, as of one moment: what `mapped_index.py` maps.
-
-A store may be larger than memory: rows are read in portions, and an array is written before the next one is made.
-
-When the index file of a store is written anew, and what doctor says of it. The same for every database.
-"""
+"""Writing a store's index file in batches, since a store may be larger than memory."""
 
 from __future__ import annotations
 
@@ -44,7 +39,6 @@ if TYPE_CHECKING:
     from trivet.store.relational.index.vector_index import VectorIndex
 
 
-# Rows read at a time, and words that are sorted at a time.
 ROWS = 50_000
 WORDS = 4_000_000
 
@@ -52,7 +46,6 @@ WORDS = 4_000_000
 def write_index(
     writer: ArrayWriter, database: StoreDatabase, vectors: VectorIndex, mark: str
 ) -> IndexHeader:
-    """What the file is about."""
     with database.snapshot() as connection:
         row = connection.execute(connection.sql("memories")["last_change"]).fetchone()
         held = _write_memories(writer, database)
@@ -73,10 +66,7 @@ def write_index(
 
 
 def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
-    """Arrays by key, with one entry more than there are keys: that is where the key -1 of a removed row leads.
-
-    Returns how many memories there are.
-    """
+    """Add an entry for the key -1 of removed rows; return the memory count."""
     size = int(database.read().execute(database.sql("visible")["highest_key"]).fetchone()[0]) + 2
     lengths, states, scopes = (
         np.zeros(size, np.float32),
@@ -104,7 +94,7 @@ def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
 
 
 def _write_words(writer: ArrayWriter, database: StoreDatabase) -> None:
-    """Lists by term in the order of the terms' hashes, so that a term is found by bisection."""
+    """Order by hash, for bisection."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     terms, places, times = array("i"), array("i"), array("i")
     for rows in database.batches(database.sql("lexical")["documents"], ROWS):
@@ -131,11 +121,7 @@ def _write_words(writer: ArrayWriter, database: StoreDatabase) -> None:
 def _by_term(
     ranked: NDArray[np.int32], starts: NDArray[np.int64], places: Any, times: Any
 ) -> NDArray[np.int32]:
-    """Where each term stands, term by term; of one term in the order of keys and fields, as they came.
-
-    A portion at a time is sorted and put behind what is there of its terms: to sort all at once takes five times the
-    memory of the result.
-    """
+    """Append sorted batches: sorting everything takes five times the memory of the result."""
     where = np.repeat(np.frombuffer(places, np.int32), np.frombuffer(times, np.int32))
     sorted_, ends = np.empty(len(ranked), np.int32), starts[:-1].copy()
     for start in range(0, len(ranked), WORDS):
@@ -149,7 +135,6 @@ def _by_term(
 
 
 def _write_vectors(writer: ArrayWriter, vectors: VectorIndex, model: Model) -> None:
-    """In the order of keys and ordinals, with room for more: see `Matrix.mapped`."""
     size = vectors.count(model)
     room, kind = size // SPARE_ROWS_SHARE + MIN_SPARE_ROWS, dtype_for(size, model.dimension)
     keys, ordinals = np.full(size + room, -1, np.int64), np.zeros(size + room, np.int64)
@@ -183,10 +168,9 @@ def _write_vectors(writer: ArrayWriter, vectors: VectorIndex, model: Model) -> N
 
 logger = logging.getLogger("trivet.store")
 
-# Smaller stores get no index file: they are loaded as fast from the database (docs/decisions/0037).
+# Smaller stores load as fast from the database (docs/decisions/0037).
 MIN_MEMORIES = 2_000
-# With so many changes since it was made, or after a day with any, an index file is made anew: each new process takes
-# them in, and what was forgotten since is still in the file.
+# Each new process applies these changes, and forgotten memories are still in the file.
 RENEW_AFTER_CHANGES = 500
 RENEW_AFTER_SECONDS = 86_400.0
 
@@ -208,13 +192,13 @@ class IndexFileMaintenance(StorePart):
             return self._whole.index_files.renew(
                 lambda writer, mark: write_index(writer, self._whole, self._vectors, mark)
             )
-        # The disk is full or read-only, or a row is not as we write them: recalls go on without.
+        # A full or read-only disk, or a malformed row: recalls need no file.
         except (OSError, EmbedderError, ValueError) as error:
             logger.info("The index file of %s cannot be written: %s", self._database.name, error)
             return False
 
     def finding(self, whole: bool) -> Finding:
-        """The checksums of every part are looked at with `whole`; a damaged file is thrown away."""
+        """Check the file; with `whole`, verify checksums and discard it if damaged."""
         check, index = "index file", self._whole.index_files.opened()
         if index is None:
             return Finding(
@@ -223,8 +207,8 @@ class IndexFileMaintenance(StorePart):
         damaged = index.damaged() if whole else []
         if damaged:
             self._whole.index_files.discard()
-            detail = f"damaged ({', '.join(damaged)}) and thrown away"
-            remedy = "It is made anew by itself. Its disk may be failing: check it."
+            detail = f"damaged ({', '.join(damaged)}) and discarded"
+            remedy = "Trivet rewrites it automatically. Check the disk: it may be failing."
             return Finding(check=check, ok=False, detail=detail, remedy=remedy)
         return Finding(check=check, ok=True, detail=f"of {index.facts.memories:,} memories")
 

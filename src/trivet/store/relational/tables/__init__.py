@@ -1,1 +1,1 @@
-"""The tables that users write: memories, links, shares, accounts, inbox, audit, sync."""
+"""Tables that users write to."""

@@ -1,9 +1,4 @@
-"""Users of a server and the hashes of their keys. Only the server and the owner of the store come here.
-
-Whom a memory is shared with: by itself, or by a tag of its owner's. Both take effect at once, in every leg.
-
-The chained record of acts: each entry's hash covers the one before, so a changed or missing one shows.
-"""
+"""Accounts, shares, and the audit record: a hash chain that shows changed or missing entries."""
 
 from __future__ import annotations
 
@@ -21,10 +16,12 @@ from trivet.types import LOCAL, AuditEntry, Key, Permission, Role, Share, User
 
 
 class Accounts(StorePart):
+    """Users and the hashes of their keys, for the server and the store's owner only."""
+
     file = "accounts"
 
     def __init__(self, database: Database, actor: str | None = None) -> None:
-        """`actor` is who acts, for the record: a user of the server; None for the owner of the store."""
+        """Record `actor` in the audit; None stands for the store's owner."""
         super().__init__(database)
         self._actor = actor
 
@@ -32,7 +29,7 @@ class Accounts(StorePart):
         user = User(name=name, role=role, created_at=moment(now()))
         with self._database.write() as connection:
             if connection.execute(self._sql["user"], {"name": name}).fetchone():
-                raise Conflict(f"There is a user {name} already. Nothing was changed.")
+                raise Conflict(f"User {name} already exists. Nothing was changed.")
             connection.execute(
                 self._sql["add_user"],
                 {"name": name, "role": role, "created_at": stamp(user.created_at)},
@@ -49,7 +46,7 @@ class Accounts(StorePart):
             self._note(connection, "change role", f"{name}, {role}")
 
     def remove_user(self, name: str) -> None:
-        """Their keys and what others shared with them go; their memories stay theirs, should they come back."""
+        """Keep the memories, in case the user returns."""
         with self._database.write() as connection:
             self._changed(
                 connection.execute(self._sql["remove_user"], {"name": name}).rowcount, name
@@ -57,9 +54,7 @@ class Accounts(StorePart):
             for row in connection.execute(
                 connection.sql("shares")["shown_to"], {"user": name}
             ).fetchall():
-                connection.note_change(
-                    row[0]
-                )  # what caches know of whom they are shown to is out of date
+                connection.note_change(row[0])  # caches must forget who may see it
             for query in ("revoke_all", "revoke_all_tags"):
                 connection.execute(connection.sql("shares")[query], {"user": name})
             self._note(connection, "remove user", name)
@@ -103,18 +98,16 @@ class Accounts(StorePart):
     def revoke(self, id: str) -> None:
         with self._database.write() as connection:
             if not connection.execute(self._sql["revoke"], {"id": id, "moment": now()}).rowcount:
-                raise NotFound(
-                    f"There is no key {id} that could be revoked. `trivet key list` shows them."
-                )
+                raise NotFound(f"There is no active key {id}. `trivet key list` shows the keys.")
             self._note(connection, "revoke key", id)
 
     def has_stored(self, name: str) -> bool:
-        """Whether memories or proposals belong to a user of this name, who need not be there any longer."""
+        """Return whether memories or proposals have this owner, even if the user is gone."""
         return bool(self._row("has_stored", name=name)[0])
 
     def _changed(self, rows: int, name: str) -> None:
         if not rows:
-            raise NotFound(f"There is no user {name}. `trivet user list` shows them.")
+            raise NotFound(f"There is no user {name}. `trivet user list` shows the users.")
 
     def _note(self, connection: WriteTransaction, act: str, detail: str) -> None:
         note(
@@ -131,7 +124,7 @@ def _key(row: Row) -> Key:
     return Key(
         id=row["id"],
         user=row["user"],
-        rights=texts(row["rights"]),  # type: ignore[arg-type]  # they were rights when they were written
+        rights=texts(row["rights"]),  # type: ignore[arg-type]  # validated when written
         label=row["label"],
         created_at=moment(row["created_at"]),
         expires_at=moment_or_none(row["expires_at"]),
@@ -147,7 +140,7 @@ class Shares(StorePart):
             key, owner = self._owned(connection, id)
             if connection.execute(self._sql["is_sensitive"], {"key": key}).fetchone():
                 raise InvalidInput(
-                    f"Memory {id} is sensitive, so it is for its owner alone. Nothing was shared."
+                    f"Memory {id} is sensitive, so only its owner may read it. Nothing was shared."
                 )
             share = Share(
                 owner=owner, id=id, user=user, permission=permission, created_at=moment(now())
@@ -190,7 +183,7 @@ class Shares(StorePart):
             if not connection.execute(
                 self._sql["unshare_memory"], {"key": key, "user": user}
             ).rowcount:
-                raise NotFound(f"Memory {id} is not shared with {user}. `shares` lists what is.")
+                raise NotFound(f"Memory {id} is not shared with {user}. `shares` lists the shares.")
             connection.note_change(key)
             record_write(connection, self._database.viewer, "unshare", [id], user)
 
@@ -198,15 +191,17 @@ class Shares(StorePart):
         with self._database.write() as connection:
             values = {"owner": self._me, "tag": tag, "user": user}
             if not connection.execute(self._sql["unshare_tag"], values).rowcount:
-                raise NotFound(f"The tag {tag} is not shared with {user}. `shares` lists what is.")
+                raise NotFound(
+                    f"The tag {tag} is not shared with {user}. `shares` lists the shares."
+                )
             self._changed(connection, tag)
             record_write(connection, self._database.viewer, "unshare", [f"tag {tag}"], user)
 
     def all(self) -> tuple[Share, ...]:
-        """Those that the viewer made or has; without a viewer, those of all users."""
+        """Return shares the viewer made or received; without a viewer, all."""
         viewer = {"viewer": self._database.viewer}
         with self._database.errors():
-            # PostgreSQL itself shows a user the shares that they have, not those that they made.
+            # Row-level security hides shares that a user made.
             connection = self._database.read_unrestricted()
             memories = connection.execute(self._sql["of_memories"], viewer).fetchall()
             tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
@@ -243,11 +238,10 @@ class Shares(StorePart):
         if row is None:
             raise NotFound(f"There is no memory {id} in this store, so it cannot be shared.")
         if self._database.viewer not in (None, row["owner"]):
-            raise Forbidden(f"Memory {id} belongs to {row['owner']}, who alone can share it.")
+            raise Forbidden(f"Memory {id} belongs to {row['owner']}. Only its owner can share it.")
         return int(row["key"]), str(row["owner"])
 
     def _changed(self, connection: WriteTransaction, tag: str) -> None:
-        """What any cache knows of these memories is out of date."""
         for row in connection.execute(
             self._sql["tagged"], {"owner": self._me, "tag": tag}
         ).fetchall():
@@ -255,7 +249,7 @@ class Shares(StorePart):
 
 
 _VERIFIED_AT_ONCE = 1000
-# A count looks at so many of the latest entries: the record is kept for ever and has no index by actor.
+# The record is never trimmed and has no index by actor.
 _COUNTED_AMONG = 10_000
 
 
@@ -263,7 +257,6 @@ class Audit(StorePart):
     file = "audit"
 
     def note(self, act: str, memory: str | None, detail: str) -> None:
-        """Within a transaction it is part of it: what was not noted was not done."""
         with self._database.write() as connection:
             note(
                 connection,
@@ -279,7 +272,6 @@ class Audit(StorePart):
             )
 
     def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]:
-        """The latest entries, newest first; those of one actor, if named."""
         with self._database.errors():
             parameters = {"limit": limit, "actor": actor}
             rows = (
@@ -290,7 +282,6 @@ class Audit(StorePart):
         return tuple(_entry(row) for row in rows)
 
     def count(self, act: str, since: str) -> int:
-        """How often the viewer did this since a time, as far back as the latest entries reach."""
         with self._database.errors():
             parameters = {
                 "actor": self._database.viewer,
@@ -308,7 +299,7 @@ class Audit(StorePart):
 def record_write(
     connection: WriteTransaction, viewer: str | None, act: str, ids: Sequence[str], detail: str = ""
 ) -> None:
-    """Writes of users are on the record. The owner of the store needs none: revisions tell, and could be forged too."""
+    """Audit a user's write; the store's owner could forge the record anyway."""
     if viewer is not None and ids:
         at = moment(now())
         note(
@@ -329,7 +320,7 @@ def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
 
 
 def count_broken_entries(database: Database) -> int:
-    """How many entries do not follow from the one before, or are missing between two."""
+    """Return how many entries do not follow from the previous one."""
     sequence, before, broken = 0, b"", 0
     while True:
         parameters = {"sequence": sequence, "limit": _VERIFIED_AT_ONCE}
@@ -355,7 +346,6 @@ def _entry(row: Row) -> AuditEntry:
 
 
 def _row(entry: AuditEntry) -> dict[str, object]:
-    """As it is stored and hashed, with its time as a stamp."""
     return {**msgspec.structs.asdict(entry), "at": stamp(entry.at)}
 
 

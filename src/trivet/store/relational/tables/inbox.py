@@ -1,4 +1,4 @@
-"""Proposals that wait for review, each its owner's alone, and the day's budget of the language model behind them."""
+"""Proposals that wait for review, and the language model's daily budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Inbox(StorePart):
         row = self._row("by_id", id=id, viewer=self._database.viewer)
         if row is None:
             raise NotFound(
-                f"There is no proposal {id} in this inbox. `trivet inbox` lists those that wait."
+                f"There is no proposal {id} in this inbox. `trivet inbox` lists the waiting ones."
             )
         return _proposal(row)
 
@@ -57,25 +57,22 @@ class Inbox(StorePart):
             return self.get(id)
 
     def reopen(self, id: str) -> Proposal:
-        """It waits again. What it became, if anything, stays noted: accepting it once more brings that back."""
+        """Let it wait again; accepting it again restores the memory it became."""
         with self._database.write() as connection:
             connection.execute(self._sql["reopen"], {"id": self.get(id).id})
             return self.get(id)
 
     def rewrite(self, proposal: Proposal, said: Sequence[str]) -> Proposal:
-        """A waiting proposal with other words, another action or another verdict of the curation."""
         with self._database.write() as connection:
             row = {**_columns(proposal), "said": digest(said)}
             if not connection.execute(
                 self._sql["rewrite"], {name: row[name] for name in _REWRITTEN}
             ).rowcount:
-                raise Conflict(
-                    f"Proposal {proposal.id} does not wait any longer. Nothing was changed."
-                )
+                raise Conflict(f"Proposal {proposal.id} is no longer waiting. Nothing was changed.")
             return self.get(proposal.id)
 
     def same(self, said: Sequence[str]) -> Proposal | None:
-        """The latest of the viewer's own that says the same, whatever became of it."""
+        """Return the viewer's latest proposal with the same words, in any state."""
         row = self._row("same", owner=self._database.viewer or LOCAL, said=digest(said))
         return None if row is None else _proposal(row)
 
@@ -109,8 +106,8 @@ _REWRITTEN = (
     "said",
 )
 _INSERTED = (
-    "id", "owner", "content", "kind", "reason", "action", "memory", "category", "tags", "scope", "source", "state",
-    "created_at", "said",
+    "id", "owner", "content", "kind", "reason", "action", "memory", "category", "tags", "scope",
+    "source", "state", "created_at", "said",
 )  # fmt: skip
 
 

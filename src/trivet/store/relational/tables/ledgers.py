@@ -1,9 +1,4 @@
-"""How often memories were shown, and what was said of them. It is counted beside them and changes no rank.
-
-Requests that must act once, however often they are sent: a client that sends one again gets the first answer.
-
-The ledger of what was ingested: which files, as they were when they were read, and which memory is which part.
-"""
+"""How often memories were shown and rated, idempotent requests, and ingested files."""
 
 from __future__ import annotations
 
@@ -31,7 +26,6 @@ class UsageCounts(StorePart):
     file = "usage"
 
     def note(self, shown: Mapping[str, int]) -> None:
-        """So many more times each. A memory that is gone by now is left out."""
         moment = now()
         with self._database.take() as connection:
             connection.execute(self._sql["begin"], {"at": moment})
@@ -39,17 +33,14 @@ class UsageCounts(StorePart):
             connection.execute(self._sql["note"], {**counts, "at": moment})
 
     def since(self) -> str | None:
-        """From when on it is counted."""
         row = self._row("since")
         return str(row[0]) if row else None
 
     def of(self, id: str) -> Usage:
-        """The counts of a memory; of feedback only what the viewer said."""
+        """Return a memory's counts, with the viewer's own ratings only."""
         row = self._row("of", id=id, viewer=self._database.viewer)
         if row is None:
-            raise NotFound(
-                f"There is no memory {id} in this store. `list` shows the ids there are."
-            )
+            raise NotFound(f"There is no memory {id} in this store. `list` shows the existing ids.")
         return Usage(
             id=id,
             shown=row["shown"] or 0,
@@ -59,7 +50,7 @@ class UsageCounts(StorePart):
         )
 
     def all(self) -> tuple[Usage, ...]:
-        """The counts of every memory that was ever shown or spoken of, whoever spoke: for the owner of the store."""
+        """Return all counts, by all users, for the store's owner."""
         return tuple(
             Usage(
                 id=row["id"],
@@ -72,11 +63,10 @@ class UsageCounts(StorePart):
         )
 
     def shown(self) -> frozenset[str]:
-        """The memories that were shown at least once."""
         return frozenset(row[0] for row in self._rows("shown"))
 
     def judge(self, id: str, query: str, verdict: Usefulness) -> None:
-        """The last word on the same memory and query counts. Laptops of the same user are told."""
+        """Replace the viewer's rating for this memory and query."""
         values = {
             "id": id,
             "actor": self._database.viewer or LOCAL,
@@ -91,22 +81,21 @@ class UsageCounts(StorePart):
                 connection.note_change(row["key"])
 
     def judged(self) -> tuple[FeedbackEntry, ...]:
-        """What was said of memories where the query was named."""
         return tuple(FeedbackEntry(*row) for row in self._rows("judged"))
 
 
 KEPT_SECONDS = 24 * 3600.0
-# Between an insert that finds a row and the look at that row, the process that had it may have given it up.
+# A row that blocks an insert may be gone when it is read.
 MAX_ATTEMPTS = 3
 
 
 class Idempotency(StorePart):
-    """Names, requests and answers come as digests or sealed, so the file tells nothing of them."""
+    """Requests that act once; names and answers are digests or sealed."""
 
     file = "idempotency"
 
     def begin(self, name: bytes, request: bytes, lease_seconds: float) -> StoredAnswer | None:
-        """None: it is the caller's to act. A request whose actor died is handed to the next when its lease is over."""
+        """Return None if the caller must act; it may take over after the lease of a dead one."""
         moment = time.time()
         row = {"name": name, "request": request, "taken_at": moment}
         with self._database.take() as connection:
@@ -129,10 +118,7 @@ class Idempotency(StorePart):
     def act(
         self, name: bytes, request: bytes, act: Callable[[], bytes], lease_seconds: float = 0.0
     ) -> StoredAnswer:
-        """Acts and keeps the answer in one transaction, so that whoever asks again finds both done or neither.
-
-        Two that ask at once act one after the other, and the second finds the answer of the first.
-        """
+        """Act and store the answer in one transaction, so that a retry finds both or neither."""
         moment = time.time()
         row = {"name": name, "request": request, "taken_at": moment}
         with self._database.write() as connection:
@@ -153,7 +139,6 @@ class Idempotency(StorePart):
             connection.execute(self._sql["finish"], {"name": name, "answer": answer})
 
     def give_up(self, name: bytes) -> None:
-        """Nothing was done, so the same request may be tried again."""
         with self._database.take() as connection:
             connection.execute(self._sql["give_up"], {"name": name})
 
@@ -185,7 +170,7 @@ class Vaults(StorePart):
     def note_file(
         self, vault: str, file: VaultFile, parts: Sequence[VaultPart], gone: Sequence[str]
     ) -> None:
-        """A file as it is now. Of the parts that are gone, those that another file has taken over stay."""
+        """Keep those `gone` parts that another file has taken over."""
         with self._database.write() as connection:
             connection.execute(
                 self._sql["put_file"], {"vault": vault, **msgspec.structs.asdict(file)}
@@ -208,7 +193,7 @@ class Vaults(StorePart):
                 )
 
     def set_lines(self, id: str, start: int | None, stop: int | None) -> None:
-        """Where a part of a file is now. It says nothing new, so it is no revision."""
+        """Move a part without a revision."""
         with self._database.write() as connection:
             connection.execute(self._sql["set_lines"], {"id": id, "start": start, "stop": stop})
 

@@ -1,9 +1,7 @@
-"""Typed links between memories.
+"""Typed links, and likely updates found by comparing memories.
 
-Which memory seems to update which: found out when they were written, and read by every recall.
-
-Derived data: nothing is linked by it, and an edit of either memory drops it. A queue holds the memories that are not
-yet compared with their neighbours. It has no leases: two processes that compare the same memory write the same rows.
+Likely updates are derived: they create no links and an edit drops them. Their queue needs no
+leases, since concurrent comparisons write the same rows.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from trivet.types import Link, LinkKind, Memory
 
 
 class LinksExist:
-    """Whether a store has links at all. Most have none, and then no answer need ask for them."""
+    """Whether the store has links. Most have none, and recalls then skip the query."""
 
     file = "links"
     query = "any"
@@ -30,10 +28,9 @@ class LinksExist:
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._known: tuple[int, bool] | None = None  # as of which change
+        self._known: tuple[int, bool] | None = None  # (change, result)
 
     def __call__(self) -> bool:
-        """A link that is made or removed is a change of the memories at its ends."""
         last, known = self._changes.last(), self._known
         if known is None or self._changes.since(known[0]) != []:
             with self._database.errors():
@@ -55,13 +52,13 @@ class Links(StorePart):
         self._viewer = database.viewer
 
     def add(self, link: Link) -> bool:
-        """Whether the link is new."""
+        """Return whether the link is new."""
         with self._database.write() as connection:
             source, target = self._key(connection, link.source), self._key(connection, link.target)
             self._check_rights(connection, link.kind, source, target)
             if link.kind != "see-also" and self._reaches(connection, target, source, link.kind):
                 raise Conflict(
-                    f"{link.source} {link.kind} {link.target} would close a circle: "
+                    f"{link.source} {link.kind} {link.target} would close a cycle: "
                     f"the target already leads to the source by {link.kind}. Nothing was written."
                 )
             values = {
@@ -108,7 +105,7 @@ class Links(StorePart):
         return self._select("everything")
 
     def readable(self, damaged: Callable[[str], object]) -> Iterator[Link]:
-        """Every link that can be read; of each that cannot, the memory it starts from is named to `damaged`."""
+        """Yield readable links; report the source of each damaged one."""
         for row in self._rows("everything", viewer=self._viewer):
             try:
                 yield _link(row)
@@ -116,7 +113,6 @@ class Links(StorePart):
                 damaged(f"a link of {row[1]}")
 
     def _select(self, name: str, **values: str) -> tuple[Link, ...]:
-        """Between memories that may both be seen."""
         rows = self._rows(name, **values, viewer=self._viewer)
         return tuple(_link(row) for row in rows)
 
@@ -130,19 +126,19 @@ class Links(StorePart):
     def _check_rights(
         self, connection: Connection, kind: LinkKind, source: int, target: int
     ) -> None:
-        """A link is said of its source. To supersede hides the target, which is its owner's business alone."""
+        """Require the target's owner for `supersedes`, which hides the target."""
         if self._viewer is None:
             return
         sql, viewer = connection.sql("visible"), {"viewer": self._viewer}
         if not connection.execute(sql["writable"], {"key": source, **viewer}).fetchone():
             raise Forbidden(
-                "A memory that is shared with you for reading cannot be linked so. Nothing was changed."
+                "You may only read this memory, so you cannot link from it. Nothing was changed."
             )
         if (
             kind == "supersedes"
             and not connection.execute(sql["owned"], {"key": target, **viewer}).fetchone()
         ):
-            raise Forbidden("Only its owner can have a memory superseded. Nothing was changed.")
+            raise Forbidden("Only its owner can supersede a memory. Nothing was changed.")
 
     def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
         parameters = {"start": start, "goal": goal, "kind": kind}
@@ -165,7 +161,7 @@ class LikelyUpdates(StorePart):
     file = "likely_updates"
 
     def waiting(self, model: Model | None, limit: int) -> tuple[PendingComparison, ...]:
-        """Memories to compare, the latest first; with a model, those that it has embedded."""
+        """Return memories to compare, latest first; with a model, those it embedded."""
         rows = self._rows("waiting", model=model.model if model else None, limit=limit)
         return tuple(PendingComparison(row["memory"], row["id"], row["revision"]) for row in rows)
 
@@ -175,9 +171,9 @@ class LikelyUpdates(StorePart):
     def finish(
         self, memory: Memory, found: Iterable[tuple[Memory, Memory, float]], done: bool = True
     ) -> None:
-        """Stores what a comparison found, as (newer, older, probability), unless either has changed since.
+        """Store (newer, older, probability) if neither has changed since.
 
-        Not `done`: some of its neighbours could not be seen yet, so it stays in the queue.
+        Without `done` the memory stays queued, because neighbors were missing.
         """
         with self._database.take() as connection:
             for newer, older, probability in found:
@@ -194,19 +190,16 @@ class LikelyUpdates(StorePart):
                 )
 
     def skip(self, uncompared: PendingComparison) -> None:
-        """There is nothing to compare it by."""
         with self._database.take() as connection:
             connection.execute(
                 self._sql["finish"], {"id": uncompared.id, "revision": uncompared.revision}
             )
 
     def updates_of(self, ids: Sequence[str]) -> tuple[LikelyUpdate, ...]:
-        """What seems to update these, as far as the viewer may read both."""
         rows = self._rows("touching", ids=as_json(ids), viewer=self._database.viewer) if ids else []
         return tuple(LikelyUpdate(*row) for row in rows)
 
     def compare_all(self) -> None:
-        """Drops what is known and asks for everything anew."""
         with self._database.take() as connection:
             connection.execute(self._sql["clear_all"])
             connection.execute(self._sql["enqueue_all"])

@@ -1,4 +1,4 @@
-"""Memories and their revisions. Each write is one transaction: row, revision, tags, lexical index, job, change."""
+"""Memories and their revisions."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ _NEXT_PAGE: dict[Sort, str] = {
 }
 _EXPORT_BATCH = 500
 _COUNTED = ("links", "revisions", "sensitive", "passages", "concepts", "mentions", "statements")
-# Also of a memory that is shared for writing.
+# Never allowed by a share.
 _OWNER_ONLY_ACTIONS = ("forget", "restore", "purge", "import", "redact")
-# What decides who sees a memory, and whether recall still finds it.
+# These decide who sees a memory and whether recall finds it.
 _OWNER_ONLY_FIELDS = ("tags", "scope", "sensitive", "state", "valid_from", "valid_to")
 
 
@@ -74,8 +74,8 @@ class Memories(StorePart):
             buried = connection.execute(connection.sql("sync")["buried"], {"ids": ids}).fetchone()
             if buried is not None:
                 raise Conflict(
-                    f"Memory {buried[0]} was purged, and laptops that follow this store keep it so. Nothing was "
-                    "written; store it under another id."
+                    f"Memory {buried[0]} was purged, also on laptops that follow this store. "
+                    "Nothing was written; store it under another id."
                 )
             known = {row["id"]: memory_from_row(row) for row in rows.fetchall()}
             added, new = [], []
@@ -95,9 +95,9 @@ class Memories(StorePart):
             return added
 
     def claim(self, id: str) -> str:
-        """The id under which the viewer can store what they call so.
+        """Return the id to store under.
 
-        It is another one where the id is taken by a memory that they may not see: to refuse would tell them of it.
+        It differs if an invisible memory has it, since a refusal would reveal that memory.
         """
         if self._viewer is None:
             return id
@@ -116,14 +116,14 @@ class Memories(StorePart):
     def replace(
         self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()
     ) -> Memory:
-        """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
+        """Write the next revision; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
             check_keys(connection, secrets)
             row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(
-                    f"Memory {memory.id} is at revision {row['revision']} by now, and this change was made for "
-                    f"revision {memory.revision}. Read it again and repeat the change."
+                    f"Memory {memory.id} is now at revision {row['revision']}, but this change was "
+                    f"made for revision {memory.revision}. Read it again and repeat the change."
                 )
             key: int = row["key"]
             self._check_rights(connection, row, memory, action)
@@ -145,7 +145,7 @@ class Memories(StorePart):
         return self.get(memory.id)
 
     def scrub(self, entry: Entry) -> None:
-        """Rewrites a memory, its revisions and what lies beside them in place, as if they had never said otherwise."""
+        """Rewrite a memory, its revisions and pending edits in place."""
         memory = entry.memory
         with self._database.erasing() as connection:
             check_keys(connection, entry.secrets)
@@ -196,14 +196,14 @@ class Memories(StorePart):
         return memory_from_row(self._row_of(id))
 
     def get_for_change(self, id: str, action: str) -> Memory:
-        """The memory, for a verb that is going to change it: refused here, before the verb writes anything."""
+        """Raise Forbidden before the verb writes anything."""
         row = self._row_of(id)
         with self._database.errors():
             self._check_rights(self._database.read_unrestricted(), row, None, action)
         return memory_from_row(row)
 
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """Those that are there and can be read. A damaged one must not cost an answer the others; the log names it."""
+        """Return the readable ones and log the damaged ones."""
         try:
             rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
         except Damaged:
@@ -211,23 +211,18 @@ class Memories(StorePart):
         return {memory.id: memory for memory in readable_memories(rows, _log_damaged)}
 
     def terms_of(self, ids: Sequence[str]) -> dict[str, IndexedText]:
-        """What the analyser made of their texts when they were written, as far as they can be read."""
         try:
             rows = self._rows("terms_of_ids", ids=as_json(ids), viewer=self._viewer)
-        except Damaged:  # the caller analyses the text itself, as for one that is in no index
+        except Damaged:  # the caller analyzes the text itself, as for unindexed memories
             return {}
         return {row[0]: IndexedText(row[1], row[2]) for row in rows}
 
     def dated(self, ids: Sequence[str]) -> dict[str, MemoryDates]:
-        """When they were written and true and which times their texts name, as far as they can be read."""
         try:
             rows = self._rows("dated_by_ids", ids=as_json(ids), viewer=self._viewer)
             return {row[0]: dates_from_row(*row[1:]) for row in rows}
-        except (
-            Damaged,
-            ValueError,
-            TypeError,
-        ):  # the caller reads the memories themselves, and the log names which
+        # The caller then reads the memories themselves.
+        except (Damaged, ValueError, TypeError):
             return {}
 
     def _each(self, ids: Sequence[str]) -> Iterator[Row]:
@@ -238,7 +233,7 @@ class Memories(StorePart):
                 _log_damaged(id)
 
     def ids_with_prefix(self, start: str, limit: int) -> list[str]:
-        """Of the memories that the viewer may see, in any state. `start` is of hexadecimal digits and hyphens."""
+        """Return visible ids in any state; `start` is hex digits and hyphens."""
         return [
             row[0]
             for row in self._rows(
@@ -256,9 +251,9 @@ class Memories(StorePart):
     def page(
         self, filter: Filter, sort: Sort, limit: int, offset: int, after: str | None = None
     ) -> Page:
-        """A page of those that the filter lets through; with `after`, of those that follow this memory in the order.
+        """Return a page.
 
-        To skip by `offset` reads all that is skipped; to go on `after` a memory costs the same at every depth.
+        `offset` reads all it skips; going on `after` a memory costs the same at any depth.
         """
         if after is not None:
             return self._page_after(filter, sort, limit, offset, after)
@@ -272,7 +267,7 @@ class Memories(StorePart):
         last = self._row_of(after)
         place = {"id": after, "created_at": last["created_at"], "importance": last["importance"]}
         rows = self._ordered(_NEXT_PAGE[sort], filter, sort, limit=limit, offset=offset, **place)
-        # Whoever turns pages asks again and again, so the count is taken from the filter that is kept for recall.
+        # Paging repeats this, so use the cached visibility.
         return Page(
             memories=tuple(readable_memories(rows, _log_damaged)),
             total=self._visibility.of(filter).count,
@@ -296,7 +291,7 @@ class Memories(StorePart):
             key = rows[-1]["key"]
 
     def readable(self, damaged: Callable[[str], object]) -> Iterator[Memory]:
-        """Every memory that can be read; each that cannot is named to `damaged`, by its id."""
+        """Yield readable memories; report the id of each damaged one."""
         key = 0
         while True:
             try:
@@ -311,7 +306,7 @@ class Memories(StorePart):
             key = rows[-1]["key"]
 
     def _one_by_one(self, after: int, damaged: Callable[[str], object]) -> Iterator[Row]:
-        """From a key on. The keys and ids come out of an index, which need not read the rows."""
+        """Read keys and ids from an index, so that damaged rows stay untouched."""
         for key, id in self._rows("keys_and_ids"):
             if key > after:
                 try:
@@ -323,7 +318,6 @@ class Memories(StorePart):
         return bool(self._visible("changed_keys", filter, keys=as_json([self._row_of(id)["key"]])))
 
     def of_sources(self, names: Sequence[str], filter: Filter) -> tuple[SourcedMemory, ...]:
-        """The memories, in any state, that came from one of these sources or have one of these ids."""
         rows = self._visible("of_sources", filter, names=as_json(names))
         return tuple(
             SourcedMemory(
@@ -348,7 +342,6 @@ class Memories(StorePart):
         return self._counts("sources", filter, limit, text=text)
 
     def days(self, filter: Filter, utc_offset: int, limit: int) -> tuple[Count, ...]:
-        """The days of a clock that is `utc_offset` minutes ahead of UTC."""
         return self._counts("days", filter, limit, utc_offset=utc_offset)
 
     def _counts(self, name: str, filter: Filter, limit: int, **values: Any) -> tuple[Count, ...]:
@@ -356,7 +349,6 @@ class Memories(StorePart):
         return tuple(Count(name=row[0], memories=row[1]) for row in rows)
 
     def _visible(self, name: str, filter: Filter, **values: Any) -> list[Any]:
-        """What a query of visible.sql reads of the memories that the filter lets through now."""
         parameters = {**filter_parameters(filter, now()), **values}
         with self._database.errors():
             return (
@@ -369,7 +361,7 @@ class Memories(StorePart):
         return self._visibility.of(filter).count
 
     def shown(self, ids: Sequence[str], filter: Filter) -> dict[str, float]:
-        """Those that the filter lets through, each with its importance. Known in memory: none of them is read."""
+        """Return importance by id of those let through, without reading rows."""
         visible, keys = self._visibility.of(filter), self._ids.keys(ids)
         places = np.fromiter(keys.values(), np.int64, len(keys))
         shown = visible.mask.take(places, mode="clip").tolist()  # the mask ends with False
@@ -407,47 +399,44 @@ class Memories(StorePart):
     def _row_of(self, id: str) -> Row:
         row: Row | None = self._row("seen_by_id", id=id, viewer=self._viewer)
         if row is None:
-            raise NotFound(
-                f"There is no memory {id} in this store. `list` shows the ids there are."
-            )
+            raise NotFound(f"There is no memory {id} in this store. `list` shows the existing ids.")
         return row
 
     def _check_rights(
         self, connection: Connection, row: Row, new: Memory | None, action: str
     ) -> None:
-        """Those with whom a memory is shared may at most change what it says, and cannot show or hide it."""
         owner, viewer = row["owner"], self._viewer
         if viewer is None or viewer == owner:
             return
         if action in _OWNER_ONLY_ACTIONS:
             raise Forbidden(
-                f"This memory belongs to {owner}, who alone can {action} it. Nothing was changed."
+                f"This memory belongs to {owner}. Only its owner can {action} it. "
+                "Nothing was changed."
             )
         values = {"key": row["key"], "viewer": viewer}
         if connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
             raise Forbidden(
-                f"This memory belongs to {owner} and is shared with you for reading. Nothing was changed."
+                f"This memory belongs to {owner} and is shared with you for reading only. "
+                "Nothing was changed."
             )
         old = memory_from_row(row)
         if new is not None and any(
             getattr(new, name) != getattr(old, name) for name in _OWNER_ONLY_FIELDS
         ):
             raise Forbidden(
-                f"Its owner {owner} alone can change the tags, the scope, the sensitivity, the state or the times of a "
-                "memory, since these decide who sees it and whether it is found. Nothing was changed."
+                f"Only its owner {owner} can change the tags, scope, sensitivity, state or times "
+                "of a memory, since these decide who sees it and whether recall finds it. "
+                "Nothing was changed."
             )
 
     def _unchanged(self, entry: Entry, existing: Memory | None) -> AddResult | None:
-        """What is said of a memory that is there already; None for a new one, which may be stored."""
         memory = entry.memory
         if self._viewer is not None and memory.owner != self._viewer:
-            raise Forbidden(
-                "A memory is stored for oneself, not for somebody else. Nothing was written."
-            )
+            raise Forbidden("You can only store memories that you own. Nothing was written.")
         if existing is not None:
             if not self._is_seen(memory.id):
                 raise Conflict(
-                    "Two requests claimed one id at once. Nothing was written; send it again."
+                    "Two requests claimed this id at once. Nothing was written; try again."
                 )
             if existing.content == memory.content and existing.state != "deleted":
                 return AddResult("unchanged", existing.revision)
@@ -467,11 +456,14 @@ class Memories(StorePart):
 
 def _log_damaged(id: str) -> None:
     logger.warning(
-        "Memory %s is damaged and was left out of an answer. `trivet doctor` says more.", id
+        "Memory %s is damaged and was left out of an answer. Run `trivet doctor` for details.", id
     )
 
 
 def _conflict(id: str, state: str) -> str:
     if state == "deleted":
         return f"Memory {id} was forgotten. Restore it, or store this text under another id."
-    return f"Memory {id} exists with other content. Nothing was written; use edit to change it, or another id."
+    return (
+        f"Memory {id} exists with other content. "
+        "Nothing was written; use edit to change it, or another id."
+    )

@@ -1,10 +1,6 @@
-"""What follows from a memory's row, in the tables beside it: tags, words, fingerprint, and the queues of what reads it.
+"""What follows from a memory's row, written in the same transaction, and its pending edits.
 
-It is written in the transaction that writes the row.
-
-What is said of a memory beside its history: edits that clashed, were refused, or wait to be brought back.
-
-A redaction takes secrets out of these too. The last two are a laptop's alone.
+Those clashed, were refused, or wait to be carried over.
 """
 
 from __future__ import annotations
@@ -47,7 +43,7 @@ def write_derived(
 def write_all_derived(
     connection: WriteTransaction, written: Sequence[tuple[int, Memory, Document]]
 ) -> None:
-    """What follows from memories that were just written: statements of one kind together, which saves a tenth."""
+    """Batch by statement, which saves a tenth."""
     tagged = [
         {"key": key, "tags": as_json(memory.tags)} for key, memory, _ in written if memory.tags
     ]
@@ -68,7 +64,7 @@ def write_all_derived(
 
 
 def with_branches(connection: WriteTransaction, key: int, document: Document) -> Document:
-    """A memory is found by the words of edits that clashed with it too, until somebody resolves them."""
+    """Add the words of unresolved branches, so that search finds them."""
     rows = connection.execute(connection.sql("sync")["branch_terms"], {"key": key}).fetchall()
     words = tuple(word for row in rows for word in row[0].split(" ") if word)
     return (
@@ -99,7 +95,7 @@ def _fingerprint_row(key: int, document: Document) -> dict[str, object]:
 
 
 def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
-    """Its key."""
+    """Return the new key."""
     number = connection.number("memory")
     if number is None:
         return int(
@@ -114,7 +110,7 @@ def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
 def write_revision(
     connection: WriteTransaction, key: int, revision: Revision, author: str | None
 ) -> None:
-    """Without a name: that is given when another machine has to know it (see bundles.py)."""
+    """Sync names the revision later (sync_bundles.py)."""
     snapshot = msgspec.json.encode(revision.memory).decode()
     values = {"key": key, "revision": revision.revision, "changed_at": stamp(revision.changed_at)}
     names = {"rev": None, "base": None, "author": author}
@@ -153,9 +149,10 @@ def revision_from_row(id: str, row: Row) -> Revision:
 
 
 def _damaged(what: str) -> Damaged:
-    """Without the reason, which quotes what is stored."""
+    """Leave out the reason, which quotes stored text."""
     return Damaged(
-        f"{what} is damaged and cannot be read. Put a backup back with `trivet backup --restore FILE`."
+        f"{what} is damaged and cannot be read. "
+        "Restore a backup with `trivet backup --restore FILE`."
     )
 
 
@@ -174,7 +171,6 @@ def to_revision(memory: Memory, action: str) -> Revision:
 
 
 def update_superseded_targets(connection: WriteTransaction, key: int) -> None:
-    """After a memory was forgotten or restored: those it supersedes come back, or step back."""
     for target in connection.execute(
         connection.sql("links")["superseded_by_key"], {"key": key}
     ).fetchall():
@@ -182,7 +178,7 @@ def update_superseded_targets(connection: WriteTransaction, key: int) -> None:
 
 
 def update_superseded_state(connection: WriteTransaction, key: int) -> None:
-    """`superseded` is true exactly while a living successor exists; deleted and archived stay what they are."""
+    """Set `superseded` exactly while a living successor exists."""
     row = connection.execute(connection.sql("memories")["state"], {"key": key}).fetchone()
     if row is None or row["state"] not in ("active", "superseded"):
         return
@@ -200,7 +196,7 @@ def clear_likely_updates(connection: WriteTransaction, key: int) -> None:
         connection.execute(connection.sql("likely_updates")[name], {"key": key})
 
 
-# The texts of a memory, in which a secret may be.
+# May hold a secret.
 _TEXTS = ("content", "title", "tags", "expanded_keywords", "source", "scope", "category")
 
 
@@ -227,39 +223,40 @@ def _pending_edits(connection: Connection, key: int, memory: Memory) -> Iterator
 
 
 def _edited_memory(head: Mapping[str, Any], fields: Mapping[str, Any]) -> Memory:
-    """An edit may name a few fields alone; the others are as the memory has them."""
-    said = {name: fields[name] for name in _TEXTS if name in fields}
-    return msgspec.convert({**head, **said}, prepared_type(Memory))
+    texts = {name: fields[name] for name in _TEXTS if name in fields}
+    return msgspec.convert({**head, **texts}, prepared_type(Memory))
 
 
 def rewrite_pending_edits(
     connection: WriteTransaction, key: int, id: str, beside: Sequence[PendingEdit]
 ) -> None:
-    """Each says its texts as they are given, and whatever else it said."""
+    """Replace only the texts."""
     sql = connection.sql("sync")
-    clean = {(one.kind, one.name): one for one in beside}
+    clean = {(edit.kind, edit.name): edit for edit in beside}
     for row in connection.execute(sql["branches_of"], {"keys": f"[{key}]"}).fetchall():
-        one = clean.get(("branch", row["rev"]))
-        if one is not None:
-            snapshot = _with_texts_of(msgspec.json.decode(row["snapshot"]), one)
+        edit = clean.get(("branch", row["rev"]))
+        if edit is not None:
+            snapshot = _with_texts_of(msgspec.json.decode(row["snapshot"]), edit)
             values = {
                 "key": key,
                 "rev": row["rev"],
                 "snapshot": _json(snapshot),
-                "terms": one.terms,
+                "terms": edit.terms,
             }
             connection.execute(sql["rewrite_branch"], values)
     for row in connection.execute(sql["parked_words"], {"id": id}).fetchall():
-        one = clean.get(("parked", row["op"]))
+        edit = clean.get(("parked", row["op"]))
         body = msgspec.json.decode(row["body"])
-        if one is not None and "fields" in body:
-            body["fields"] = _with_texts_of(body["fields"], one)
+        if edit is not None and "fields" in body:
+            body["fields"] = _with_texts_of(body["fields"], edit)
             connection.execute(sql["rewrite_parked"], {"op": row["op"], "body": _json(body)})
     for row in connection.execute(sql["carried_words"], {"key": key}).fetchall():
         bundle = msgspec.json.decode(row["bundle"])
         for rev in _revs(bundle):
-            one = clean.get(("carried", rev["rev"]))
-            rev["fields"] = _with_texts_of(rev["fields"], one) if one is not None else rev["fields"]
+            edit = clean.get(("carried", rev["rev"]))
+            rev["fields"] = (
+                _with_texts_of(rev["fields"], edit) if edit is not None else rev["fields"]
+            )
         connection.execute(sql["rewrite_carried"], {"key": key, "bundle": _json(bundle)})
 
 
@@ -267,8 +264,8 @@ def _revs(bundle: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*bundle["trunk"], *bundle.get("branches", ())]
 
 
-def _with_texts_of(fields: Mapping[str, Any], one: PendingEdit) -> dict[str, Any]:
-    texts = msgspec.to_builtins(one.memory)
+def _with_texts_of(fields: Mapping[str, Any], edit: PendingEdit) -> dict[str, Any]:
+    texts = msgspec.to_builtins(edit.memory)
     return {name: texts[name] if name in _TEXTS else value for name, value in fields.items()}
 
 

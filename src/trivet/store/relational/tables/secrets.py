@@ -1,4 +1,4 @@
-"""Sealed secrets, which live and go with their memories."""
+"""Sealed secrets, stored and deleted with their memories."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ class Secrets(StorePart):
         return tuple(_sealed(row) for row in self._rows("of", id=id, viewer=self._database.viewer))
 
     def keys_in_use(self) -> tuple[str, ...]:
-        """The ids of all keys that sealed something here."""
         return tuple(row[0] for row in self._rows("keys"))
 
     def not_under(self, key: str, limit: int) -> tuple[tuple[str, Sealed], ...]:
-        """Some of the secrets that another key sealed, each with its memory's id."""
+        """Return some secrets sealed by another key, each with its memory's id."""
         return tuple(
             (row["id"], _sealed(row)) for row in self._rows("not_under", key=key, limit=limit)
         )
@@ -31,9 +30,9 @@ class Secrets(StorePart):
         return self._row("retired_by", name=_retired(key)) is not None
 
     def retire(self, keys: Collection[str], by: str) -> None:
-        """From now on nothing is written here that one of these keys sealed: who tries seals anew, with key `by`.
+        """Reject further writes sealed with these keys, so that they can be dropped safely.
 
-        This is what makes it safe to drop them: a writer may have sealed with one and not have committed yet.
+        A writer may have sealed with one and not have committed yet; it must seal again.
         """
         with self._database.write() as connection:
             _check_not_retired(connection, {by})
@@ -50,7 +49,7 @@ class Secrets(StorePart):
 
 
 def check_keys(connection: WriteTransaction, secrets: Iterable[Sealed]) -> None:
-    """Before anything is written, so that the caller can seal anew within the same transaction."""
+    """Raise RetiredKey before anything is written, so that the caller can seal again."""
     _check_not_retired(connection, {sealed.key for sealed in secrets})
 
 
@@ -69,8 +68,9 @@ def _check_not_retired(connection: WriteTransaction, keys: Collection[str]) -> N
         ).fetchone()
         if row is not None:
             raise RetiredKey(
-                f"The key {key} was retired here by {row[0]}. Nothing was written; try again. If it stays so, an old "
-                "copy of the keys was put back: `trivet rotate-keys` makes a new one."
+                f"The key {key} was replaced here by {row[0]}. Nothing was written; try again. "
+                "If the error persists, an old copy of the keys was restored: "
+                "`trivet rotate-keys` makes a new one."
             )
 
 

@@ -1,7 +1,4 @@
-"""Memories with their whole history, as they travel between stores: read together, written together.
-
-Edits that clashed with a memory and wait for somebody to resolve them.
-"""
+"""Memories with their whole history, as sync reads and writes them, and branches."""
 
 from __future__ import annotations
 
@@ -40,15 +37,14 @@ from trivet.store.relational.tables.memory_rows import (
 )
 from trivet.types import Memory
 
-# Analysing is for the rooms above: what a memory is indexed by, and the words of a branch.
+# Analyzing belongs to the layers above.
 IndexMemory = Callable[[Memory], Document]
 
-# What becomes of a branch: settled, for somebody to resolve, or a laptop's own that the server does not know yet.
+# A branch is settled, waits for a decision, or is unknown to the server.
 SETTLED, WAITING, UNSENT = 0, 1, 2
 
 
 def memory_at_revision(id: str, owner: str, rev: Rev) -> Memory:
-    """The memory as a revision has it. Fields of a newer Trivet stay in the revision and wait there."""
     known = {name: value for name, value in rev.fields.items() if name in KNOWN_FIELDS}
     whole = {**known, "id": id, "owner": owner, "revision": rev.number, "updated_at": rev.at}
     return msgspec.convert(whole, prepared_type(Memory))
@@ -57,10 +53,9 @@ def memory_at_revision(id: str, owner: str, rev: Rev) -> Memory:
 def name_revisions(
     connection: WriteTransaction, keys: Iterable[int], author: str | None = None
 ) -> None:
-    """Gives the revisions that were written since their names, what they were made from and, on a laptop, whose.
+    """Name new revisions, with base and author.
 
-    What a newer Trivet said of the memory in a field that is unknown here is still said: whoever wrote the revision
-    could not take it back.
+    Keep fields of a newer Trivet: the writer did not know them and so could not remove them.
     """
     previous: tuple[int, str | None, str] = (0, None, "")
     for row in _rows(connection, "revisions_of", keys):
@@ -75,9 +70,9 @@ def name_revisions(
 
 
 def _with_unknown(before: str, snapshot: str) -> str:
-    said = msgspec.json.decode(before) if before else {}
+    fields = msgspec.json.decode(before) if before else {}
     unknown = {
-        name: value for name, value in said.items() if name not in KNOWN_FIELDS | LOCAL_FIELDS
+        name: value for name, value in fields.items() if name not in KNOWN_FIELDS | LOCAL_FIELDS
     }
     if not unknown:
         return snapshot
@@ -87,7 +82,7 @@ def _with_unknown(before: str, snapshot: str) -> str:
 def read_bundles(
     connection: Connection, keys: Sequence[int], viewer: str | None = None
 ) -> dict[int, Bundle]:
-    """Whole, or as a user may have them. Their revisions must have names."""
+    """Return bundles, limited to a viewer; their revisions must be named."""
     memories = {row["key"]: row for row in _rows(connection, "memories_of", keys)}
     writable = (
         {row[0] for row in _rows(connection, "writable_of", keys, viewer=viewer)}
@@ -103,7 +98,7 @@ def read_bundles(
         for row in _rows(connection, "shares_of", keys)
     )
     links = _links(connection, keys, viewer)
-    judged = _feedback(connection, keys, viewer) if viewer else {}
+    feedback = _feedback(connection, keys, viewer) if viewer else {}
     beside = _grouped((row["memory"], rev_from_row(row)) for row in branches)
     waiting = _grouped(
         (row["memory"], str(row["rev"])) for row in branches if row["waiting"] == WAITING
@@ -117,7 +112,7 @@ def read_bundles(
             waiting=tuple(waiting.get(key, ())),
             links=tuple(links.get(key, ())),
             shares=tuple(shares.get(key, ())) if viewer in (None, row["owner"]) else (),
-            feedback=tuple(judged.get(key, ())),
+            feedback=tuple(feedback.get(key, ())),
             access="own"
             if viewer in (None, row["owner"])
             else "write"
@@ -131,7 +126,6 @@ def read_bundles(
 def _links(
     connection: Connection, keys: Sequence[int], viewer: str | None
 ) -> dict[int, list[LinkRecord]]:
-    """Those with both ends in what the viewer may read."""
     rows = _rows(connection, "links_of", keys)
     ends = {row[0] for row in rows} | {row[1] for row in rows}
     seen = (
@@ -164,10 +158,10 @@ def put_bundle(
     unsent: Collection[str] = (),
     fresh: bool = False,
 ) -> int:
-    """Makes the memory, its revisions and its branches what the bundle says; its key. Links and shares are apart.
+    """Write memory, revisions and branches, but not links and shares; return the key.
 
-    `unsent` names the branches that only this laptop knows. A laptop says `fresh` where it knows that it has nothing of
-    the memory: a first sync then asks for nothing.
+    Only this laptop knows the branches `unsent`. `fresh` guarantees that nothing of the memory
+    exists, which saves all lookups in a first sync.
     """
     row = (
         None
@@ -216,15 +210,15 @@ def _put_revisions(
     known = (
         {} if fresh else {row["revision"]: row for row in _rows(connection, "revisions_of", [key])}
     )
-    wanted = {one.number: one for one in bundle.trunk}
+    wanted = {rev.number: rev for rev in bundle.trunk}
     for number, row in known.items():
         if number not in wanted or not _same(row, wanted[number], bundle.id, owner):
             connection.execute(sql["delete_revision"], {"key": key, "revision": number})
-    for number, one in wanted.items():
-        if number not in known or not _same(known[number], one, bundle.id, owner):
-            values = {"key": key, "revision": number, "changed_at": one.at, "action": one.action}
-            names = {"rev": one.rev, "base": one.base, "author": one.author}
-            snapshot = _snapshot(bundle.id, owner, one)
+    for number, rev in wanted.items():
+        if number not in known or not _same(known[number], rev, bundle.id, owner):
+            values = {"key": key, "revision": number, "changed_at": rev.at, "action": rev.action}
+            names = {"rev": rev.rev, "base": rev.base, "author": rev.author}
+            snapshot = _snapshot(bundle.id, owner, rev)
             connection.put("memories", "insert_revision", {**values, **names, "snapshot": snapshot})
 
 
@@ -249,7 +243,7 @@ def _put_branches(
     index: IndexMemory,
     unsent: Collection[str],
 ) -> bool:
-    """Whether any of them is new, gone, or settled: then the memory's words are others."""
+    """Return whether the memory's search terms change."""
     sql = connection.sql("sync")
     known = {row["rev"]: row for row in _rows(connection, "branches_of", [key])}
     changed = False
@@ -303,16 +297,16 @@ def rev_from_row(row: Row) -> Rev:
 
 
 def bundle_digest(bundle: Bundle, *more: object) -> str:
-    """Changes with whatever a laptop must know of a memory. Feedback is each user's own, and counted apart."""
-    told = {
+    """Return a digest of what laptops must know; feedback is per user and excluded."""
+    fields = {
         "type": "memory",
         **msgspec.structs.asdict(bundle),
         "seq": 0,
         "epoch": "",
         "access": "own",
     }
-    del told["feedback"]
-    return hashlib.blake2b(msgspec.json.encode([told, more]), digest_size=16).hexdigest()
+    del fields["feedback"]
+    return hashlib.blake2b(msgspec.json.encode([fields, more]), digest_size=16).hexdigest()
 
 
 def _rows(connection: Connection, name: str, keys: Iterable[int], **values: Any) -> list[Any]:
@@ -329,7 +323,7 @@ def _grouped(pairs: Iterable[tuple[int, Any]]) -> Mapping[int, list[Any]]:
 
 
 class BranchesExist(LinksExist):
-    """Whether a store has branches at all. Few have, and then no answer need ask for them."""
+    """Whether the store has branches. Few have, and recalls then skip the query."""
 
     file = "sync"
     query = "any_branch"
@@ -343,7 +337,6 @@ class Branches(StorePart):
         self._branches_exist = branches_exist
 
     def waiting(self, ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """The names of the branches of each memory that has some."""
         if not self._branches_exist():
             return {}
         found: dict[str, tuple[str, ...]] = {}
@@ -352,13 +345,11 @@ class Branches(StorePart):
         return found
 
     def clashing(self, id: str | None, limit: int) -> list[tuple[str, Rev]]:
-        """Those of the memories that may be read, or of this one alone, each with the memory's id."""
         if not self._branches_exist():
             return []
         rows = self._rows("clashing", id=id or "", limit=limit, viewer=self._database.viewer)
         return [(row["id"], rev_from_row(row)) for row in rows]
 
     def beside(self, memory: Memory) -> tuple[PendingEdit, ...]:
-        """What is said of a memory beside its history."""
         with self._database.errors():
             return read_pending_edits(self._database.read(), memory)

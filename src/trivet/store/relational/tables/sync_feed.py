@@ -1,8 +1,8 @@
-"""The server's side of sync: numbers what changed, in the order of commits, and remembers from whom it was taken.
+"""The server's side of sync: numbers changed memories in commit order.
 
-Nothing is numbered when a memory is written. Whoever reads the feed first numbers, in one transaction, what the record
-of changes names since the last numbering; so every way of writing is covered, and a store that no laptop follows pays
-nothing. A memory gets a new number only if what laptops must know of it changed (its digest).
+The first reader of the feed numbers, in one transaction, what the change log lists. So every kind
+of write is covered, and a store without laptops pays nothing. Only a memory whose digest changed
+gets a new number.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from trivet.store.relational.changes import MODELS_KEY
 from trivet.store.relational.database import Connection, Database, StorePart, WriteTransaction
 from trivet.store.relational.tables.sync_bundles import bundle_digest, name_revisions, read_bundles
 
-# The name in `meta` of where a store stands in sync; it is there once the store takes part.
+# Name in `meta`, once the store takes part in sync.
 SYNC = "sync"
-# So many memories are looked at together: their histories are in memory meanwhile.
+# Their histories are in memory together.
 NUMBERING_BATCH = 500
 MARK_BYTES = 8
-# When the first laptop comes, so many at a time: about a second, in which others wait to write.
+# About a second, in which other writers wait.
 FIRST_NUMBERING_BATCH = 2_000
-# How long a laptop may be away before it must read everything again.
+# A laptop away for longer reads everything again.
 KEPT_DAYS = 400
 
-# Days count, so it is written down seldom how long a laptop is away.
+# Enough for a limit in days.
 CONTACT_NOTED_SECONDS = 3600.0
-# So many memories are looked at for whom they concern; of more, everybody is told that there is news.
+# Beyond this everybody is notified, not only affected users.
 MAX_AFFECTED_MEMORIES = 1_000
-# Of so many epochs before this one it is remembered that they were. One that is forgotten begins a new one.
+# A laptop with a forgotten epoch starts a new one.
 MAX_PAST_EPOCHS = 64
 
-Grant = tuple[str, str]  # a grantee and their permission
+Grant = tuple[str, str]  # (grantee, permission)
 
 
 class ServerState(msgspec.Struct, frozen=True, kw_only=True):
-    """`change` is how far the record of changes is numbered, `seq` the last number given.
+    """The last change numbered (`change`) and the last number given (`seq`), by epoch.
 
-    `past` are the epochs before this one: a laptop of another one knows a server that was put back since.
+    A laptop with one of the `past` epochs knows a server that was restored since.
     """
 
     role: str = "server"
@@ -56,16 +56,14 @@ class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     top: int = 0
     mark: str = ""
     change: int = 0
-    begun: int = (
-        -1
-    )  # where the record of changes was when the first numbering began, which takes several goes
+    begun: int = -1  # last change when the first numbering began, which takes several batches
     unfinished: bool = False
-    horizon: int = 0  # notices up to this number are forgotten: a laptop that read no further reads everything again
+    horizon: int = 0  # notices up to here are trimmed; a laptop behind it reads everything again
     trimmed: str = ""
 
 
 class _FollowerState(msgspec.Struct, frozen=True):
-    """As much of a laptop's state as opening its store must know (the rest: trivet/sync/state.py)."""
+    """The part of a laptop's state (trivet/sync/state.py) needed to open its store."""
 
     role: str
     contact: str = ""
@@ -75,7 +73,7 @@ class _FollowerState(msgspec.Struct, frozen=True):
 
 
 class FeedEvent(msgspec.Struct, frozen=True):
-    """One entry of the feed: a memory by its key, or one that was taken away or purged by its id."""
+    """A changed memory by key, or a revoked or purged one by id."""
 
     seq: int
     key: int = 0
@@ -90,14 +88,13 @@ class SyncFeed(StorePart):
 
     @property
     def database(self) -> Database:
-        """Without a viewer: what a server or a laptop must know, and tells as each user may know it."""
+        """The database without a viewer; the caller must limit what each user gets."""
         return self._database
 
     def transaction(self) -> AbstractContextManager[WriteTransaction]:
         return self._database.write()
 
     def erasing(self) -> AbstractContextManager[WriteTransaction]:
-        """A transaction, or a part of one, after which what it overwrote goes from the files too."""
         return self._database.erasing()
 
     def snapshot(self) -> AbstractContextManager[Connection]:
@@ -107,7 +104,6 @@ class SyncFeed(StorePart):
         return last_change(self._database.read_unrestricted())
 
     def is_laptop(self) -> bool:
-        """Whether this store follows a server."""
         return self._follower_state() is not None
 
     def _follower_state(self) -> _FollowerState | None:
@@ -116,23 +112,23 @@ class SyncFeed(StorePart):
             .execute(self._database.sql("maintenance")["get_meta"], {"name": SYNC})
             .fetchone()
         )
-        told = None if row is None else msgspec.json.decode(row[0], type=_FollowerState)
-        return told if told and told.role == "laptop" else None
+        state = None if row is None else msgspec.json.decode(row[0], type=_FollowerState)
+        return state if state and state.role == "laptop" else None
 
     def hide_shared_if_offline(self, days: int) -> None:
-        """After so long without contact a laptop hides what others shared: it may have been taken back since.
+        """Hide shared memories after `days` offline, since they may have been revoked.
 
-        How long is added up from look to look. A clock that is set back takes nothing off, and one that jumps ahead
-        while the machine runs adds nothing. Over a restart the clock is all there is, and in doubt they hide.
+        The time away is summed over checks, so that changing the clock while the machine runs has
+        no effect. Across a restart only the clock counts, and in doubt they are hidden.
         """
-        told = self._follower_state()
-        if told is None or told.hidden or not told.contact:
+        state = self._follower_state()
+        if state is None or state.hidden or not state.contact:
             return
         latest = read_clock()
-        before = told.looked or ClockReading(at=told.contact)
-        away = told.away + elapsed_seconds(before, latest)
+        before = state.looked or ClockReading(at=state.contact)
+        away = state.away + elapsed_seconds(before, latest)
         hides = away > timedelta(days=days).total_seconds()
-        if not hides and away - told.away < CONTACT_NOTED_SECONDS and latest.at >= before.at:
+        if not hides and away - state.away < CONTACT_NOTED_SECONDS and latest.at >= before.at:
             return
         with self._database.write() as connection:
             sql = connection.sql("replica")
@@ -151,12 +147,13 @@ class SyncFeed(StorePart):
         ).fetchone()
         if row is not None and msgspec.json.decode(row[0], type=_FollowerState).role == "laptop":
             raise Conflict(
-                "This store follows a server itself, so no laptop can follow it. Join that server instead."
+                "This store follows a server itself, so no laptop can follow it. "
+                "Join that server instead."
             )
         return None if row is None else msgspec.json.decode(row[0], type=ServerState)
 
     def begin(self, connection: WriteTransaction, seen: str | None = None) -> ServerState:
-        """A new epoch: laptops must heal and read everything again. `seen` is one that a laptop stands at."""
+        """Start a new epoch: laptops must read everything again. `seen` is a laptop's epoch."""
         state = self.state(connection) or ServerState(epoch="")
         past = tuple(epoch for epoch in dict.fromkeys((*state.past, state.epoch, seen)) if epoch)[
             -MAX_PAST_EPOCHS:
@@ -166,11 +163,10 @@ class SyncFeed(StorePart):
         return state
 
     def is_behind(self, state: ServerState | None) -> bool:
-        """Whether anything is to be numbered."""
         return state is None or last_change(self._database.read_unrestricted()) != state.change
 
     def number(self, connection: WriteTransaction, marks: bool = False) -> ServerState:
-        """With `marks` also where no memory changed: by its mark a laptop must know that a server has what it did."""
+        """Number what changed; with `marks`, mark even no change, which confirms an edit."""
         connection.record_changes()
         state = self.state(connection) or self.begin(connection)
         last = last_change(connection)
@@ -196,10 +192,7 @@ class SyncFeed(StorePart):
     def _number_first(
         self, connection: WriteTransaction, state: ServerState, last: int
     ) -> ServerState:
-        """Some of the memories that have no number yet, so that nobody waits long for a large store.
-
-        What is written meanwhile comes after it: the record of changes is taken up from where it was at the beginning.
-        """
+        """Number in batches, so that nobody waits long for a large store."""
         begun = last if state.begun < 0 else state.begun
         keys = [
             int(row[0])
@@ -216,7 +209,6 @@ class SyncFeed(StorePart):
         return self._marked(connection, state, seq)
 
     def _marked(self, connection: WriteTransaction, state: ServerState, seq: int) -> ServerState:
-        """With a mark of its own, where numbers were given."""
         state = msgspec.structs.replace(state, seq=seq)
         if seq > state.top:
             mark = secrets.token_hex(MARK_BYTES)
@@ -262,8 +254,10 @@ class SyncFeed(StorePart):
         values = {"key": key, "id": id, "seq": seq, "digest": digest, "readers": as_json(readers)}
         connection.execute(self._sql["put_feed"], values)
         before = (
-            msgspec.json.decode(known["readers"], type=list[Grant]) if known is not None else []
-        )  # type: ignore[index]
+            msgspec.json.decode(known["readers"], type=list[Grant])  # type: ignore[index]
+            if known is not None
+            else []
+        )
         return self._revoke(connection, id, _lost_access(before, readers), seq, None)
 
     def _number_purges(self, connection: WriteTransaction, seq: int) -> int:
@@ -273,8 +267,8 @@ class SyncFeed(StorePart):
             ).fetchone()
             seq += 1
             connection.execute(self._sql["number_tombstone"], {"id": row["id"], "seq": seq})
-            told = {row["owner"], *(_readers(known["readers"]) if known else ())}
-            self._revoke(connection, row["id"], told, seq - 1, row["owner"])
+            grantees = {row["owner"], *(_readers(known["readers"]) if known else ())}
+            self._revoke(connection, row["id"], grantees, seq - 1, row["owner"])
             connection.execute(self._sql["drop_feed"], {"key": row["memory"]})
         return seq
 
@@ -301,7 +295,6 @@ class SyncFeed(StorePart):
     def _judged(
         self, connection: Connection, keys: Sequence[int]
     ) -> dict[int, list[tuple[str, ...]]]:
-        """What each user said of them, which their other laptops must know."""
         judged: dict[int, list[tuple[str, ...]]] = {}
         for row in connection.execute(self._sql["feedback_of"], {"keys": as_json(keys)}).fetchall():
             judged.setdefault(row["memory"], []).append(
@@ -316,14 +309,14 @@ class SyncFeed(StorePart):
         )
 
     def knows(self, connection: Connection, top: int, mark: str) -> bool:
-        """Whether a numbering that a laptop saw was made by this server in this life."""
+        """Return whether this server, since its last restore, gave this numbering."""
         row = connection.execute(self._sql["mark"], {"seq": top}).fetchone()
         return row is not None and row[0] == mark
 
     def events(
         self, connection: Connection, viewer: str, after: int, limit: int
     ) -> tuple[list[FeedEvent], bool]:
-        """The next entries for a user, and whether there are more."""
+        """Return the next entries for a user, and whether there are more."""
         values = {"viewer": viewer, "seq": after, "limit": limit + 1}
         changed = connection.execute(self._sql["changed"], values).fetchall()
         revoked = connection.execute(self._sql["revoked"], values).fetchall()
@@ -333,7 +326,7 @@ class SyncFeed(StorePart):
         return events[:limit], len(events) > limit
 
     def affected_users(self, connection: Connection, after: int) -> dict[str, int] | None:
-        """The users who must know what was numbered since, each with the last number; None where that is very much."""
+        """Return users with their last number, or None if too many changed."""
         rows = connection.execute(
             self._sql["numbered_since"], {"seq": after, "limit": MAX_AFFECTED_MEMORIES}
         ).fetchall()
@@ -352,7 +345,6 @@ class SyncFeed(StorePart):
         return tuple(ShareRecord(tag=row[0], grantee=row[1], permission=row[2]) for row in rows)
 
     def _trimmed(self, connection: WriteTransaction, state: ServerState) -> ServerState:
-        """Once a day: forgets what only laptops could need that were away for longer than they may be."""
         today = moment(now())
         if state.trimmed and today - moment(state.trimmed) < timedelta(days=1):
             return state
@@ -366,7 +358,6 @@ class SyncFeed(StorePart):
 
 
 def _lost_access(before: Sequence[Grant], after: Sequence[Grant]) -> set[str]:
-    """Who may not read it any longer, or not write it."""
     readers, writers = (
         {grantee for grantee, _ in after},
         {grantee for grantee, right in after if right == "write"},
@@ -388,7 +379,7 @@ def last_change(connection: Connection) -> int:
 
 
 def changed_keys(connection: Connection, since: int, last: int) -> list[int]:
-    """The memories that changed since. All of them where the record does not reach back so far."""
+    """Return changed memories, or all if the change log starts later."""
     rows = connection.execute(
         connection.sql("memories")["changes_since"], {"sequence": since}
     ).fetchall()

@@ -1,4 +1,5 @@
--- Version 1. `key` is a small integer that in-memory indexes use as an array position; it is never reused.
+-- Version 1. `key` is a small integer that in-memory indexes use as an array position; it is never
+-- reused.
 CREATE TABLE memory (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -51,14 +52,14 @@ CREATE TABLE link (
 ) WITHOUT ROWID;
 CREATE INDEX link_by_target ON link (target, kind);
 
--- The columns hold terms that our analyser made, so the tokenizer must only split at spaces.
+-- The columns hold analyzed terms, so the tokenizer only needs to split at spaces.
 CREATE VIRTUAL TABLE lexical USING fts5 (
     content, title, keywords, tags, category,
     tokenize = "ascii tokenchars '._-/:@#+\'"
 );
 CREATE VIRTUAL TABLE lexical_term USING fts5vocab (lexical, instance);
 
--- A few hashes of word pairs a memory: those that share some are compared for near-duplicates.
+-- A few hashes of word pairs per memory. Memories that share some are compared for near-duplicates.
 CREATE TABLE fingerprint (
     hash INTEGER NOT NULL,
     memory INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
@@ -96,7 +97,7 @@ CREATE TABLE job (
 ) WITHOUT ROWID;
 CREATE INDEX job_due ON job (model, not_before);
 
--- Every change to a memory or to what is derived from it, in commit order: how caches in other processes notice.
+-- Every change to a memory or its derived data, in commit order, for caches in other processes.
 CREATE TABLE change (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     memory INTEGER NOT NULL

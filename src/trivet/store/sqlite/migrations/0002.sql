@@ -1,4 +1,4 @@
--- Version 2: the concept graph. Everything here is derived from memories and goes with them.
+-- Version 2: the concept graph, derived from memories and deleted with them.
 CREATE TABLE concept (
     concept INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: the graph in memory goes by it
     name TEXT NOT NULL UNIQUE
@@ -17,8 +17,8 @@ CREATE TABLE mention (
 CREATE INDEX mention_by_concept ON mention (concept, memory);
 CREATE INDEX mention_by_form ON mention (form, concept);
 
--- What a memory says to hold between two concepts: from when to when by its own words, and since when we know.
--- Rows are never changed; `held` tells until when each holds in the light of all others.
+-- A relation that a memory states between two concepts, its validity, and when it was recorded.
+-- Rows never change; the view `held` shows until when each holds in the light of all others.
 CREATE TABLE statement (
     statement INTEGER PRIMARY KEY AUTOINCREMENT,
     source INTEGER NOT NULL REFERENCES concept (concept),
@@ -35,7 +35,8 @@ CREATE TABLE statement (
 CREATE INDEX statement_by_target ON statement (target);
 CREATE INDEX statement_by_memory ON statement (memory);
 
--- Each reason why a statement stops to hold: a later one contradicts it, its memory was superseded or ran out.
+-- Each reason why a statement ends: a later one contradicts it, its memory was superseded, or its
+-- validity ended.
 CREATE VIEW statement_end AS
 SELECT s.statement, later.valid_from AS ends_at, later.memory AS ended_by, later.recorded_at AS known_at
 FROM statement AS s JOIN statement AS later
@@ -57,7 +58,7 @@ SELECT s.statement, s.source, s.relation, s.target, s.memory, s.weight, s.valid_
 FROM statement AS s LEFT JOIN statement_end AS e ON e.statement = s.statement
 GROUP BY s.statement;
 
--- Memories waiting to be read for concepts: by the rules, or by a language model for triples.
+-- Memories to be read for concepts, by the rules or by a language model.
 CREATE TABLE reading (
     memory INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
     reader TEXT NOT NULL CHECK (reader IN ('rules', 'triples')),
@@ -69,7 +70,7 @@ CREATE TABLE reading (
 ) WITHOUT ROWID;
 CREATE INDEX reading_due ON reading (reader, not_before);
 
--- Which revision of a memory was read last, also where there was nothing to find.
+-- The revision of a memory last read, even if nothing was found.
 CREATE TABLE was_read (
     memory INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
     reader TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Version 3: secrets taken out of texts, encrypted, and a record of the acts on them.
+-- Version 3: encrypted secrets taken out of texts, and an audit record.
 CREATE TABLE secret (
     memory INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
     kind TEXT NOT NULL,
@@ -12,7 +12,7 @@ CREATE TABLE secret (
 );
 CREATE INDEX secret_by_key ON secret (key);
 
--- Kept when a memory is purged. Each entry's hash covers the one before, so a changed or missing one shows.
+-- Kept when a memory is purged. Each hash covers the previous entry, so that changes and gaps show.
 CREATE TABLE audit (
     sequence INTEGER PRIMARY KEY,
     at TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Version 4: users of a server, their keys, and whom a memory is shared with.
+-- Version 4: users of a server, their keys, and shares.
 ALTER TABLE memory ADD COLUMN owner TEXT NOT NULL DEFAULT 'local';
 
 CREATE TABLE account (
@@ -28,7 +28,7 @@ CREATE TABLE share (
 ) WITHOUT ROWID;
 CREATE INDEX share_by_grantee ON share (grantee);
 
--- A live rule: whatever memory of the owner carries the tag, now or later.
+-- A live rule: it applies to every memory of the owner with this tag, now or later.
 CREATE TABLE tag_share (
     owner TEXT NOT NULL,
     tag TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Version 5: requests to a server that must act once, and how they were answered.
+-- Version 5: requests to a server that must act once, and their answers.
 CREATE TABLE once (
     name BLOB PRIMARY KEY,  -- a digest of the API key and the Idempotency-Key that came with it
     request BLOB NOT NULL,  -- a digest of what was asked

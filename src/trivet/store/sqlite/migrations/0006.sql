@@ -1,4 +1,5 @@
--- Version 6: what was ingested from files, so that what is unchanged is not read again and moves and deletes follow.
+-- Version 6: ingested files, so that unchanged ones are not read again, and moves and deletions are
+-- followed.
 CREATE TABLE vault (
     name TEXT PRIMARY KEY,
     root TEXT NOT NULL,
@@ -14,7 +15,7 @@ CREATE TABLE vault_file (
     PRIMARY KEY (vault, path)
 ) WITHOUT ROWID;
 
--- By the id of the memory, and not a reference to it: one that was purged by hand stays gone.
+-- The memory's id without a foreign key, so that a purged memory stays gone.
 CREATE TABLE vault_part (
     vault TEXT NOT NULL REFERENCES vault (name) ON DELETE CASCADE,
     id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Version 7: proposals that wait for review, how often a memory was shown, and what was said of it.
+-- Version 7: proposals that wait for review, how often memories were shown, and feedback.
 CREATE TABLE proposal (
     id TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
@@ -37,5 +37,5 @@ CREATE TABLE feedback (
     PRIMARY KEY (memory, actor, query)
 ) WITHOUT ROWID;
 
--- What a federated hit names is looked up by where it came from.
+-- Finds the memory that a federated hit names by its source.
 CREATE INDEX memory_by_source ON memory (source_uri) WHERE source_uri IS NOT NULL;

@@ -1,4 +1,4 @@
--- Version 8: which memory seems to update which, and which ones are not yet compared.
+-- Version 8: likely updates between memories, and the memories not compared yet.
 CREATE TABLE likely_update (
     newer INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
     older INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,

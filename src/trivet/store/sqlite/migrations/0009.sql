@@ -1,10 +1,10 @@
--- Version 9: stores that follow each other. All of it stays empty in a store that never joined another one.
--- A revision's identity on every machine, what it was made from, and who made it (NULL: the owner of the memory).
+-- Version 9: stores that follow each other, all empty in a store that never joined another one. A
+-- revision's name on every machine, its base, and its author (NULL: the memory's owner).
 ALTER TABLE revision ADD COLUMN rev TEXT;
 ALTER TABLE revision ADD COLUMN base TEXT;
 ALTER TABLE revision ADD COLUMN author TEXT;
 
--- An edit that clashed with the head: whole, beside the history, until somebody resolves it.
+-- An edit that clashed with the head, kept outside the history until somebody resolves it.
 CREATE TABLE branch (
     memory INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
     rev TEXT NOT NULL,
@@ -18,7 +18,8 @@ CREATE TABLE branch (
     PRIMARY KEY (memory, rev)
 ) WITHOUT ROWID;
 
--- What was purged, for ever, and when laptops were told. On both sides; `owner` is whose memory it was.
+-- Purged memories, kept forever, and when laptops were notified, on both sides. `owner` was the
+-- memory's owner.
 CREATE TABLE tombstone (
     id TEXT PRIMARY KEY,
     memory INTEGER NOT NULL,
@@ -27,7 +28,8 @@ CREATE TABLE tombstone (
 ) WITHOUT ROWID;
 CREATE INDEX tombstone_unnumbered ON tombstone (memory) WHERE seq IS NULL;
 
--- The server's side. The number of each memory's last change that laptops must know, and who could read it then.
+-- The server's side: the number of each memory's last change for laptops, and who could read it
+-- then.
 CREATE TABLE feed (
     memory INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -38,14 +40,15 @@ CREATE TABLE feed (
 );
 CREATE UNIQUE INDEX feed_by_seq ON feed (seq);
 
--- A random mark for the last number of each numbering: a server that was put back and counted on has other marks.
+-- A random mark for the last number of each numbering: a restored server that counts on has other
+-- marks.
 CREATE TABLE numbering (
     seq INTEGER PRIMARY KEY,
     mark TEXT NOT NULL,
     at TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- From whom a memory was taken, and when; `purged` names its owner where it is gone for ever.
+-- Who lost access to a memory, and when; `purged` names the owner of a purged one.
 CREATE TABLE revoked (
     grantee TEXT NOT NULL,
     seq INTEGER NOT NULL,
@@ -55,7 +58,7 @@ CREATE TABLE revoked (
     PRIMARY KEY (grantee, seq, id)
 ) WITHOUT ROWID;
 
--- Operations of laptops that were done, so that a repeated one acts once.
+-- Operations of laptops that were applied, so that repeating one has no effect.
 CREATE TABLE applied (
     op TEXT PRIMARY KEY,
     result TEXT NOT NULL,
@@ -65,7 +68,8 @@ CREATE TABLE applied (
 ) WITHOUT ROWID;
 CREATE INDEX applied_by_time ON applied (at);
 
--- The laptop's side. How the server last told each memory; `revision` is its number there, later ones are ours.
+-- The laptop's side: each memory as the server last sent it; `revision` is its number there, and
+-- later ones are local.
 CREATE TABLE replica (
     id TEXT PRIMARY KEY,
     memory INTEGER NOT NULL UNIQUE,
@@ -93,7 +97,7 @@ CREATE TABLE replica_share (
     PRIMARY KEY (id, tag, grantee)
 ) WITHOUT ROWID;
 
--- What the server has not acknowledged. No text: what an operation says is read from the memory when it is sent.
+-- What the server has not acknowledged, without text: that is read from the memory when it is sent.
 CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
     op TEXT NOT NULL UNIQUE,
@@ -108,7 +112,7 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_by_memory ON outbox (memory);
 CREATE INDEX outbox_by_id ON outbox (id);
 
--- What the server refused, with its words, until the user decides.
+-- What the server refused, with its reason, until the user decides.
 CREATE TABLE parked (
     op TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -119,7 +123,7 @@ CREATE TABLE parked (
     at TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- History that a server which was put back may lack, carried until it has acknowledged it.
+-- History that a restored server may lack, carried until it has acknowledged it.
 CREATE TABLE carried (
     memory INTEGER PRIMARY KEY REFERENCES memory (key) ON DELETE CASCADE,
     bundle TEXT NOT NULL

@@ -1,3 +1,3 @@
--- Version 11: a tombstone also names the first revision of what was purged, which another machine may know by another id.
+-- Version 11: the first revision of a purged memory, which another machine may know by another id.
 ALTER TABLE tombstone ADD COLUMN first_rev TEXT;
 CREATE INDEX tombstone_by_first_rev ON tombstone (first_rev) WHERE first_rev IS NOT NULL;

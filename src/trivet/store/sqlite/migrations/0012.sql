@@ -1,3 +1,3 @@
--- Version 12: a passage of a long text knows its terms, so that a recall need not analyse the text to choose among them.
--- NULL is for those stored before, until the next `trivet reindex`.
+-- Version 12: the terms of a long text's passages, so that a recall can choose among them without
+-- analyzing the text. NULL for older passages until the next `trivet reindex`.
 ALTER TABLE passage ADD COLUMN terms TEXT;

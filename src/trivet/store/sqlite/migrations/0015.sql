@@ -1,2 +1,2 @@
--- Version 15: the times that a memory's text names, read when it is written (search/said.py). NULL in memories of before.
+-- Version 15: the times that a memory's text names (search/said.py). NULL for older memories.
 ALTER TABLE memory ADD COLUMN times TEXT;

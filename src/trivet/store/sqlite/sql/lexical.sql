@@ -11,7 +11,7 @@ SELECT doc * 8 + (CASE col WHEN 'content' THEN 0 WHEN 'title' THEN 1 WHEN 'keywo
 FROM lexical_term WHERE term = :term;
 
 -- name: terms_from
--- From one term to the next by a look into the index each: a common term's occurrences are not read one by one.
+-- One index lookup per term, so that a common term's occurrences are not all read.
 WITH RECURSIVE held (term) AS (
     SELECT * FROM (SELECT term FROM lexical_term WHERE term >= :low AND term < :high LIMIT 1)
     UNION ALL

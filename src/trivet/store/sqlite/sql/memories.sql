@@ -8,10 +8,11 @@ DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - :keep;
 SELECT seq FROM sqlite_sequence WHERE name = 'change';
 
 -- name: all_ids
--- Out of the index over ids. One that a damaged or foreign file holds may be anything; those that are no UUIDs are looked up.
+-- From the index over ids. A damaged or foreign file may hold others than UUIDs, which are looked
+-- up one by one.
 SELECT key, id FROM memory WHERE length(id) = 36 AND id NOT GLOB '*[^0-9a-f-]*';
 
 -- name: terms_of_ids
--- Out of the table behind the index, where FTS5 keeps what was put into its first two columns: a plain lookup.
+-- From the table behind the index, where FTS5 keeps its first two columns: a plain lookup.
 SELECT m.id, l.c0, l.c1 FROM memory AS m JOIN lexical_content AS l ON l.id = m.key
 WHERE m.id {in_texts:ids} AND {readable};

@@ -24,7 +24,7 @@ ON CONFLICT (id) DO UPDATE SET memory = excluded.memory, epoch = excluded.epoch,
 UPDATE replica SET epoch = :epoch, seq = :seq WHERE id = :id;
 
 -- name: doubt_all
--- Whatever is told next of a memory is news.
+-- Makes the next version of a memory from the server news.
 UPDATE replica SET epoch = '';
 
 -- name: set_digest
@@ -58,11 +58,11 @@ DELETE FROM replica_link WHERE source = :id OR target = :id;
 SELECT tag, grantee, permission FROM replica_share WHERE id = :id AND permission != 'ended' ORDER BY tag, grantee;
 
 -- name: ended_shares
--- Those that the owner ended, so that a server that was put back is told again.
+-- Shares that the owner ended, to repeat to a restored server.
 SELECT tag, grantee FROM replica_share WHERE id = :id AND permission = 'ended' ORDER BY tag, grantee;
 
 -- name: unsaid
--- Feedback that the server does not know. What concerns a memory that stays here stays here.
+-- Feedback that the server does not know, except on memories that stay local.
 SELECT f.memory, m.id, f.query, f.verdict, f.at FROM feedback AS f JOIN memory AS m ON m.key = f.memory
 WHERE f.memory {in_keys:keys} AND f.actor = 'local' AND f.verdict IS NOT f.told AND (NOT m.sensitive OR :sensitive)
 ORDER BY f.memory, f.query;
@@ -71,13 +71,13 @@ ORDER BY f.memory, f.query;
 SELECT DISTINCT memory FROM feedback WHERE actor = 'local';
 
 -- name: put_told
--- What was said here since and is not sent yet stays said.
+-- Keeps feedback given here since and not sent yet.
 INSERT INTO feedback (memory, actor, query, verdict, at, told) VALUES (:memory, 'local', :query, :verdict, :at, :verdict)
 ON CONFLICT (memory, actor, query) DO UPDATE
 SET verdict = CASE WHEN verdict IS told THEN excluded.verdict ELSE verdict END, told = excluded.told;
 
 -- name: unsay
--- What was refused is parked; here it is again as the server knows it.
+-- Restores the server's version of feedback that it refused and that is parked.
 UPDATE feedback SET verdict = told WHERE memory = :key AND actor = 'local' AND told IS NOT NULL;
 
 -- name: unsay_new
@@ -132,7 +132,7 @@ UPDATE outbox SET detail = json_set(detail, '$.link.source', :new) WHERE json_ex
 UPDATE outbox SET detail = json_set(detail, '$.link.target', :new) WHERE json_extract(detail, '$.link.target') = :old;
 
 -- name: move_feedback
--- What was said of a memory under its old name and is not sent yet.
+-- Unsent feedback on a memory under its old name.
 UPDATE OR REPLACE feedback SET memory = :key, told = NULL
 WHERE memory = :old_key AND actor = 'local' AND verdict IS NOT told;
 
@@ -172,11 +172,13 @@ SELECT id, memory, owner, seq, first_rev FROM tombstone ORDER BY id;
 UPDATE tombstone SET seq = 0, owner = :owner WHERE id = :id;
 
 -- name: forget_purges
--- Whoever leaves keeps those of which the server has not heard: joined again, it must not bring the memory back.
+-- A laptop that leaves keeps purges unknown to the server, so as not to bring the memory back if it
+-- joins again.
 DELETE FROM tombstone WHERE id NOT IN (SELECT id FROM outbox WHERE kind = 'purge');
 
 -- name: forget_waiting
--- All but what takes something away: joined again, the server would bring the share or the link back.
+-- Except removals: without them the server would bring back the share or the link after joining
+-- again.
 DELETE FROM outbox WHERE kind NOT IN ('unshare', 'unshare_tag', 'unlink');
 
 -- name: purge_again
@@ -216,21 +218,21 @@ ON CONFLICT DO NOTHING;
 SELECT memory FROM replica WHERE access != 'own';
 
 -- name: without_beginning
--- Own memories that the server never told here, though it took their first text.
+-- Own memories that the server never sent here, although it accepted their first text.
 SELECT id, key AS memory FROM memory WHERE owner = 'local' AND id NOT IN (SELECT id FROM replica)
   AND id NOT IN (SELECT id FROM outbox WHERE kind = 'create') ORDER BY id;
 
 -- name: sensitive
--- A server that was put back may not know that they are.
+-- A restored server may not know that they are sensitive.
 SELECT key FROM memory WHERE sensitive AND (owner = 'local' OR key IN (SELECT memory FROM replica)) ORDER BY key;
 
 -- name: once_sensitive
--- Those that are sensitive, or were in a revision.
+-- Memories that are sensitive, or were in some revision.
 SELECT key FROM memory WHERE sensitive UNION
 SELECT memory FROM revision WHERE json_extract(snapshot, '$.sensitive') ORDER BY 1;
 
 -- name: withdraw
--- What can be put together anew. A conflict that was settled stays settled.
+-- What can be merged again. A settled conflict stays settled.
 DELETE FROM outbox WHERE memory = :key AND kind NOT IN ('resolve', 'heal');
 
 -- name: heals
@@ -284,23 +286,23 @@ UPDATE replica_share SET id = :new WHERE id = :old;
 UPDATE parked SET id = :new WHERE id = :old;
 
 -- name: ids
--- Of what no server was ever told: another name was given to the rest when it was.
+-- Memories that no server ever got: sending a memory names its first revision.
 SELECT m.id FROM memory AS m JOIN revision AS r ON r.memory = m.key AND r.revision = 1 WHERE r.rev IS NULL ORDER BY m.key;
 
 -- name: unsynced
--- Those whose revision is another than sync knows: written by a Trivet that knew nothing of it.
+-- Memories with a revision unknown to sync: an older Trivet wrote it.
 SELECT m.key FROM memory AS m LEFT JOIN replica AS r ON r.memory = m.key WHERE r.memory IS NULL OR r.revision != m.revision;
 
 -- name: leave
 DELETE FROM replica;
 
 -- name: heads
--- Of what the server tells, so without what stays here though it is outside of the laptop's scopes.
+-- Memories that the server sends, without those kept here although outside the laptop's scopes.
 SELECT m.id, r.head, m.scope FROM replica AS r JOIN memory AS m ON m.key = r.memory
 WHERE NOT m.sensitive AND r.epoch NOT LIKE 'outside %' ORDER BY m.id;
 
 -- name: without_vectors
--- Those that wait to be embedded and say what the server last told.
+-- Memories that wait to be embedded and still are as the server last sent them.
 SELECT j.memory, r.id, r.head, m.revision, m.title, m.content FROM job AS j
 JOIN replica AS r ON r.memory = j.memory JOIN memory AS m ON m.key = j.memory
 WHERE j.model = :model AND j.memory > :after AND m.revision = r.revision AND j.revision = m.revision
@@ -320,5 +322,5 @@ SELECT json_extract(value, '$.url') AS server, json_extract(value, '$.user') AS 
 FROM meta WHERE name = 'sync';
 
 -- name: beside
--- What clashed and nobody has settled, or was not sent yet.
+-- Clashing edits that are unresolved or were not sent yet.
 SELECT memory, rev FROM branch WHERE waiting != 0 ORDER BY memory, rev;

@@ -6,7 +6,8 @@ SELECT memory, ordinal, vector FROM passage
 WHERE model = :model AND memory IN (SELECT value FROM json_each(:keys));
 
 -- name: spans
--- CROSS JOIN fixes the order: from the few ids to their rows, not through all passages of the model.
+-- CROSS JOIN fixes the order: from the few ids to their rows, not through all passages of the
+-- model.
 SELECT m.id, p.ordinal, p.start, p.stop
 FROM json_each(:ids) AS wanted
 CROSS JOIN memory AS m ON m.id = wanted.value

@@ -3,10 +3,11 @@
  AND t.tag {in_texts:tags}) = json_array_length(:tags);
 
 -- name: day_of_creation
--- SQLite knows no day after the year 9999, into which a clock ahead of UTC can lead.
+-- SQLite knows no day after the year 9999, which a clock ahead of UTC can reach.
 coalesce(date(m.created_at, :utc_offset || ' minutes'), substr(m.created_at, 1, 10));
 
 -- name: tags
--- The + keeps SQLite from looking each memory up in memory_tag: it goes through the tags in order, three times as fast.
+-- The + keeps SQLite from looking up each memory in memory_tag; it reads the tags in order, three
+-- times as fast.
 SELECT t.tag, count(*) FROM memory_tag AS t WHERE +t.memory IN (SELECT m.key FROM memory AS m WHERE {visible})
 GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
