@@ -1,4 +1,4 @@
-"""`CodeIndex`: a tree of source code that can be searched. Opening costs nothing; the first look indexes."""
+"""The searchable index of a source tree."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from trivet.errors import Damaged, InvalidInput, StoreError
 logger = logging.getLogger("trivet.code")
 
 MAX_HITS = 1_000
-# Longer queries are cut: the words of a pasted log repeat themselves.
+# Longer queries are cut; the words of a pasted log repeat themselves.
 MAX_QUERY_CHARACTERS = 20_000
 
 
 class CodeIndex:
-    """Threads may share one. A process may hold many; other processes may index and search the same tree meanwhile."""
+    """The index of one tree, safe for several threads and processes."""
 
     def __init__(self, root: Root, file: IndexFile, encoder: Encoder | None) -> None:
         self.root = root
@@ -48,26 +48,25 @@ class CodeIndex:
         self._encoder = encoder
         self._lock = threading.RLock()
         self._listing: Listing | None = None
-        self._kept: Listing | None = None  # the listing that the file has
+        self._kept: Listing | None = None  # the listing stored in the index file
         self._keys: list[KeyedFile] = []
         self._parsed: frozenset[bytes] = frozenset()
-        self._unread: frozenset[str] = (
-            frozenset()
-        )  # paths of the listing that are tried again by the next look
+        self._unread: frozenset[str] = frozenset()  # paths that the next refresh retries
         self._view: View | None = None
         self._left_out: tuple[LeftOut, ...] = ()
-        self._looked = 0.0  # when the last look at the tree began
+        self._looked = 0.0  # when the last scan of the tree began
         self._indexed = 0
 
     @classmethod
     def open(cls, root: Path | str = ".", encoder: Encoder | None = None) -> CodeIndex:
-        """The index of the repository, or the folder without git, that `root` is or lies in."""
+        """Open the index of the repository around `root`, or of `root` itself without git."""
         found = find_root(Path(root).expanduser())
         try:
             file = IndexFile(index_path(found))
         except OSError as error:
             raise StoreError(
-                f"The folder for code indexes cannot be made: {error}. Set TRIVET_CODE_CACHE to a folder of yours."
+                f"Cannot create the folder for code indexes: {error}. Set TRIVET_CODE_CACHE to a "
+                "folder you can write to."
             ) from None
         return cls(found, file, encoder or _bundled())
 
@@ -89,20 +88,19 @@ class CodeIndex:
 
     @property
     def file(self) -> Path:
-        """Where the index lies. It may be deleted: the next look makes it anew."""
         return self._file.file
 
     def refresh(self, progress: Progress | None = None, only: Collection[str] = ()) -> CodeStatus:
-        """Looks at the tree and indexes what changed. An unchanged tree costs about what `git status` does.
+        """Index what changed. An unchanged tree costs about as much as `git status`.
 
-        `only`: the paths to look at, from the top of the tree, where a watch knows them; the others stay as they were.
+        `only` limits the scan to paths from the top of the tree.
         """
         with self._lock:
             try:
                 return self._refreshed(progress, only)
             except Damaged as error:
                 logger.warning(
-                    "The code index %s is damaged (%s): it is made anew.",
+                    "The code index %s is damaged (%s). Rebuilding it.",
                     self.file,
                     error.__cause__,
                 )
@@ -115,7 +113,7 @@ class CodeIndex:
         began, before = time.time(), self._known()
         listing = self._listed(before, only)
         files = self._keyed(listing)
-        # What is not new since the last look and was parsed then need not be looked up.
+        # Files that the last refresh parsed need no lookup.
         new = [one for one in files if one.key not in self._parsed] if only else files
         parsed = parse_missing(self._file, self.root, new, began, self._encoder, progress)
         if parsed or self._view is None or before is None or listing.tree != before.tree:
@@ -127,13 +125,12 @@ class CodeIndex:
         return self.status()
 
     def follow(self, stop: threading.Event | None = None) -> Iterator[CodeStatus]:
-        """Keeps up with the tree: a status when the watch has begun, and one after each change that was indexed."""
+        """Yield a status once the watch has begun, and after each indexed change."""
         for paths in watch(self.root, stop):
             yield self.refresh(only=() if "" in paths else paths)
 
     def known_so_far(self) -> CodeStatus:
-        """How far the index is behind the tree, without indexing: `stale` names the files it does not know as they
-        are now."""
+        """Return a status whose `stale` names the files not indexed as they are now."""
         with self._lock:
             listing = self._listed(self._known(), ())
             files = self._keyed(listing)
@@ -157,22 +154,22 @@ class CodeIndex:
         recipe: CodeRecipe | str = DEFAULT,
         budget: int | None = None,
     ) -> CodeAnswer:
-        """The chunks that answer best. Call `refresh` before, if the tree may have changed.
+        """Return the best chunks, without refreshing the index.
 
-        `budget`: about how many tokens the snippets may take together; None leaves them out.
+        `budget` limits the tokens of all snippets, roughly; None omits them.
         """
-        asked = _checked(query, limit)
+        text = _checked(query, limit)
         steps = parse_code_recipe(recipe) if isinstance(recipe, str) else recipe
         view = self._viewed()
-        read = read_query(asked)
-        vector = vector_of(self._encoder, asked) if self._encoder else None
+        read = read_query(text)
+        vector = vector_of(self._encoder, text) if self._encoder else None
         ranked = rank(view, read, steps, vector, allowed_chunks(view, self.root, filters))
         return self._answer(query, build_hits(self.root, view, read, ranked[:limit], budget))
 
     def symbol(
         self, name: str, limit: int = DEFAULT_LIMIT, budget: int | None = None
     ) -> CodeAnswer:
-        """Where a name is defined: `Class.method`, `method`, or as spoken."""
+        """Find definitions by `Class.method`, `method`, or a name in words."""
         return self._answer(
             name, symbol_hits(self.root, self._viewed(), _checked(name, limit), limit, budget)
         )
@@ -180,7 +177,7 @@ class CodeIndex:
     def related(
         self, place: str, limit: int = DEFAULT_LIMIT, budget: int | None = None
     ) -> CodeAnswer:
-        """Chunks that have to do with the one at `path:line`: of like meaning, that define what it uses, or use it."""
+        """Return chunks similar to the one at `path:line`, its users, and what it uses."""
         view = self._viewed()
         chunk = find_place(self.root, view, _checked(place, limit))
         inside = allowed_chunks(view, self.root, CodeFilters())
@@ -188,7 +185,7 @@ class CodeIndex:
         return self._answer(place, build_hits(self.root, view, None, found[:limit], budget))
 
     def paths(self) -> Iterator[str]:
-        """The files that can be found, as the caller named the root."""
+        """Yield searchable files, relative to the opened folder."""
         for segment, number in self._viewed().files_alive():
             path = segment.path.at(number)
             if path.startswith(self.root.prefix):
@@ -208,12 +205,11 @@ class CodeIndex:
         )
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """The files that are not indexed, each with its reason."""
         self._viewed()
         return self._left_out
 
     def _answer(self, query: str, hits: tuple[CodeHit, ...]) -> CodeAnswer:
-        """With a warning for hits in files that changed since the last look: their lines may be others."""
+        """Mark hits in files changed since the last scan as stale: lines may be wrong."""
         status = self.status()
         newer = [hit.path for hit in hits if self._is_newer(self.root.prefix + hit.path)]
         stale = tuple(dict.fromkeys([*status.stale, *newer]))
@@ -225,7 +221,7 @@ class CodeIndex:
         try:
             return (self.root.folder / path).stat().st_mtime > self._looked
         except OSError:
-            return True  # gone since
+            return True  # deleted since
 
     def _viewed(self) -> View:
         with self._lock:
@@ -245,7 +241,7 @@ class CodeIndex:
         )
 
     def _keep(self, listing: Listing, files: Sequence[KeyedFile], began: float) -> None:
-        """For the next process. A watch leaves it to the next whole look: it would be written with every saved file."""
+        """Store the listing, but not in a watch: every saved file would rewrite it."""
         if listing != self._kept:
             with self._file.writing():
                 self._file.put_tree(str(self.root.folder), msgspec.msgpack.encode(listing), began)
@@ -253,7 +249,6 @@ class CodeIndex:
             self._kept = listing
 
     def _keyed(self, listing: Listing) -> list[KeyedFile]:
-        """Keys are made anew only for files that are not those of the last look."""
         known = {one.file.path: one for one in self._keys}
         new = [
             file
@@ -274,18 +269,17 @@ class CodeIndex:
             try:
                 self._listing = self._kept = msgspec.msgpack.decode(kept, type=Listing)
             except msgspec.MsgspecError:
-                return None  # of another version: all files are looked at anew
+                return None  # written by another version: scan every file again
         return self._listing
 
 
 def _bundled() -> Encoder | None:
-    """None where the installation has no table: words and symbols answer without."""
     return bundled() if FOLDER.is_dir() else None
 
 
 def _checked(query: str, limit: int) -> str:
     if not query.strip():
-        raise InvalidInput("The query is empty. Say what you look for, or name a symbol.")
+        raise InvalidInput("The query is empty. Describe what to find, or name a symbol.")
     if not 1 <= limit <= MAX_HITS:
         raise InvalidInput(f"limit must be from 1 to {MAX_HITS}, not {limit}.")
     return query[:MAX_QUERY_CHARACTERS]

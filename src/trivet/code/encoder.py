@@ -1,10 +1,6 @@
-"""The words of source code as numbers: identifiers whole and in parts, as the rest of Trivet takes words.
+"""Words of source code as 64-bit hashes, and an encoder that sums their vectors from a table.
 
-A term is kept as the 64 bits of a hash (`trivet.analyse.term_hash`).
-
-The encoder of code: a table of word vectors made for code. A chunk's vector is the weighted sum of its words'.
-
-A chunk takes a tenth of a millisecond, a transformer ten and more, so vectors are there with the words: decision 0035.
+It encodes a chunk in 0.1 ms, a transformer in 10 ms or more (docs/decisions/0035).
 """
 
 from __future__ import annotations
@@ -25,11 +21,11 @@ from trivet.common.bounded_cache import MIB, BoundedCache
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
 
-# Enough for the identifiers of a large repository: each is cut up and hashed once while it is indexed.
+# Fits the identifiers of a large repository, so indexing splits and hashes each once.
 HASHED_BYTES = 96 * MIB
-# Letters, digits and underscores: what nearly every language makes its names of.
+# Letters, digits and underscores: what nearly every language allows in names.
 _identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
-# What a name loses when it is compared as spoken: `parse_retry_after` and `parseRetryAfter` are one.
+# Removed before comparing names: `parse_retry_after` equals `parseRetryAfter`.
 _joiners = re.compile(r"[\W_]+")
 
 _hashes: BoundedCache[str, tuple[int, ...]] = BoundedCache(
@@ -38,17 +34,15 @@ _hashes: BoundedCache[str, tuple[int, ...]] = BoundedCache(
 
 
 def words_of(text: str) -> list[str]:
-    """The identifiers, words and numbers of a text, as written."""
     return _identifier.findall(text)
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a text as texts, in its order; each identifier's own ones once."""
+    """Return terms as strings, in order; each identifier's terms once."""
     return [term for word in words_of(text) for term in dict.fromkeys(english_terms(word))]
 
 
 def hashes_of(word: str) -> tuple[int, ...]:
-    """The terms that one identifier or word is indexed by, each once."""
     found = _hashes.get(word)
     if found is None:
         found = tuple(dict.fromkeys(map(hashed, english_terms(word))))
@@ -57,12 +51,11 @@ def hashes_of(word: str) -> tuple[int, ...]:
 
 
 def normalized_name(name: str) -> str:
-    """A name without its case and joiners."""
     return _joiners.sub("", name).lower()
 
 
 def all_hashes(words: Iterable[str]) -> dict[int, int]:
-    """How often each term stands in a list of words."""
+    """Count each term's occurrences."""
     counts: dict[int, int] = {}
     for word, times in Counter(words).items():
         for term in hashes_of(word):
@@ -71,12 +64,12 @@ def all_hashes(words: Iterable[str]) -> dict[int, int]:
 
 
 FOLDER = WEIGHTS / "code"
-# A vector's numbers are kept as whole ones from -127 to 127: a quarter of the memory, cosines within .002.
+# Vectors are stored as integers from -127 to 127: a quarter of the memory, cosines within .002.
 SCALE = 127.0
 BLOCK = 64
-# The fields of a posting, as bits: the term stands in a name that the chunk defines, around the chunk, in its doc.
+# Bits of a posting's fields: the term is in a defined name, the enclosing one, or documentation.
 NAME, CONTAINER, DOC = 1, 2, 4
-# A word of the path counts as one more occurrence. The table was trained so.
+# A word of the path counts as one more occurrence, as in the table's training.
 IN_PATH = 1.0
 
 Vector = NDArray[np.float32]
@@ -84,9 +77,10 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """`terms` rise; row n of `table` times `scales[n]` is the vector of term n, and counts `asked[n]` in a question.
+    """A table of word vectors.
 
-    `floor` is the mean cosine of what does not belong together, `near` what nearly all of that stays below.
+    Row n of `table` times `scales[n]` is the vector of `terms[n]` (sorted), weighted by `asked[n]`
+    in a query. `floor` is the mean cosine of unrelated pairs; nearly all stay below `near`.
     """
 
     identity: str
@@ -105,15 +99,17 @@ class Encoder:
         term: NDArray[np.uint32],
         count: NDArray[np.uint32],
     ) -> NDArray[np.int8]:
-        """One row a chunk. `held` is how many postings each has; `term` (a place in `terms`) and `count` are theirs."""
+        """Return one row per chunk.
+
+        `held` counts postings per chunk. `term` (positions in `terms`) and `count` describe the
+        postings.
+        """
         rows, known = self._rows(terms)
         words = self.table[rows].astype(np.float32) * (self.scales[rows] * known)[:, np.newaxis]
         weights = occurrence_weights(count)
         sums = np.tile(self._sum(*_path_weights(path)), (len(held), 1))
         ends = np.cumsum([0, *held])
-        for start in range(
-            0, len(held), BLOCK
-        ):  # a few chunks at a time: those of a large file would take much memory
+        for start in range(0, len(held), BLOCK):  # in blocks, to bound a large file's memory
             sizes = np.array(held[start : start + BLOCK])
             part = slice(ends[start], ends[start + len(sizes)])
             weighed = words[term[part]] * weights[part, np.newaxis]
@@ -141,13 +137,13 @@ class Encoder:
 
 
 def occurrence_weights(counts: NDArray[np.uint32]) -> Vector:
-    """n occurrences count 1 + ln n; a word that stands only around the chunk counts as one."""
+    """Return 1 + ln n; a word only around the chunk counts as one."""
     weights: Vector = (1 + np.log(np.maximum(counts, 1))).astype(np.float32)
     return weights
 
 
 def packed(vectors: Vector) -> NDArray[np.int8]:
-    """Vectors as they are kept: each stretched so that its largest number is 127. Nothing stays nothing."""
+    """Scale each vector to a largest value of 127. Zero vectors stay zero."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
     whole: NDArray[np.int8] = np.rint(vectors / np.maximum(largest, 1e-9) * SCALE).astype(np.int8)
     return whole
@@ -160,7 +156,6 @@ def _path_weights(path: str) -> tuple[NDArray[np.uint64], Vector]:
 
 @cache
 def bundled(folder: Path = FOLDER) -> Encoder:
-    """The one that comes with Trivet; opened once a process."""
     try:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         with np.load(folder / "words.npz") as arrays:
@@ -175,5 +170,5 @@ def bundled(folder: Path = FOLDER) -> Encoder:
             )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(
-            f"{folder} cannot be used ({error!r}): is the installation whole?"
+            f"Cannot load the code encoder from {folder} ({error!r}). Reinstall Trivet."
         ) from error

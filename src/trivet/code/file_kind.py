@@ -1,7 +1,4 @@
-"""Which language a file is in: by its name, its extension, or the first line of a script.
-
-What part a file plays in its tree, told by its path: code, tests, examples, documentation, what others wrote.
-"""
+"""The language of a file, from its name or first line, and its role, from its path."""
 
 from __future__ import annotations
 
@@ -9,17 +6,16 @@ import re
 from collections.abc import Mapping
 from enum import IntEnum
 
-# What is cut without a grammar has one of these names instead of a grammar's.
+# Languages that are split without a grammar.
 MARKDOWN, RST, ASCIIDOC, ORG, LATEX = "markdown", "rst", "asciidoc", "org", "latex"
 YAML, TOML, INI, JSON = "yaml", "toml", "ini", "json"
 NOTEBOOK = "notebook"
 TEXT = "text"
-# Markup around scripts: the scripts are parsed, the rest is cut by lines.
+# Pages with scripts: the scripts are parsed, the rest is split by lines.
 MARKUP = frozenset({"html", "vue", "svelte", "astro"})
 
 
 def _table(rows: str) -> Mapping[str, str]:
-    """`language extension extension ...`, a line each."""
     pairs = (line.split() for line in rows.strip().splitlines())
     return {extension: language for language, *extensions in pairs for extension in extensions}
 
@@ -125,7 +121,7 @@ scala scala
 typescript deno tsx
 """)
 
-# In a header that has one of these, `.h` is C++, or Objective-C.
+# A `.h` file that matches one of these is C++ or Objective-C.
 _CPP_HEADER = re.compile(
     rb"^\s{0,40}(?:class\s|namespace\s|template\s{0,9}<|using\s|public:|private:)", re.MULTILINE
 )
@@ -133,11 +129,11 @@ _OBJC_HEADER = re.compile(rb"^@(?:interface|protocol|class|end)\b", re.MULTILINE
 _OBJC_SOURCE = re.compile(
     rb"^(?:@(?:interface|implementation|import|end)\b|#import\b)", re.MULTILINE
 )
-_HEAD = 20_000  # bytes that are looked at
+_HEAD = 20_000  # bytes to search
 
 
 def language_of(path: str, source: bytes) -> str:
-    """The name of a grammar, or of another way to cut the file; `text` where nothing is known of it."""
+    """Return a grammar's name or a constant of this module."""
     language = language_by_name(path)
     if language is None:
         return _by_first_line(source) or TEXT
@@ -145,14 +141,13 @@ def language_of(path: str, source: bytes) -> str:
     if extension == "h":
         return _header(source[:_HEAD])
     if extension == "m" and _OBJC_SOURCE.search(source[:_HEAD]) is None:
-        return TEXT  # MATLAB, for which there is no grammar
+        return TEXT  # MATLAB, which has no grammar here
     if extension == "t" and not source.startswith((b"#!", b"use ", b"package ")):
         return TEXT
     return language
 
 
 def language_by_name(path: str) -> str | None:
-    """What the name alone says."""
     name = path.rpartition("/")[2].lower()
     stem, _, extension = name.rpartition(".")
     if stem in ("dockerfile", "containerfile", "makefile"):
@@ -172,7 +167,7 @@ def _by_first_line(source: bytes) -> str | None:
 
 
 class Role(IntEnum):
-    """Stored as a number: a new role gets the next one."""
+    """A file's role, stored as a number: a new role gets the next one."""
 
     CODE = 0
     TEST = 1
@@ -186,17 +181,21 @@ class Role(IntEnum):
 _words = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 TEST_FOLDERS = frozenset(
-    "test tests testing spec specs __tests__ __test__ e2e testdata test-data fixtures fixture testsuite testsuites "
-    "unittest unittests androidtest commontest jvmtest benchmark benchmarks bench benches fuzz mocks __mocks__".split()
+    "test tests testing spec specs __tests__ __test__ e2e testdata test-data fixtures fixture "
+    "testsuite testsuites "
+    "unittest unittests androidtest commontest jvmtest benchmark benchmarks bench benches fuzz "
+    "mocks __mocks__".split()
 )
 EXAMPLE_FOLDERS = frozenset(
-    "example examples sample samples demo demos tutorial tutorials playground sandbox cookbook snippets".split()
+    "example examples sample samples demo demos tutorial tutorials playground sandbox cookbook "
+    "snippets".split()
 )
 DOCUMENTATION_FOLDERS = frozenset(
     "doc docs documentation website site guide guides docs_src man".split()
 )
 VENDORED_FOLDERS = frozenset(
-    "vendor vendors vendored third_party third-party thirdparty external extern node_modules deps dist "
+    "vendor vendors vendored third_party third-party thirdparty external extern node_modules deps "
+    "dist "
     "bower_components _vendor pods".split()
 )
 DOCUMENTATION_ENDINGS = (
@@ -212,15 +211,16 @@ DOCUMENTATION_ENDINGS = (
     ".htm",
 )
 CONFIGURATION_ENDINGS = (
-    ".json .yaml .yml .toml .ini .cfg .conf .xml .properties .lock .gradle .cmake .css .scss .less .sql .csv "
+    ".json .yaml .yml .toml .ini .cfg .conf .xml .properties .lock .gradle .cmake .css .scss .less "
+    ".sql .csv "
     ".editorconfig .gitignore .env"
 ).split()
-# A test by the words of its file's name: test_client.py, client_test.go, ClientTests.swift, client.spec.ts.
+# Words that mark a test: test_client.py, client_test.go, ClientTests.swift, client.spec.ts.
 TEST_WORDS = frozenset(("test", "tests", "spec", "specs", "bench", "conftest"))
 
 
 def role_of(path: str) -> Role:
-    """The role of a file; the nearest folder that says something decides, and its own name before all folders."""
+    """Return the role by the file's own name, else by the nearest telling folder."""
     *folders, name = path.split("/")
     lower = name.lower()
     if _is_test_name(name):

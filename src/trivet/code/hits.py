@@ -1,7 +1,4 @@
-"""From ranked chunks to hits: paths as the caller asked for them, signature, reason, a snippet within the budget.
-
-Why chunks were found: what each leg gave them, the names they define and the words they have of the query.
-"""
+"""Turns ranked chunks into hits with paths, evidence and snippets."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from trivet.code.tree import Root, read_file
 from trivet.code.types import CodeHit
 from trivet.errors import InvalidInput, NotFound, TrivetError
 
-# About so many characters of source code are one token of a language model.
+# Source code has about this many characters per token of a language model.
 CHARACTERS_PER_TOKEN = 3.5
 MAX_LINE_CHARACTERS = 200
 _place = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9}))?")
@@ -35,7 +32,10 @@ _separator = re.compile(r"\.|::|#|->")
 def build_hits(
     root: Root, view: View, query: Query | None, ranked: Sequence[RankedChunk], budget: int | None
 ) -> tuple[CodeHit, ...]:
-    """The hits in their order. `query` None: they were not found by words. `budget` None: they have no snippets."""
+    """Return the hits in rank order.
+
+    `query` is None for hits not found by words; a `budget` of None omits snippets.
+    """
     known = evidence(view, query, [one.chunk for one in ranked]) if query else NO_EVIDENCE
     return with_snippets(
         [_hit(root, view, known, one, budget is not None) for one in ranked], budget
@@ -43,7 +43,7 @@ def build_hits(
 
 
 class HitDraft(NamedTuple):
-    """A hit and the lines that it may show. Where not all of them fit, they are shown from the place `focus` on."""
+    """A hit and its lines. If they do not all fit, the snippet starts at index `focus`."""
 
     hit: CodeHit
     lines: Sequence[str]
@@ -51,7 +51,7 @@ class HitDraft(NamedTuple):
 
 
 def with_snippets(drafts: Sequence[HitDraft], budget: int | None) -> tuple[CodeHit, ...]:
-    """Each hit gets an equal share of the budget; what it does not need goes to those after it."""
+    """Give each hit an equal share; what it leaves goes to the following hits."""
     if budget is None:
         return tuple(one.hit for one in drafts)
     left, hits = budget * CHARACTERS_PER_TOKEN, []
@@ -69,25 +69,24 @@ def _hit(root: Root, view: View, known: Evidence, one: RankedChunk, shown: bool)
     path = segment.path.at(int(segment.file[chunk]))
     start, end = int(segment.start[chunk]), int(segment.end[chunk])
     lines = _lines(root, path, start, end) if shown else []
-    asked = known.defined.get(one.chunk)
-    row = _own_definition(segment, chunk) if asked is None else asked
+    defined = known.defined.get(one.chunk)
+    row = _own_definition(segment, chunk) if defined is None else defined
     hit = CodeHit(
         path=path.removeprefix(root.prefix),
         start=start,
         end=end,
-        symbol=segment.symbol.at(chunk) if asked is None else _qualified(segment, asked),
-        kind=KINDS[segment.kind[chunk] if asked is None else segment.symbols.kind[asked]],
+        symbol=segment.symbol.at(chunk) if defined is None else _qualified(segment, defined),
+        kind=KINDS[segment.kind[chunk] if defined is None else segment.symbols.kind[defined]],
         score=round(float(one.file), 4),
         why=why_found(segment, chunk, one, known),
         signature="" if row is None else segment.symbols.signature.at(row),
     )
     return HitDraft(
-        hit, lines, 0 if asked is None else max(int(segment.symbols.start[asked]) - start, 0)
+        hit, lines, 0 if defined is None else max(int(segment.symbols.start[defined]) - start, 0)
     )
 
 
 def _own_definition(segment: Segment, chunk: int) -> int | None:
-    """The row of the definition that the chunk shows, if it begins there."""
     name = segment.symbol.at(chunk).rpartition(".")[2]
     rows = segment.symbols.rows(normalized_name(name)) if name else ()
     return next((row for row in rows if int(segment.symbols.chunk[row]) == chunk), None)
@@ -99,7 +98,6 @@ def _qualified(segment: Segment, row: int) -> str:
 
 
 def _lines(root: Root, path: str, start: int, end: int) -> list[str]:
-    """As they are now. A file that went away since has none."""
     try:
         return lines_of(decode(read_file(root, path)))[start - 1 : end]
     except TrivetError:
@@ -107,7 +105,6 @@ def _lines(root: Root, path: str, start: int, end: int) -> list[str]:
 
 
 def _truncate(lines: Sequence[str], characters: int) -> str:
-    """Whole lines from the first, as many as fit."""
     kept: list[str] = []
     left = characters
     for line in lines:
@@ -122,7 +119,7 @@ def _truncate(lines: Sequence[str], characters: int) -> str:
 def symbol_hits(
     root: Root, view: View, name: str, limit: int, budget: int | None
 ) -> tuple[CodeHit, ...]:
-    """Definitions of that name, those in the container that was named first, then code before tests."""
+    """Find definitions by name: the named container first, then code before tests."""
     *containers, last = _separator.split(name.strip())
     found = []
     for segment, first in view.placed():
@@ -170,7 +167,7 @@ def _symbol_hit(
 
 
 def find_place(root: Root, view: View, place: str) -> int:
-    """The chunk at `path:line`, or the first of the file."""
+    """Return the chunk at `path:line`, or the file's first."""
     match = _place.fullmatch(place.strip())
     path = match["path"].removeprefix("./") if match else ""
     line = int(match["line"] or 1) if match else 1
@@ -193,9 +190,9 @@ def find_place(root: Root, view: View, place: str) -> int:
     )
 
 
-# Of a pasted issue, a hit may have a hundred words.
+# A hit for a pasted issue may match a hundred words.
 MAX_EVIDENCE_WORDS = 8
-# The first words of an issue say what it is about; to look up thousands would take longer than the search.
+# The first words of an issue tell its subject; looking up thousands would outlast the search.
 MAX_CHUNKS_LOOKED_UP = 100
 
 Why = Mapping[str, float | str]
@@ -203,7 +200,7 @@ Why = Mapping[str, float | str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """By chunk: the row of the definition in it that the query names, and the words of the query that it has."""
+    """By chunk, the row of the definition and the words that the query names."""
 
     defined: Mapping[int, int]
     words: Mapping[int, Sequence[str]]
@@ -218,7 +215,7 @@ def evidence(view: View, query: Query, chunks: Sequence[int]) -> Evidence:
 
 
 def why_found(segment: Segment, chunk: int, one: RankedChunk, known: Evidence) -> Why:
-    """By leg what it added to the score; `defines` and `words` in words; `role` and `demoted` where it is no code."""
+    """Return the legs' contributions, and `defines`, `words`, `role`, `demoted` as they apply."""
     why: dict[str, float | str] = {
         part.leg: round(float(part.weight * part.normalised), 4)
         for part in one.contributions
@@ -237,7 +234,6 @@ def why_found(segment: Segment, chunk: int, one: RankedChunk, known: Evidence) -
 
 
 def _defined(view: View, query: Query, wanted: np.ndarray) -> dict[int, int]:
-    """The surest name first, where a chunk defines several."""
     found: dict[int, int] = {}
     chunks = set(wanted.tolist())
     for name in sorted(query.names, key=lambda name: -name.sure):
@@ -252,7 +248,6 @@ def _defined(view: View, query: Query, wanted: np.ndarray) -> dict[int, int]:
 
 
 def _words(view: View, query: Query, wanted: np.ndarray) -> dict[int, list[str]]:
-    """Words as the query writes them, that stand in a chunk in any form."""
     found: dict[int, list[str]] = {int(chunk): [] for chunk in wanted}
     for word in list(
         {normalized_name(word): word.lower() for word in words_of(query.text)}.values()
@@ -265,7 +260,6 @@ def _words(view: View, query: Query, wanted: np.ndarray) -> dict[int, list[str]]
 
 
 def _holders(view: View, term: int, wanted: np.ndarray) -> list[int]:
-    """Which of the wanted chunks hold a term; both are in rising order."""
     found: list[int] = []
     for segment, first in view.placed():
         holders = segment.words.holders[segment.words.span(term)]

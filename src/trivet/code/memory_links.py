@@ -1,4 +1,4 @@
-"""Memories that mention `path:symbol`: which of those places are still there, which moved, which are gone."""
+"""Checks the `path:symbol` mentions in memories: still there, moved, or gone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 if TYPE_CHECKING:
     from trivet.code.code_index import CodeIndex
 
-# `src/app.py:parse_config`, `app.ts:Client.send`, `lib/a.rs:Parser::next`. A number after the colon is a line.
+# `src/app.py:parse_config`, `app.ts:Client.send`, `a.rs:Parser::next`; `app.py:12` is a line.
 _LINK = re.compile(
     r"(?<![\w./\\:@+-])(?P<path>[\w./+-]{3,300}+):(?P<symbol>[^\W\d]\w{0,120}+(?:(?:\.|::|#)[^\W\d]\w{0,120}+){0,4})(?![\w/])"
 )
 _FILE = re.compile(r"[\w./+-]{0,300}[\w+-]\.[A-Za-z]\w{0,7}")
 _SEPARATOR = re.compile(r"\.|::|#")
-# So many other places of a name are told.
+# Maximum number of other places reported for a name.
 MAX_PLACES = 3
 
 State = Literal["ok", "moved", "gone", "unknown"]
@@ -29,10 +29,9 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a link.
+    """A link, and whether the file defines the name (ok) or other `places` do (moved).
 
-    ok: the file defines the name. moved: another place does, see `places`. gone: the file is there, the name is
-    nowhere. unknown: neither file nor name is here; the memory may speak of another project.
+    gone: the file exists, the name does not. unknown: neither does, as in another project's memory.
     """
 
     memory: str
@@ -43,7 +42,6 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def links(text: str) -> tuple[Link, ...]:
-    """Every `path:symbol` in a text, each once."""
     found = (
         Link(_plain(match["path"]), match["symbol"])
         for match in _LINK.finditer(text)
@@ -53,9 +51,9 @@ def links(text: str) -> tuple[Link, ...]:
 
 
 def check(memories: Iterable[tuple[str, str]], index: CodeIndex) -> Iterator[Checked]:
-    """What became of the links in memories, which come as id and text. The index is asked as it stands.
+    """Check the links in memories, given as id and text, without refreshing the index.
 
-    A mention without a slash counts only where files of its ending are indexed: `example.com:port` is no link.
+    A path without a slash needs an indexed extension: `example.com:port` is no link.
     """
     paths = frozenset(index.paths())
     endings = {path.rpartition(".")[2] for path in paths}
@@ -90,11 +88,10 @@ def _last(symbol: str) -> str:
 
 
 def _ends_with(defined: str, named: str) -> bool:
-    """Whether `Outer.Inner.method` is what `Inner.method` or `method` names."""
     wanted = _SEPARATOR.split(named)
     return _SEPARATOR.split(defined)[-len(wanted) :] == wanted
 
 
 def _same_file(path: str, named: str) -> bool:
-    """People shorten paths: `app.py` names `src/app.py`."""
+    """Accept shortened paths: `app.py` names `src/app.py`."""
     return path == named or path.endswith(f"/{named}")

@@ -1,6 +1,6 @@
-"""How code is searched, as one string: `convex(...) | bm25(name=3) | definitions(exact=1) | demote(test=0.3) | ...`.
+"""Recipes of code search: `convex(...) | bm25(name=3) | definitions(exact=1) | ...`.
 
-The grammar is that of the recipes of recall. Steps that are left out take their defaults: docs/decisions/0035.
+Omitted steps take their defaults: docs/decisions/0035.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ RECIPES_BYTES = MIB
 
 
 class Demote(msgspec.Struct, frozen=True):
-    """What the score of a chunk is multiplied by where its file is no plain code, and the query asks for none such.
+    """Score factors for files of these roles, unless the query asks for them.
 
-    `undefined`: where the query is one name and nothing more, and this chunk does not define it while others do.
+    `undefined`: for chunks that do not define the query's only name while others do.
     """
 
     test: float = 0.3
@@ -43,11 +43,11 @@ class Demote(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """The chunks of a file: the best counts whole, each further one `more` times as much as the one before.
+    """How the chunks of a file add up.
 
-    A long query, as of a pasted issue, speaks of many things that the right file holds in many places: for it `broad`
-    stands instead, and for those between a number between. `again` is what a further chunk of a file that is shown
-    already is multiplied by.
+    The best counts fully, each further one (at most `chunks`) `more` times the one before; for long
+    queries, such as pasted issues, `broad` times. Medium lengths interpolate. Further chunks of a
+    file already shown are multiplied by `again`.
     """
 
     more: float = 0.3
@@ -58,7 +58,8 @@ class Balance(msgspec.Struct, frozen=True):
 
 class CodeRecipe(msgspec.Struct, frozen=True, kw_only=True):
     fusion: Fusion = parse_fusion(
-        "convex(norm=tmm, norm.definitions=unit, norm.paths=unit, lexical=1, dense=0.5, definitions=1.5, paths=1.25)"
+        "convex(norm=tmm, norm.definitions=unit, norm.paths=unit, "
+        "lexical=1, dense=0.5, definitions=1.5, paths=1.25)"
     )
     depth: int = 400
     bm25: CodeBm25 = CodeBm25()
@@ -97,7 +98,7 @@ def _fusion(call: Call) -> Fusion:
     try:
         fusion = fusion_from(call)
     except InvalidInput as error:
-        raise InvalidInput(f"{error}. Steps beside the fusion: {', '.join(_STEPS)}.") from None
+        raise InvalidInput(f"{error}. Other steps: {', '.join(_STEPS)}.") from None
     named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(fusion.weights)
     if unknown := sorted(named - set(LEGS)):
         raise InvalidInput(
@@ -120,7 +121,8 @@ def _numbers(default: msgspec.Struct, most: float) -> Callable[[Call], msgspec.S
         for key, value in call.options.items():
             if key not in known or isinstance(value, str) or not 0 <= value <= most:
                 raise InvalidInput(
-                    f"{call.name} takes numbers from 0 to {most:g} named {', '.join(known)}, not {key}={value}."
+                    f"{call.name} takes numbers from 0 to {most:g} named {', '.join(known)}, "
+                    f"not {key}={value}."
                 )
         if call.arguments:
             raise InvalidInput(f"{call.name} takes named numbers: {', '.join(known)}.")

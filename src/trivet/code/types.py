@@ -1,9 +1,4 @@
-"""The values that code search passes on: definitions and chunks of a file, files of a tree, hits and answers.
-
-What can be asked of a code index, as values: a question crosses to the resident process, and its answer back.
-
-The reason for a hit in plain words, for people and for agents.
-"""
+"""Values that code search passes around, also to and from the resident process."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ if TYPE_CHECKING:
     from trivet.code.code_index import CodeIndex
 
 
-# `export`: a name that a file passes on and another defines, as `pub use` and `export ... from` do.
+# `export`: a name that this file re-exports, as `pub use` and `export ... from` do.
 Kind = Literal[
     "function",
     "method",
@@ -34,41 +29,37 @@ Kind = Literal[
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that a file defines. Lines count from 1; `end` is the last line that belongs to it."""
+    """A name that a file defines. Lines count from 1; `end` is inclusive."""
 
     name: str
     kind: Kind
     start: int
     end: int
-    container: str = ""  # qualified name of what it is defined in: `Outer.Inner`
-    signature: str = ""  # its first line or lines up to the body, squeezed to one line
-    doc: str = ""  # its docstring, or the comment right above it
+    container: str = ""  # qualified name of the enclosing definition: `Outer.Inner`
+    signature: str = ""  # source up to the body, on one line
+    doc: str = ""  # its docstring, or the comment directly above it
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of whole lines that is found and shown as one. Chunks of a file cover it without overlap."""
+    """Whole lines that are indexed and shown as one. Chunks cover a file without overlap."""
 
     start: int
     end: int
     text: str
     kind: Kind = "text"
-    symbol: str = ""  # qualified name of the definition it begins, or is part of
-    heading: str = ""  # signature of the definition around it, where the chunk does not show it
-    defines: tuple[
-        int, ...
-    ] = ()  # the definitions that begin here, by their place in the file's list
+    symbol: str = ""  # qualified name of the definition it begins or continues
+    heading: str = ""  # signature of the enclosing definition, if the chunk does not show it
+    defines: tuple[int, ...] = ()  # definitions that begin here: positions in the file's list
 
 
 class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file cut up. `language` is a grammar's name, or `markdown`, `config`, `text`."""
-
     language: str
     definitions: tuple[Definition, ...]
     chunks: tuple[Chunk, ...]
 
 
 class TreeFile(msgspec.Struct, frozen=True, gc=False):
-    """A file of a tree: its path from the root with slashes, and what identifies its bytes (git's blob id)."""
+    """A file's path from the root, with slashes, and git's blob id of its bytes."""
 
     path: str
     blob: str
@@ -76,28 +67,24 @@ class TreeFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class KeyedFile(NamedTuple):
-    """A file of the tree and the key of its facts."""
-
     file: TreeFile
     key: bytes
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A file, or a folder with a slash at its end, that is not indexed, and why."""
+    """A path that is not indexed. A folder's path ends with a slash."""
 
     path: str
     reason: str
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True):
-    """What a root holds now."""
-
     files: tuple[TreeFile, ...]
     left_out: tuple[LeftOut, ...] = ()
 
 
 class CodeFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing set lets all through. `tests`: True for tests alone, False for none."""
+    """Filters; defaults match everything. `tests`: True for only tests, False for none."""
 
     path: str = ""
     lang: str = ""
@@ -106,7 +93,7 @@ class CodeFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk that answers. `why` has what each leg and step gave it."""
+    """A matching chunk. `why` maps legs and ranking steps to what they contributed."""
 
     path: str
     start: int
@@ -117,11 +104,11 @@ class CodeHit(msgspec.Struct, frozen=True, kw_only=True):
     why: Mapping[str, float | str]
     signature: str = ""
     snippet: str = ""
-    snippet_start: int = 0  # the line that the snippet begins with
+    snippet_start: int = 0  # line number of the snippet's first line
 
 
 class CodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the tree the index knows. `stale` are files that changed after the index was brought up to date."""
+    """How much of a tree is indexed. `stale` names files that changed since."""
 
     root: str
     files: int
@@ -129,7 +116,7 @@ class CodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     symbols: int
     embedded: int  # chunks that have a vector
     left_out: int = 0
-    indexed: int = 0  # files that were parsed just now, by the look before this answer
+    indexed: int = 0  # files parsed by the refresh before this answer
     stale: tuple[str, ...] = ()
 
 
@@ -140,7 +127,7 @@ class CodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMIT = 10
-# About a screen of code for each of the first hits: what a person looks through, or an agent can afford to read.
+# Tokens: about one screen of code for each of the first hits, which an agent can afford.
 DEFAULT_BUDGET = 1_500
 
 
@@ -168,7 +155,7 @@ Question = Search | Symbol | Related
 
 
 def answer(index: CodeIndex, question: Question) -> CodeAnswer:
-    """What the index says as it stands; the caller has refreshed it."""
+    """Answer without refreshing the index."""
     match question:
         case Search():
             return index.search(
@@ -184,7 +171,7 @@ def answer(index: CodeIndex, question: Question) -> CodeAnswer:
             return index.related(question.place, question.limit, question.budget)
 
 
-# What a leg of the search, or of `related`, says in words.
+# How a reason names the legs of `search` and `related`.
 _LEGS = {
     "dense": "by meaning",
     "meaning": "by meaning",
@@ -192,24 +179,24 @@ _LEGS = {
     "uses it": "uses it",
     "used by it": "is used",
 }
-_NAMED = {"exact": "named so", "spoken": "named so but for case and joiners"}
+_NAMED = {"exact": "exact name", "spoken": "same name but for case and separators"}
 _ROLES = {
     "test": "a test",
     "example": "an example",
     "documentation": "documentation",
-    "vendored": "other people's code",
+    "vendored": "third-party code",
     "configuration": "configuration",
     "declaration": "a declaration",
 }
 
 
 def reason(hit: CodeHit) -> str:
-    """The strongest kind of evidence first: `defines parse_retry_after; words: retry, after; path`."""
+    """Return why a hit was found, such as `defines parse; words: retry, after; path`."""
     why = hit.why
     parts = [f"defines {why['defines']}"] if "defines" in why else []
     parts += [_NAMED[str(why["name"])]] if why.get("name") in _NAMED else []
     parts += [f"words: {', '.join(str(why['words']).split())}"] if "words" in why else []
-    parts += [told for leg, told in _LEGS.items() if leg in why]
+    parts += [phrase for leg, phrase in _LEGS.items() if leg in why]
     if (role := why.get("role")) in _ROLES:
-        parts.append(_ROLES[str(role)] + (", so it comes later" if "demoted" in why else ""))
+        parts.append(_ROLES[str(role)] + (", ranked lower" if "demoted" in why else ""))
     return "; ".join(dict.fromkeys(parts))

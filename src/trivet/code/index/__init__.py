@@ -1,1 +1,1 @@
-"""What a repository's index keeps: facts of each file on disk, and segments of them in memory."""
+"""A repository's index: facts of files on disk, and segments of them in memory."""

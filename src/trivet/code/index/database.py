@@ -1,9 +1,6 @@
-"""The index file of a repository: the facts of files by what identifies their bytes, and what each root holds.
+"""The index file of a repository: facts of files by content, and the listing of each root.
 
-Every worktree and branch shares it. All of it can be made again from the tree: a file that is damaged, or of another
-schema, is put aside and begun anew.
-
-Keeps the index file from growing with every edit: facts that no tree holds any more are deleted in time.
+All worktrees and branches share it. A damaged file is replaced, as it can be rebuilt.
 """
 
 from __future__ import annotations
@@ -30,9 +27,9 @@ SCHEMA_VERSION = 1
 KEY_BYTES = 16
 # Another process may be writing a batch of files.
 PATIENCE_SECONDS = 30.0
-# Facts shrink to a third at the quickest level; slower ones gain little.
+# The fastest level shrinks facts to a third; slower ones gain little.
 COMPRESSION = 1
-# SQLite takes a statement with so many values in every version that is in use.
+# Values per statement that every SQLite version in use accepts.
 MAX_SQL_VALUES = 500
 
 SCHEMA = """
@@ -45,13 +42,13 @@ _facts = msgspec.msgpack.Decoder(FileFacts)
 
 
 def key_of(path: str, blob: str, encoder: str) -> bytes:
-    """What a file's facts are kept under: they follow from its path, its bytes, how they are analysed and encoded."""
+    """Return the key of facts, which follow from path, bytes, analyzer and encoder."""
     made_from = f"{ANALYSER_VERSION}\n{encoder}\n{path}\n{blob}"
     return blake2b(made_from.encode(errors="replace"), digest_size=KEY_BYTES).digest()
 
 
 class IndexFile:
-    """Opened by one process, which may use it from one thread at a time."""
+    """An open index file, for one thread at a time."""
 
     def __init__(self, file: Path) -> None:
         private_folder(file.parent)
@@ -62,14 +59,13 @@ class IndexFile:
         self._connection.close()
 
     def recreate(self) -> None:
-        """Throws the file away, as when it is damaged: all of it can be made again."""
         self._connection.close()
         _put_aside(self.file)
         self._connection = _opened(self.file)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All that is put within the block is kept, or nothing of it."""
+        """Commit everything written in the block, or nothing."""
         with _explained(self.file):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -80,7 +76,6 @@ class IndexFile:
             self._connection.commit()
 
     def unknown(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Those that no facts are kept of."""
         wanted = set(keys)
         with _explained(self.file):
             rows = self._some("SELECT key FROM file WHERE key IN ({})", list(wanted))
@@ -94,7 +89,7 @@ class IndexFile:
         self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?)", row)
 
     def facts(self, keys: Sequence[bytes]) -> dict[bytes, FileFacts | str]:
-        """The facts of each key that is known; a text instead is the reason why the file is left out."""
+        """Return the facts of known keys; a string is why the file is left out."""
         with _explained(self.file):
             rows = self._some("SELECT key, facts, reason FROM file WHERE key IN ({})", keys)
             return {
@@ -122,7 +117,6 @@ class IndexFile:
         self._connection.execute("DELETE FROM tree WHERE root = ?", (root,))
 
     def keep_only(self, keys: Iterable[bytes]) -> int:
-        """Deletes the facts of all other files; returns how many files that were."""
         self._connection.execute("CREATE TEMP TABLE kept (key BLOB PRIMARY KEY) WITHOUT ROWID")
         self._connection.executemany(
             "INSERT OR IGNORE INTO kept VALUES (?)", [(key,) for key in keys]
@@ -149,9 +143,10 @@ def _opened(file: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError) and "not a database" not in str(error):
             raise StoreError(
-                f"The code index {file} cannot be opened ({error}). Is the disk full or read-only?"
+                f"Cannot open the code index {file} ({error}). "
+                "Check that the disk is not full or read-only."
             ) from None
-        logger.warning("The code index %s is damaged (%s): it is made anew.", file, error)
+        logger.warning("The code index %s is damaged (%s). Rebuilding it.", file, error)
         _put_aside(file)
         return _prepared(file)
 
@@ -161,7 +156,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         file, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
     )
     connection.execute("PRAGMA journal_mode = WAL")
-    # A crash of the machine may lose the last batch, which is then made again; it cannot damage the file.
+    # A machine crash may lose the last batch, which is then rebuilt; it cannot damage the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
         return connection
@@ -189,24 +184,22 @@ def _explained(file: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise StoreError(
-            f"The code index {file} failed ({error}). Is the disk full, or the file read-only?"
+            f"The code index {file} failed ({error}). "
+            "Check that the disk is not full and the file is not read-only."
         ) from error
     except (sqlite3.Error, zlib.error, msgspec.MsgspecError) as error:
         raise Damaged(
-            f"The code index {file} is damaged ({error}). Delete the file: it is made anew."
+            f"The code index {file} is damaged ({error}). Delete it: the next search rebuilds it."
         ) from error
 
 
-# Facts of other branches are kept, so that a switch back costs nothing, while they are fewer than this share of all.
+# Up to this many times the tree's own facts are kept, so that switching branches costs nothing.
 MAX_UNUSED_SHARE = 4.0
 MIN_FACTS = 2_000
 
 
 def tidy(index: IndexFile, keys: Iterable[bytes]) -> int:
-    """Deletes what this tree does not hold, once most of the file is such; returns how many files' facts went.
-
-    Other worktrees then parse theirs again, if theirs were among them.
-    """
+    """Delete facts that this tree does not use, once they are most of the file."""
     used = set(keys)
     if index.count() <= max(MIN_FACTS, MAX_UNUSED_SHARE * len(used)):
         return 0

@@ -1,4 +1,4 @@
-"""What the index keeps of one file: its definitions, the lines of its chunks, and which words stand where."""
+"""What the index stores of one file: definitions, chunk lines, and postings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trivet.code.encoder import CONTAINER, DOC, NAME, Encoder, hashes_of, words_of
 from trivet.code.types import Chunk, Definition, Kind, ParsedFile
 
-# Goes up when chunks, definitions or terms come out differently: files are then read anew.
+# Increase when chunks, definitions or terms change, so that all files are parsed again.
 ANALYSER_VERSION = 2
 MAX_COUNTED_WORDS = 255
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -22,7 +22,7 @@ Numbers = NDArray[np.integer[Any]]
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """One file. Arrays are kept as bytes; `posting_*` are parallel, chunk after chunk."""
+    """A file's facts. Arrays are bytes; `posting_*` are parallel, chunk after chunk."""
 
     language: str
     definitions: tuple[Definition, ...]
@@ -31,21 +31,21 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     ends: bytes
     kinds: bytes
     lengths: bytes
-    defining: bytes  # the chunk in which each definition begins
+    defining: bytes  # the chunk that each definition begins in
     terms: bytes
-    held: bytes  # how many postings each chunk has
-    posting_term: bytes  # a place in `terms`
+    held: bytes  # number of postings per chunk
+    posting_term: bytes  # positions in `terms`
     posting_count: bytes
     posting_fields: bytes
-    vectors: bytes  # one row of whole numbers a chunk, or nothing where there is no encoder
+    vectors: bytes  # one int8 row per chunk, or empty without an encoder
 
 
 class _FileWords(dict[str, int]):
-    """The words of one file, numbered as they come, with the terms of each. A word that stands often is cut up once."""
+    """Numbered words of a file with their terms. Each distinct word is split once."""
 
     def __init__(self) -> None:
         self.terms: dict[int, int] = {}
-        self.of: list[list[int]] = []  # the terms of each word, by number
+        self.of: list[list[int]] = []  # the terms of each word by its number
 
     def __missing__(self, word: str) -> int:
         terms = self.terms
@@ -55,8 +55,6 @@ class _FileWords(dict[str, int]):
 
 
 class _Postings(NamedTuple):
-    """Chunk after chunk; `held` is how many each chunk has, `lengths` how many occurrences."""
-
     held: Numbers
     lengths: Numbers
     term: NDArray[np.uint32]
@@ -90,23 +88,24 @@ def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFact
 
 
 def _postings(parsed: ParsedFile, words: _FileWords) -> _Postings:
-    """Of all chunks at once, without a loop over the words of each."""
     spoken = [list(map(words.__getitem__, words_of(chunk.text))) for chunk in parsed.chunks]
     fields = [_fields(chunk, parsed.definitions, words) for chunk in parsed.chunks]
     held = [list(one) for one in fields]
     size = np.array([len(one) for one in words.of], dtype=np.int64)
     flat = np.fromiter(chain.from_iterable(words.of), dtype=np.int64, count=int(size.sum()))
-    said, noted = (_expanded(parts, size, flat, len(words.terms)) for parts in (spoken, held))
+    in_text, in_fields = (
+        _expanded(parts, size, flat, len(words.terms)) for parts in (spoken, held)
+    )
     bits = np.repeat(_joined(one.values() for one in fields), size[_joined(held)])
-    places = np.concatenate([said, noted])
+    places = np.concatenate([in_text, in_fields])
     keys, place = np.unique(places, return_inverse=True)
-    count = np.bincount(place[: len(said)], minlength=len(keys))
+    count = np.bincount(place[: len(in_text)], minlength=len(keys))
     marked = np.zeros(len(keys), dtype=np.int64)
-    np.bitwise_or.at(marked, place[len(said) :], bits)
+    np.bitwise_or.at(marked, place[len(in_text) :], bits)
     chunk, term = np.divmod(keys, max(len(words.terms), 1))
     return _Postings(
         held=np.bincount(chunk, minlength=len(spoken)),
-        lengths=np.bincount(said // max(len(words.terms), 1), minlength=len(spoken)),
+        lengths=np.bincount(in_text // max(len(words.terms), 1), minlength=len(spoken)),
         term=term.astype(np.uint32),
         counts=count.astype(np.uint32),
         fields=marked,
@@ -114,7 +113,7 @@ def _postings(parsed: ParsedFile, words: _FileWords) -> _Postings:
 
 
 def _expanded(parts: Sequence[Sequence[int]], size: Numbers, flat: Numbers, terms: int) -> Numbers:
-    """From the words of each chunk to their terms, each as the chunk's number times `terms` and the term's."""
+    """Return each chunk's terms, as chunk number times `terms` plus term number."""
     words = _joined(parts)
     chunks = np.repeat(np.arange(len(parts)), [len(one) for one in parts])
     sizes = size[words]
@@ -131,7 +130,6 @@ def _joined(parts: Iterable[Iterable[int]]) -> Numbers:
 
 
 def _fields(chunk: Chunk, definitions: Sequence[Definition], words: _FileWords) -> dict[int, int]:
-    """In which fields of the chunk a word stands, as bits by its number."""
     fields: dict[int, int] = {}
     defined = [definitions[at] for at in chunk.defines]
     texts = (

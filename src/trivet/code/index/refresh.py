@@ -1,13 +1,7 @@
-"""A listing of a tree of which a part was looked at again.
+"""Brings the index file up to date: parses new files in batches, on several cores.
 
-Processes that parse a share of a large tree each, and keep it in the index file themselves.
-
-Several processes may fill one index anyway, so nothing comes back from them: one that dies has done less, and whoever
-asked parses what is missing then. They end with the process that began them.
-
-Brings the index file up to date with a tree: parses what it does not know yet, in batches that each are kept.
-
-`python -m trivet.code.index.help`: parses the share of a tree that it is told of, and keeps it in the index.
+Helpers run this module and write to the index themselves. If one dies, the process that started it
+parses the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +30,7 @@ from trivet.errors import TrivetError
 
 
 def merge_listing(before: Listing, part: Listing, only: Collection[str]) -> Listing:
-    """The listing with what is now at the paths `only`, and below them, in the place of what was there before."""
+    """Return `before`, with what is at or below the paths `only` replaced by `part`."""
     exact = frozenset(one.rstrip("/") for one in only)
     below = tuple(f"{one}/" for one in exact)
 
@@ -55,15 +49,13 @@ def merge_listing(before: Listing, part: Listing, only: Collection[str]) -> List
 
 logger = logging.getLogger("trivet.code")
 
-# Below this a process is hardly begun when the work is done.
+# Less is parsed before a process has started.
 MIN_SHARED_BYTES = 3_000_000
-# So much longer than this process took for its own share the others may take: one that hangs holds nobody up.
+# Helpers may take this much longer than this process did, so that a hung one delays nobody.
 HELPER_TIMEOUT_SECONDS = 30.0
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process parses."""
-
     index: Path
     root: Root
     files: Sequence[KeyedFile]
@@ -72,7 +64,10 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shares_of(files: Sequence[KeyedFile], encoder: Encoder | None) -> list[Sequence[KeyedFile]]:
-    """One for each core that may be used, this process's first. A small tree, or another's encoder: one share."""
+    """Split files by available cores, this process first.
+
+    A small tree, or an encoder other than the bundled one, gives one share.
+    """
     small = sum(one.file.size for one in files) < MIN_SHARED_BYTES
     if small or not sys.executable or (encoder is not None and encoder is not bundled()):
         return [files]
@@ -82,14 +77,14 @@ def shares_of(files: Sequence[KeyedFile], encoder: Encoder | None) -> list[Seque
 
 @contextmanager
 def helper_processes(shares: Sequence[Share]) -> Iterator[None]:
-    """While the caller parses its own share, the others are parsed. After it all are done, as well as it went."""
+    """Parse shares in other processes while the block runs; the caller parses what they leave."""
     began = time.monotonic()
     processes = [process for share in shares if (process := _started(share)) is not None]
     try:
         yield
         until = 2 * time.monotonic() - began + HELPER_TIMEOUT_SECONDS
         for process in processes:
-            with suppress(subprocess.TimeoutExpired):  # what it has not done is parsed here
+            with suppress(subprocess.TimeoutExpired):  # the caller parses what is left
                 process.wait(max(until - time.monotonic(), 0))
     finally:
         for process in processes:
@@ -98,27 +93,23 @@ def helper_processes(shares: Sequence[Share]) -> Iterator[None]:
 
 
 def _started(share: Share) -> subprocess.Popen[bytes] | None:
-    # -P: the folder that is indexed is a stranger's, and must not be able to pose as our package.
+    # -P: the indexed folder is untrusted and must not be imported in place of this package.
     command = [sys.executable, "-P", "-m", "trivet.code.index.refresh"]
     quiet = subprocess.DEVNULL
     try:
-        with (
-            tempfile.TemporaryFile() as told
-        ):  # a pipe would make this process wait until the other reads
-            told.write(msgspec.msgpack.encode(share, enc_hook=str))
-            told.seek(0)
-            return subprocess.Popen(command, stdin=told, stdout=quiet, stderr=quiet)
+        with tempfile.TemporaryFile() as stdin:  # a pipe would block until the helper reads
+            stdin.write(msgspec.msgpack.encode(share, enc_hook=str))
+            stdin.seek(0)
+            return subprocess.Popen(command, stdin=stdin, stdout=quiet, stderr=quiet)
     except OSError as error:
-        logger.warning(
-            "No process can be begun to help with the index (%s): it takes longer.", error
-        )
+        logger.warning("Cannot start a helper process (%s): indexing takes longer.", error)
         return None
 
 
-# Kept together: what a killed process loses, and how often others that index the same repository wait.
+# Files per commit. It bounds what a killed process loses, and how long other writers wait.
 BATCH = 128
 
-# The coarsest step of a file system's clock.
+# Seconds: the coarsest step of a file system's clock.
 TICK = 2.0
 
 Progress = Callable[[int, int], None]
@@ -137,18 +128,18 @@ def parse_missing(
     encoder: Encoder | None,
     progress: Progress | None = None,
 ) -> int:
-    """Parses the files whose facts are not kept, and keeps them; returns how many that were.
+    """Parse and store files without facts, and return their number.
 
-    `began` is when the tree was listed: what was written since is left for the next look.
+    Files written after the listing `began` are left to the next refresh.
     """
     unknown = index.unknown(one.key for one in files)
     waiting = [one for one in files if one.key in unknown]
     own, *others = shares_of(waiting, encoder)
-    told = [
+    helper_shares = [
         Share(index=index.file, root=root, files=share, began=began, encoder=encoder is not None)
         for share in others
     ]
-    with helper_processes(told):
+    with helper_processes(helper_shares):
         for done in parse_batches(index, root, own, began, encoder):
             if progress:
                 progress(min(done * (1 + len(others)), len(waiting)), len(waiting))
@@ -163,7 +154,7 @@ def parse_missing(
 def parse_batches(
     index: IndexFile, root: Root, files: Sequence[KeyedFile], began: float, encoder: Encoder | None
 ) -> Iterator[int]:
-    """Tells after each batch how many files are parsed and kept."""
+    """Yield the number of files stored so far."""
     prepare(one.file.path for one in files)
     done = 0
     for batch in _batches(files):
@@ -184,7 +175,7 @@ def _batches(files: Sequence[KeyedFile]) -> Iterator[Sequence[KeyedFile]]:
 def _facts(
     root: Root, file: TreeFile, began: float, encoder: Encoder | None
 ) -> FileFacts | LeftOut | None:
-    """None where the file cannot be read now, or changed since it was listed: the next refresh looks again."""
+    """Return None for unreadable or changed files: the next refresh retries."""
     try:
         source = read_file(root, file.path)
     except TrivetError as error:
@@ -197,7 +188,7 @@ def _facts(
 
 
 def _changed_since(root: Root, path: str, began: float) -> bool:
-    """Git's name for a file need not be that of its bytes (line ends, filters), so times are asked first."""
+    """Compare times first: git's id need not match the bytes (line endings, filters)."""
     try:
         found = (root.folder / path).lstat()
     except OSError:
@@ -207,12 +198,12 @@ def _changed_since(root: Root, path: str, began: float) -> bool:
 
 def main() -> None:
     share = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Share, dec_hook=_path)
-    asked_by, index = os.getppid(), IndexFile(share.index)
+    parent, index = os.getppid(), IndexFile(share.index)
     try:
         for _ in parse_batches(
             index, share.root, share.files, share.began, bundled() if share.encoder else None
         ):
-            if os.getppid() != asked_by:  # it is gone, and with it whoever waits for this
+            if os.getppid() != parent:  # the caller is gone
                 return
     finally:
         index.close()

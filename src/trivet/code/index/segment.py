@@ -1,8 +1,6 @@
-"""Many texts in two arrays, which a file can hold and map: a Python string is made only of one that is asked for.
+"""Segments: facts of many files as flat arrays, which a search reads and a file can map.
 
-Some files' facts as arrays over all of them: what a search reads.
-
-A segment never changes. A tree is searched as one large segment, and a small one of what changed since.
+A segment never changes. A tree has a large one, and a small one of changes.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from trivet.code.index.facts import KINDS, FileFacts
 
 
 class Strings(NamedTuple):
-    """`ends[n]` is where text n ends in the bytes, and text n + 1 begins."""
+    """Texts as bytes; text n ends at `ends[n]`."""
 
     data: NDArray[np.uint8]
     ends: NDArray[np.int64]
@@ -39,7 +37,7 @@ def strings(texts: Iterable[str]) -> Strings:
     return Strings(np.frombuffer(b"".join(encoded), np.uint8), ends)
 
 
-# Bits of a path's posting: the term stands in the file's own name, or in a folder's.
+# Bits of a path's posting: the term is in the file's own name, or in a folder's.
 STEM, FOLDER = 1, 2
 
 Numbers = NDArray[np.int32]
@@ -47,7 +45,7 @@ Number = TypeVar("Number", bound=np.integer[Any])
 
 
 class Postings(NamedTuple):
-    """Lists by term: `terms` rise, and list n lies from `offsets[n]` to `offsets[n + 1]` in the arrays beside it."""
+    """Lists by term. `terms` is sorted; list n spans `offsets[n]` to `offsets[n + 1]`."""
 
     terms: NDArray[np.uint64]
     offsets: NDArray[np.int64]
@@ -63,10 +61,10 @@ class Postings(NamedTuple):
 
 
 class Symbols(NamedTuple):
-    """Definitions in the order of their spoken names' hashes, so that a name is found by bisection."""
+    """Definitions sorted by the hash of their normalized name."""
 
     spoken: NDArray[np.uint64]
-    term: NDArray[np.uint64]  # what the whole name is indexed by among the words of chunks
+    term: NDArray[np.uint64]  # the whole name's term among the words of chunks
     chunk: Numbers
     start: Numbers
     end: Numbers
@@ -84,13 +82,11 @@ class Symbols(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Files and their chunks by number; a chunk's `file` and a posting's holder are such numbers."""
-
     key: Strings
     path: Strings
     language: Strings
     role: NDArray[np.uint8]
-    first_chunk: Numbers  # of each file; one more at the end
+    first_chunk: Numbers  # by file, with the total at the end
     file: Numbers
     start: Numbers
     end: Numbers
@@ -99,9 +95,9 @@ class Segment(NamedTuple):
     symbol: Strings
     words: Postings
     paths: Postings
-    path_words: Strings  # the terms of paths as texts, rising
+    path_words: Strings  # the terms of paths as strings, sorted
     symbols: Symbols
-    vectors: NDArray[np.int8]  # one row a chunk, or none
+    vectors: NDArray[np.int8]  # one row per chunk, or none
 
     @property
     def chunks(self) -> int:
@@ -109,7 +105,6 @@ class Segment(NamedTuple):
 
 
 def segment_of(files: Sequence[tuple[str, str, FileFacts]]) -> Segment:
-    """Of (key, path, facts) of each file."""
     facts = [one for _, _, one in files]
     counts = np.array([len(one.kinds) for one in facts], dtype=np.int32)
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
@@ -145,7 +140,7 @@ def _joined(parts: Sequence[bytes], kind: type[Number]) -> NDArray[Number]:
 def _words(facts: Sequence[FileFacts]) -> Postings:
     held = _joined([one.held for one in facts], np.uint32)
     holders = np.repeat(np.arange(len(held), dtype=np.int32), held)
-    # A file names each of its terms once: to sort those is far less than to sort all postings.
+    # A file lists each term once, so sorting these is far less work than sorting all postings.
     vocabulary, numbers = np.unique(
         _joined([one.terms for one in facts], np.uint64), return_inverse=True
     )
@@ -187,10 +182,7 @@ def _by_term(
     counts: NDArray[np.uint8],
     fields: NDArray[np.uint8],
 ) -> Postings:
-    """`numbers` says of each posting which term of the vocabulary it is of."""
-    order = np.argsort(
-        numbers.astype(np.int32), kind="stable"
-    )  # by radix, since the numbers are small
+    order = np.argsort(numbers.astype(np.int32), kind="stable")
     offsets = np.concatenate(
         [[0], np.cumsum(np.bincount(numbers, minlength=len(vocabulary)))]
     ).astype(np.int64)

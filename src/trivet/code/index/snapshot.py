@@ -1,8 +1,6 @@
-"""A segment as one flat file, mapped instead of read: a new process searches at once, and processes share it.
+"""Snapshots: segments as mapped files, so that new processes search at once and share memory.
 
-A file that is cut short or of another version is made anew.
-
-The view of a tree: the mapped snapshot of an earlier look, and a small segment of what changed since.
+A view combines a snapshot with a small segment of later changes.
 """
 
 from __future__ import annotations
@@ -30,26 +28,25 @@ KIND = b"TRIVETC2"
 
 
 def save_snapshot(file: Path, segment: Segment) -> None:
-    """Written beside and renamed, so that readers have the old one or the whole new one."""
+    """Write atomically."""
     with atomic_write(file) as stream:
         write_arrays(stream, KIND, dict(_arrays("", segment)))
 
 
 def load_snapshot(file: Path) -> Segment | None:
-    """The mapped segment, or None where there is none that can be used."""
+    """Return None without a usable snapshot."""
     mapped = map_arrays(file, KIND)
     if mapped is None:
         return None
     try:
         segment: Segment = _built(Segment, "", mapped.arrays)
     except KeyError as error:
-        logger.warning("The snapshot %s cannot be used (%r): it is made anew.", file, error)
+        logger.warning("Cannot use the snapshot %s (%r). Rebuilding it.", file, error)
         return None
     return segment
 
 
 def _arrays(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The arrays of nested named tuples, each by the path of its field."""
     for name in value._fields:
         part = getattr(value, name)
         if isinstance(part, np.ndarray):
@@ -69,9 +66,9 @@ def _built(kind: type[NamedTuple], prefix: str, parts: dict[str, Any]) -> Any:
     return kind(*values)
 
 
-# A segment of changes up to this share of the tree is searched beside the snapshot; a larger one makes a new snapshot.
+# Larger changes make a new snapshot; smaller ones are searched as a segment next to it.
 MAX_CHANGED_SHARE = 0.2
-# The snapshot of a tree of a few files is not worth a file of its own.
+# Smaller trees need no snapshot.
 MIN_SNAPSHOT_FILES = 50
 
 UNREADABLE = "cannot be read"
@@ -80,7 +77,7 @@ UNREADABLE = "cannot be read"
 def view_of_tree(
     index: IndexFile, root: Root, files: Sequence[KeyedFile]
 ) -> tuple[View, tuple[LeftOut, ...]]:
-    """What can be searched, and the files of the listing that cannot."""
+    """Return the view, and the listed files that are not in it."""
     file = _snapshot_file(index, root)
     base = load_snapshot(file) if len(files) > MIN_SNAPSHOT_FILES else None
     if base is not None:
@@ -95,9 +92,7 @@ def view_of_tree(
     segment = segment_of(found)
     if len(files) > MIN_SNAPSHOT_FILES:
         save_snapshot(file, segment)
-        segment = (
-            load_snapshot(file) or segment
-        )  # mapped: its pages are shared with other processes, and can be let go
+        segment = load_snapshot(file) or segment  # mapped pages are shared and can be evicted
     return _joined(segment, np.ones(len(segment.path), bool), None), left_out
 
 
@@ -111,7 +106,6 @@ def _joined(base: Segment, files_alive: np.ndarray, more: Segment | None) -> Vie
 def _facts(
     index: IndexFile, files: Sequence[KeyedFile]
 ) -> tuple[list[tuple[str, str, FileFacts]], tuple[LeftOut, ...]]:
-    """The facts of files as a segment takes them, and the files without any, with the reason."""
     facts = index.facts([one.key for one in files])
     found = [(one, facts.get(one.key, UNREADABLE)) for one in files]
     kept = [
@@ -121,6 +115,6 @@ def _facts(
 
 
 def _snapshot_file(index: IndexFile, root: Root) -> Path:
-    """One for each worktree: they share facts, but hold different files."""
+    """Name a file per worktree: worktrees share facts, but hold different files."""
     name = blake2b(str(root.folder).encode(errors="replace"), digest_size=6).hexdigest()
     return index.file.with_suffix(f".{name}.snapshot")

@@ -1,4 +1,4 @@
-"""Cuts a file up: its definitions by syntax, and chunks along them."""
+"""Parses a file into definitions and chunks."""
 
 from trivet.code.parse.file import parse, prepare
 

@@ -1,7 +1,4 @@
-"""A stretch of lines with a name: what chunks are cut along.
-
-Cuts a file into chunks of whole lines along its regions: small neighbours are merged, large regions are split.
-"""
+"""Splits a file into chunks along its regions, merging small and splitting large ones."""
 
 from __future__ import annotations
 
@@ -16,39 +13,35 @@ from trivet.code.types import Chunk, Definition, Kind
 
 
 class Region(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that belong together: a definition, an implementation block, a section. Lines count from 1."""
+    """Lines that belong together: a definition, an implementation block, a section."""
 
-    top: int  # the first line of the comment above it, or its own
+    top: int  # first line, counted from 1, of the comment above it, else `start`
     start: int
     end: int
     kind: Kind
     name: str  # qualified
     signature: str = ""
-    definition: Definition | None = (
-        None  # None where nothing is defined: a section, `impl Trait for Type`
-    )
+    definition: Definition | None = None  # None for a section or `impl Trait for Type`
 
 
-SOFT = 1000  # characters to which neighbours are merged, and of the parts of what is split
+SOFT = 1000  # characters of merged neighbors, and of the parts of a split region
 WHOLE = 1500  # a definition up to this size is not split
-HARD = 2000  # no chunk's text is longer
-TINY = (
-    120  # what is smaller than this says nothing alone: a closing brace, the first line of a class
-)
+HARD = 2000  # maximum length of a chunk's text
+TINY = 120  # smaller pieces say nothing alone: a closing brace, the first line of a class
 HEADING_CHARACTERS = 400
 HEADING_DEPTH = 4
 
 _MERE_NAMES = ("variable", "export")
-_FILE = -1  # the owner of what is in no region
-# A line that begins so goes on with the statement before it.
+_FILE = -1  # owner of lines that are in no region
+# A line that begins with one of these continues the statement before it.
 _CONTINUES = (
-    "}", ")", "]", "end", "else", "elif", "elsif", "except", "finally", "catch", "rescue", "ensure", "then", "do",
-    "{", "|", "&&", "||", ",", "esac", "fi", "done", "where", "in ", "of ",
+    "}", ")", "]", "end", "else", "elif", "elsif", "except", "finally", "catch", "rescue",
+    "ensure", "then", "do", "{", "|", "&&", "||", ",", "esac", "fi", "done", "where", "in ", "of ",
 )  # fmt: skip
 
 
 class _Piece(msgspec.Struct):
-    """Lines that stay together. `owner` is the region that was split to get it, `begins` the region it opens."""
+    """Lines that stay together. `owner` is the region that was split; `begins` marks its start."""
 
     start: int
     end: int
@@ -57,7 +50,7 @@ class _Piece(msgspec.Struct):
 
 
 def cut(lines: Sequence[str], regions: Sequence[Region]) -> tuple[Chunk, ...]:
-    """Chunks that cover all lines once, in order. Regions are sorted by their first line, the outer first."""
+    """Return chunks that cover all lines once. `regions` are sorted, outer before inner."""
     if not any(line.strip() for line in lines):
         return ()
     sizes = [0, *accumulate(map(add, map(len, lines), repeat(1)))]
@@ -71,7 +64,7 @@ def _pieces(
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
     open_regions = [(len(lines), _FILE)]
-    at = 1  # the first line that is in no piece yet
+    at = 1  # the first line that is not in a piece yet
 
     def take(last: int, owner: int, *, begins: bool = False) -> None:
         nonlocal at
@@ -81,7 +74,7 @@ def _pieces(
             and not lines[at - 1].strip()
             and sizes[at] - sizes[pieces[-1].start - 1] <= HARD
         ):
-            pieces[-1].end = at  # blank lines belong to what is above them
+            pieces[-1].end = at  # blank lines belong to the piece above
             at += 1
         if last < at:
             return
@@ -89,7 +82,7 @@ def _pieces(
             pieces.append(_Piece(start, end, owner, begins and start == at))
         at = last + 1
 
-    header = False  # the next gap begins with the first line of the region that was opened last
+    header = False  # whether the next gap begins with the header of the region opened last
     for index, region in enumerate(regions):
         while open_regions[-1][0] < max(region.top, at):
             take(open_regions[-1][0], open_regions[-1][1], begins=header)
@@ -120,7 +113,7 @@ def _pieces(
 def windows(
     lines: Sequence[str], sizes: Sequence[int], first: int, last: int
 ) -> list[tuple[int, int]]:
-    """Lines in parts of about SOFT characters, cut where the indentation is smallest, best behind a blank line."""
+    """Split lines into parts of about SOFT characters, at low indentation and blank lines."""
     found: list[tuple[int, int]] = []
     while sizes[last] - sizes[first - 1] > WHOLE and first < last:
         left = sizes[last] - sizes[first - 1]
@@ -135,7 +128,6 @@ def windows(
 def _best_end(
     lines: Sequence[str], sizes: Sequence[int], first: int, last: int, target: float
 ) -> int:
-    """The last line of the window that begins with `first`: the next line is a good one to begin with."""
     base = sizes[first - 1]
     best, best_cost = 0, (10**9, 10**9, 10**9)
     nearest = first
@@ -155,7 +147,7 @@ def _best_end(
 
 
 def _cost(lines: Sequence[str], end: int, distance: float) -> tuple[int, int, int]:
-    following = lines[end]  # counted from 0: the line behind `end`
+    following = lines[end]  # zero-based: the line after `end`
     stripped = following.lstrip()
     if not stripped or stripped.startswith(_CONTINUES):
         return (10**6, 0, int(distance))
@@ -214,7 +206,6 @@ def _chunks(
 
 
 def _subject(begun: range, owner: int, regions: Sequence[Region]) -> int:
-    """The region that a chunk is about: the first that begins in it and is more than a name, or the one around."""
     for index in begun:
         if regions[index].kind not in _MERE_NAMES:
             return index
@@ -224,7 +215,6 @@ def _subject(begun: range, owner: int, regions: Sequence[Region]) -> int:
 
 
 def _heading(piece: _Piece, regions: Sequence[Region], parents: Sequence[int]) -> str:
-    """The signatures of the regions around, the outermost first, as far as the chunk does not show them."""
     signatures: list[str] = []
     owner = piece.owner
     while owner != _FILE and len(signatures) < HEADING_DEPTH:

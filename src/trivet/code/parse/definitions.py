@@ -1,4 +1,4 @@
-"""Finds the definitions of a syntax tree: walks down only where definitions can be, never into small functions."""
+"""Finds the definitions of a syntax tree, entering only nodes that can hold some."""
 
 from __future__ import annotations
 
@@ -19,32 +19,30 @@ else:
 SIGNATURE_CHARACTERS = 200
 NAME_CHARACTERS = 200
 QUALIFIED_CHARACTERS = 400
-# A function of more bytes is searched for functions in it: it is cut up anyway, and long functions are often
-# closures that hold what people look for (`dispatch` in `createStore`).
+# Bytes. Longer functions are searched for inner ones: they are split anyway, and are often closures
+# that hold what people look for (`dispatch` in `createStore`).
 LONG_FUNCTION = 2000
 
 _CALLABLE: frozenset[Kind] = frozenset({"function", "method"})
-# What is defined in one of these is a method if it can be called.
+# A callable that is defined in one of these is a method.
 _OWNERS: frozenset[Kind] = frozenset({"class", "interface", "enum", "type", "variable"})
 
 
 class _Lead:
-    """Comments and attributes right above the next definition. Rows count from 0."""
+    """Comments and attributes directly above the next definition."""
 
     __slots__ = ("comments", "last", "opening", "reach", "start", "top")
 
     def __init__(self, top: int, last: int) -> None:
         self.top = top
         self.last = last
-        self.reach = 1  # lines to the next one that belongs to it
+        self.reach = 1  # maximum lines to the definition
         self.start: int | None = None
-        self.opening: Node | None = None  # an `export` or a template around the next definition
+        self.opening: Node | None = None  # an `export` or a template around the definition
         self.comments: list[Node] = []
 
 
 class _Frame:
-    """Siblings that are being walked."""
-
     __slots__ = (
         "children",
         "container",
@@ -69,17 +67,15 @@ class _Frame:
         self.children = children
         self.container = self.outer = container
         self.member = member  # functions here are methods
-        self.local = local  # inside a function: variables do not count
+        self.local = local  # inside a function: variables are skipped
         self.lead = lead
         self.previous: Node | None = None
-        self.only: frozenset[str] | None = None  # the types of nodes that count, if not all
-        self.swallower: int | None = (
-            None  # the place of the broken function that holds these by mistake
-        )
+        self.only: frozenset[str] | None = None  # node types to consider; None for all
+        self.swallower: int | None = None  # position of the broken function that swallowed these
 
 
 def find_definitions(root: Node, source: bytes, grammar: Grammar) -> list[Region]:
-    """All definitions below a node, in the order of their lines, the outer before the inner."""
+    """Return definitions by line, outer before inner."""
     found: list[Region] = []
     stack = [_Frame(iter(root.named_children), "", member=False, local=False)]
     while stack:
@@ -93,7 +89,7 @@ def find_definitions(root: Node, source: bytes, grammar: Grammar) -> list[Region
 
 
 def _without_own_exports(found: list[Region]) -> list[Region]:
-    """A list of what a file offers, such as `__all__`, says nothing new of what the file defines itself."""
+    """Drop exports, as in `__all__`, of names that the file defines."""
     defined = {
         one.definition.name for one in found if one.definition is not None and one.kind != "export"
     }
@@ -107,7 +103,7 @@ def _without_own_exports(found: list[Region]) -> list[Region]:
 def _walk(
     frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]
 ) -> list[_Frame] | None:
-    """Goes on among siblings until one must be walked into. None when there are no more."""
+    """Walk until siblings must be entered; return their frames, or None at the end."""
     rules, through, wraps, comments = (
         grammar.rules,
         grammar.through,
@@ -128,9 +124,8 @@ def _walk(
         elif kind in through:
             deeper.append(_inner(frame, node, lead=frame.lead))
         elif kind == "ERROR":
-            deeper.append(
-                _inner(frame, node, local=True)
-            )  # its variables may be those of a broken function
+            # Its variables may be locals of a broken function.
+            deeper.append(_inner(frame, node, local=True))
         elif kind in comments:
             _note_comment(frame, node, source)
         elif kind in grammar.attributes and source.startswith(
@@ -157,7 +152,6 @@ def _inner(frame: _Frame, node: Node, *, lead: _Lead | None = None, local: bool 
 def _take(
     match: Match, frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]
 ) -> _Frame | None:
-    """Keeps what a rule found, and says where the walk goes on for it."""
     container = _joined(frame.outer if match.scopes_rest else frame.container, match.owner)
     if not match.defines:
         if match.inside is None:
@@ -202,7 +196,10 @@ def _take(
 def _swallowed(
     match: Match, kind: Kind, frame: _Frame, grammar: Grammar, place: int
 ) -> _Frame | None:
-    """What follows a function whose braces do not balance, as conditions of a preprocessor make it, looks inside it."""
+    """Search a function with unbalanced braces, as from preprocessor conditions.
+
+    The parser places the definitions after it inside it.
+    """
     if (
         not grammar.swallowed
         or kind not in _CALLABLE
@@ -224,13 +221,12 @@ def _shortened(region: Region, end: int) -> Region:
 
 
 def _joined(container: str, name: str) -> str:
-    if len(container) > QUALIFIED_CHARACTERS:  # thousands of levels, which no person wrote
+    if len(container) > QUALIFIED_CHARACTERS:  # thousands of levels: not written by people
         return container
     return f"{container}.{name}" if container and name else container or name
 
 
 def _is_clause(previous: Region, region: Region) -> bool:
-    """Whether it goes on with the definition before it, as the equations of a function do."""
     return (
         region.kind in _CALLABLE
         and previous.name == region.name
@@ -250,7 +246,6 @@ def _is_long(node: Node) -> bool:
 
 
 def _is_minor(match: Match, frame: _Frame) -> bool:
-    """Whether it is a local variable, or a field of a class that is no constant."""
     return frame.local or (frame.member and not match.attribute and not match.name.isupper())
 
 
@@ -266,7 +261,7 @@ def _found(
         top, comments = lead.top, lead.comments
         start = row if lead.start is None else min(lead.start, row)
         if lead.opening is not None and lead.opening.start_point[0] == row:
-            opening = lead.opening  # its signature shows `export`, `template <...>`, `type`
+            opening = lead.opening  # its signature includes `export`, `template <...>`, `type`
         frame.lead = None
     doc = "" if grammar.inner_doc is None else grammar.inner_doc(match.node, source)
     definition = Definition(
@@ -290,7 +285,7 @@ def _found(
 
 
 def last_row(node: Node) -> int:
-    """The last line that a node stands on: some grammars let it end where the next line begins."""
+    """Return the last line: some grammars end a node where the next line begins."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
@@ -299,7 +294,7 @@ def _signature(match: Match, start: int, source: bytes) -> str:
     node = match.node
     body = match.body or _body(node)
     end = node.end_byte if body is None or body.start_byte <= node.start_byte else body.start_byte
-    # Whitespace is squeezed below, so that more bytes than characters are read.
+    # Whitespace is collapsed below, so more bytes than characters are read.
     raw = source[start : min(end, start + 4 * SIGNATURE_CHARACTERS)].decode("utf-8", "replace")
     if body is None and match.inside is not None:
         raw = raw.partition("{")[0].partition("\n")[0]
@@ -310,11 +305,12 @@ def _signature(match: Match, start: int, source: bytes) -> str:
     return " ".join(" ".join((first, *kept)).split())[:SIGNATURE_CHARACTERS].rstrip(" ,{=")
 
 
-_COMMENT_MARKS = ("#", "//", "/*", "--")  # of a comment between a name and its body
+_COMMENT_MARKS = ("#", "//", "/*", "--")  # of comments between a name and its body
 
 
 _BODIES = frozenset(
-    "block body function_body class_body enum_class_body do_block closure compound_statement message_body enum_body "
+    "block body function_body class_body enum_class_body do_block closure compound_statement "
+    "message_body enum_body "
     "recipe template_body structure script_block declaration_list".split()
 )
 
@@ -333,10 +329,10 @@ def _note_comment(frame: _Frame, node: Node, source: bytes) -> None:
         and frame.previous.end_point[0] == row
         and frame.previous.end_point[1] > 0
     ):
-        return  # it stands behind other code on its line
+        return  # trailing comment of other code
     lead = _lead(frame, node, row)
     lead.comments.append(node)
-    # A documentation block belongs to what comes next even behind a blank line, unless that has its own.
+    # Documentation reaches the next definition over a blank line, unless that has its own.
     lead.reach = 2 if source.startswith(b"/**", node.start_byte) else 1
 
 
@@ -348,7 +344,6 @@ def _note_attribute(frame: _Frame, node: Node) -> None:
 
 
 def _lead(frame: _Frame, node: Node, row: int) -> _Lead:
-    """The lines above the next definition, begun anew where a blank line is in between."""
     lead = frame.lead
     if lead is None or row - lead.last > 1:
         lead = frame.lead = _Lead(row, row)
@@ -357,7 +352,7 @@ def _lead(frame: _Frame, node: Node, row: int) -> _Lead:
 
 
 def _wrapped(frame: _Frame, node: Node) -> _Lead:
-    """What is above an `export`, a decorator or a template belongs to the definition inside."""
+    """Pass the lead above an `export`, decorator or template on to the definition inside."""
     row = node.start_point[0]
     lead = _Lead(row, row)
     lead.opening = node

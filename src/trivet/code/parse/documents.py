@@ -1,7 +1,4 @@
-"""Regions of prose and configuration: sections under headings, and the keys at the top of a file.
-
-Jupyter notebooks: what was written into their cells, on the lines on which the file has it.
-"""
+"""Regions of prose and configuration, by headings and keys; and notebooks, by cells."""
 
 from __future__ import annotations
 
@@ -45,19 +42,18 @@ _KEY = {
     JSON: re.compile(r"(?:\t| {1,4})\"([^\"\n]{1,100})\"\s{0,8}:"),
 }
 
-_Heading = tuple[int, int, str]  # line from 1, level from 1, words
+_Heading = tuple[int, int, str]  # line from 1, level from 1, text
 
 
 def sections(language: str, lines: Sequence[str]) -> list[Region]:
-    """The sections of a file, each named by the headings above it: `Install > From source`."""
+    """Return sections, named by their headings: `Install > From source`."""
     find = _FINDERS.get(language)
     return [] if find is None else _nested(list(find(lines)), len(lines))
 
 
 def _nested(headings: Sequence[_Heading], last: int) -> list[Region]:
-    """Regions of headings: each ends before the next of its level or above."""
     ends = [last] * len(headings)
-    path: list[int] = []  # the headings around, by their place
+    path: list[int] = []  # positions of the enclosing headings
     regions: list[tuple[str, str]] = []
     for place, (line, level, words) in enumerate(headings):
         while path and headings[path[-1]][1] >= level:
@@ -79,7 +75,7 @@ def _nested(headings: Sequence[_Heading], last: int) -> list[Region]:
 
 
 def _marked(pattern: re.Pattern[str]) -> Callable[[Sequence[str]], Iterator[_Heading]]:
-    """Headings whose level is the number of signs before them, outside of fenced code."""
+    """Find headings whose level is their number of marks, outside fenced code."""
 
     def find(lines: Sequence[str]) -> Iterator[_Heading]:
         fence = ""
@@ -93,7 +89,6 @@ def _marked(pattern: re.Pattern[str]) -> Callable[[Sequence[str]], Iterator[_Hea
 
 
 def _markdown(lines: Sequence[str]) -> Iterator[_Heading]:
-    """`# Heading`, and a heading underlined with `===` or `---`."""
     underlined = (
         (number, 1 if lines[number].startswith("=") else 2, _plain(lines[number - 1]))
         for number in range(_behind_front_matter(lines), len(lines))
@@ -103,7 +98,6 @@ def _markdown(lines: Sequence[str]) -> Iterator[_Heading]:
 
 
 def _behind_front_matter(lines: Sequence[str]) -> int:
-    """The first line, from 1, that can be a heading: settings between two `---` come before it."""
     if not lines or lines[0].rstrip() != "---":
         return 1
     return next(
@@ -112,7 +106,7 @@ def _behind_front_matter(lines: Sequence[str]) -> int:
 
 
 def _underlined(lines: Sequence[str]) -> Iterator[_Heading]:
-    """reStructuredText: the kind of underline says the level, in the order in which kinds appear."""
+    """Give kinds of underline their level in order of appearance, as reStructuredText does."""
     levels: dict[str, int] = {}
     for number in range(1, len(lines)):
         underline, title = lines[number], lines[number - 1].strip()
@@ -169,10 +163,10 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def parse_notebook(path: str, lines: Sequence[str]) -> ParsedFile | LeftOut:
-    """Chunks of cells. The lines of outputs and pictures are empty in them; the numbers of lines stay the file's."""
+    """Return chunks of cells without outputs; line numbers stay the file's."""
     cells = list(_written(lines))
     if not cells:
-        return LeftOut(path, "no cell of it could be read")
+        return LeftOut(path, "no readable cell")
     words, code = [""] * len(lines), [""] * len(lines)
     for place, kind, line in cells:
         words[place] = line
@@ -186,7 +180,6 @@ def parse_notebook(path: str, lines: Sequence[str]) -> ParsedFile | LeftOut:
 
 
 def _written(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """The place, the kind of cell and the text of each line that somebody wrote."""
     kind, inside = "", False
     for place, line in enumerate(lines):
         if inside:

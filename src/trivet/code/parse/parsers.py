@@ -1,9 +1,7 @@
-"""Unpacks grammars of several languages at once.
+"""Runs parsers within a time limit, and unpacks grammars.
 
-The package of grammars unpacks one when it is first asked for, and reads its whole archive each time: half a second
-of processor time a language. Reading the archive once for all languages of a tree takes about as long as one of them.
-
-Runs the parsers: grammars are loaded when a file needs them, and no file may take longer than its size allows.
+The grammar package reads its whole archive, 0.5 s of processor time, for each language. Reading it
+once for all takes about as long.
 """
 
 from __future__ import annotations
@@ -66,9 +64,9 @@ if TYPE_CHECKING:
 
 
 def unpack_grammars(languages: Iterable[str]) -> int:
-    """Unpacks what is not there yet, and says how many that were. A language without a grammar is passed over.
+    """Unpack missing grammars and return their number.
 
-    Nothing depends on it: what fails here is unpacked when it is needed, or its files are cut by lines.
+    If this fails, a grammar is unpacked when needed, or its files are split by lines.
     """
     from semble_grammars.cache import cache_dir
 
@@ -85,12 +83,11 @@ def unpack_grammars(languages: Iterable[str]) -> int:
         return 0
     try:
         return _extract(folder / manifest["archive"], target, missing)
-    except (OSError, tarfile.TarError):  # a full disk, a folder that may not be written to
+    except (OSError, tarfile.TarError):  # such as a full disk or a read-only folder
         return 0
 
 
 def _bundle() -> tuple[Path, Any] | None:
-    """The folder of this platform's grammars and its list; an installed package has one."""
     for folder in resources.files("semble_grammars").joinpath("grammars").iterdir():
         manifest = folder.joinpath("manifest.json")
         if folder.is_dir() and manifest.is_file():
@@ -117,7 +114,7 @@ def _extract(archive: Path, target: Path, missing: dict[str, str]) -> int:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """At once or not at all: another process may be loading it."""
+    """Write atomically: another process may be loading the file."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -179,24 +176,22 @@ GRAMMARS: Mapping[str, Grammar] = {
 }
 
 
-# Ordinary code parses in .1 to .5 microseconds a byte. Some grammars need quadratic time or worse to recover from
-# nonsense (20 kB of `{-` keep the JavaScript grammar busy for 50 seconds); such a file is cut by lines. The limit is
-# of the clock on the wall, so it leaves room for a machine that does ten other things.
+# Ordinary code parses in 0.1 to 0.5 microseconds per byte. Some grammars take quadratic time or
+# worse to recover from nonsense (20 kB of `{-` take the JavaScript grammar 50 s); such a file is
+# split by lines. The limit is wall-clock time, so it leaves room for a busy machine.
 _BASE_MICROSECONDS = 2_000_000
 _MICROSECONDS_PER_BYTE = 10
 
-SCRIPTS = "typescript"  # the grammar for scripts in pages: it reads JavaScript too
+SCRIPTS = "typescript"  # the grammar for scripts in pages; it also reads JavaScript
 _FRONT_MATTER = re.compile(rb"\A---\n(.*?)\n---", re.DOTALL)
 
 
 def has_grammar(language: str) -> bool:
-
     return language in GRAMMARS
 
 
 def regions_of(language: str, source: bytes) -> list[Region] | None:
-    """The definitions of a file in UTF-8, or None where its parser cannot cope."""
-
+    """Return the definitions, or None if the parser fails."""
     grammar = GRAMMARS.get(language)
     tree = None if grammar is None else _parse(language, source)
     if grammar is None or tree is None:
@@ -205,8 +200,7 @@ def regions_of(language: str, source: bytes) -> list[Region] | None:
 
 
 def regions_of_scripts(source: bytes) -> list[Region] | None:
-    """The definitions of the scripts in a page of HTML, Vue, Svelte or Astro."""
-
+    """Return the definitions of scripts in HTML, Vue, Svelte or Astro."""
     scripts = list(_scripts(source))
     if not scripts:
         return []
@@ -215,7 +209,6 @@ def regions_of_scripts(source: bytes) -> list[Region] | None:
 
 
 def _scripts(source: bytes) -> Iterator[tuple[int, int]]:
-    """Where scripts begin and end: the part before an Astro page, and what is in `<script>`."""
     front = _FRONT_MATTER.match(source)
     if front is not None:
         yield front.span(1)
@@ -246,10 +239,11 @@ def _parse(language: str, source: bytes, ranges: Sequence[Range] | None = None) 
 
     limit = _BASE_MICROSECONDS + _MICROSECONDS_PER_BYTE * len(source)
     with warnings.catch_warnings():
-        # It is deprecated in favour of a callback, with which tree-sitter 0.25 and 0.26 crash before Python 3.14.
+        # Deprecated in favor of a callback, which crashes tree-sitter 0.25 and 0.26 before Python
+        # 3.14.
         warnings.simplefilter("ignore", DeprecationWarning)
         parser = Parser(get_language(language), included_ranges=ranges, timeout_micros=limit)
     try:
         return parser.parse(source)
-    except ValueError:  # "Parsing failed": its time is over
+    except ValueError:  # "Parsing failed": out of time
         return None

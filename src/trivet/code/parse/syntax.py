@@ -1,7 +1,4 @@
-"""What a grammar's table is made of: rules that say which nodes of a syntax tree define names.
-
-Turns comments into plain text: without the marks that make them comments.
-"""
+"""Parts of grammars: rules for nodes that define names, and text from comments."""
 
 from __future__ import annotations
 
@@ -20,46 +17,41 @@ else:
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that a node defines, or, without `defines`, a place in which the walk goes on."""
+    """A name that a node defines; without `defines`, a place to continue the walk."""
 
     name: str
     kind: Kind
     node: Node
-    inside: Node | None = None  # its definitions are found next, with this one as their container
+    inside: Node | None = None  # walked next, with this definition as the container
     body: Node | None = None  # where the signature ends, if not at the node's own body
-    owner: str = ""  # the container that the name itself states: `Foo` of `Foo::bar`
+    owner: str = ""  # the container in the name itself: `Foo` of `Foo::bar`
     defines: bool = True
-    scopes_rest: bool = False  # in a file, what follows belongs to it: `package Store;`
-    attribute: bool = False  # a variable that counts in a class too: a property, not a plain field
+    scopes_rest: bool = False  # the rest of the file belongs to it: `package Store;`
+    attribute: bool = False  # a variable that counts in a class: a property, not a plain field
 
 
 Rule: TypeAlias = Callable[[Node, bytes], Sequence[Match]]
 
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True):
-    """How definitions are found in a language. Nodes that are in none of the sets are not looked into."""
+    """How to find definitions. Nodes in none of the sets are not entered."""
 
     rules: Mapping[str, Rule]
-    through: frozenset[str] = (
-        frozenset()
-    )  # walked through: bodies of classes, conditions around definitions
-    wraps: frozenset[str] = (
-        frozenset()
-    )  # walked through; the definition inside begins where they begin
+    # Entered: bodies of classes, conditions around definitions.
+    through: frozenset[str] = frozenset()
+    # Entered; the definition inside starts where they do.
+    wraps: frozenset[str] = frozenset()
     comments: frozenset[str] = frozenset({"comment"})
-    attributes: frozenset[str] = (
-        frozenset()
-    )  # stand before a definition as its siblings and belong to it
+    # Siblings before a definition that belong to it.
+    attributes: frozenset[str] = frozenset()
     attribute_marks: tuple[bytes, ...] = (b"",)  # how the source of an attribute begins
-    clauses: bool = False  # neighbours of one name are clauses of one definition
-    tails: frozenset[str] = frozenset()  # bodies that stand behind their definition as siblings
+    clauses: bool = False  # neighbors of one name are clauses of one definition
+    tails: frozenset[str] = frozenset()  # bodies that follow their definition as siblings
     nested: bool = False  # long functions are searched for functions in them
-    swallowed: frozenset[str] = (
-        frozenset()
-    )  # definitions that a long broken function may have swallowed
-    inner_doc: Callable[[Node, bytes], str] | None = (
-        None  # finds a documentation that is inside the definition
-    )
+    # Definitions that a long broken function may have swallowed.
+    swallowed: frozenset[str] = frozenset()
+    # Finds documentation inside the definition.
+    inner_doc: Callable[[Node, bytes], str] | None = None
 
 
 def text(node: Node, source: bytes) -> str:
@@ -67,17 +59,16 @@ def text(node: Node, source: bytes) -> str:
 
 
 def child_at(node: Node, place: int) -> Node | None:
-    """The named child at a place, if there are so many: tree-sitter raises an error if not."""
+    """Return None past the end, where tree-sitter raises."""
     return node.named_child(place) if place < node.named_child_count else None
 
 
 def first(node: Node, *types: str) -> Node | None:
-    """The first named child of one of the types."""
     return next((child for child in node.named_children if child.type in types), None)
 
 
 def named(kind: Kind, *, opens: bool = False, field: str = "name") -> Rule:
-    """A rule for nodes that have their name in a field. With `opens` the walk goes on inside."""
+    """Make a rule for nodes with their name in a field. `opens` continues the walk inside."""
 
     def rule(node: Node, source: bytes) -> Sequence[Match]:
         name = node.child_by_field_name(field)
@@ -87,7 +78,7 @@ def named(kind: Kind, *, opens: bool = False, field: str = "name") -> Rule:
 
 
 def named_by(kind: Kind, *types: str, opens: bool = False) -> Rule:
-    """A rule for nodes whose name is their first child of a type, because the grammar gives it no field."""
+    """Make a rule for nodes whose name is their first child of these types."""
 
     def rule(node: Node, source: bytes) -> Sequence[Match]:
         name = first(node, *types)
@@ -102,19 +93,18 @@ def match(kind: Kind, node: Node, name: Node, source: bytes, *, opens: bool = Fa
 
 
 def attribute(name: Node | None, node: Node, source: bytes) -> Sequence[Match]:
-    """A property of a class, which counts as the class's functions do; or a variable outside of one."""
     if name is None:
         return ()
     return (Match(name=text(name, source), kind="variable", node=node, attribute=True),)
 
 
 def inside(node: Node, owner: str = "") -> Match:
-    """The walk goes on inside, and what is found there belongs to the owner."""
+    """Continue the walk inside, with `owner` as the container."""
     return Match(name="", kind="class", node=node, inside=node, owner=owner, defines=False)
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """`a::b::c` and `a.b.c` are `c` in `a.b`."""
+    """Split `a::b::c` or `a.b.c` into `a.b` and `c`."""
     if name.isidentifier():
         return "", name
     if name[:1] in "'\"`":  # `declare module "x.y"`
@@ -125,14 +115,14 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def without_arguments(name: str) -> str:
-    """The name of a type without its parameters: `List<T>`, `List[T]`."""
+    """Drop type parameters, as in `List<T>` and `List[T]`."""
     for bracket in "<[(":
         name = name.partition(bracket)[0]
     return name.strip()
 
 
 DOC_CHARACTERS = 500
-READ_BYTES = 4 * DOC_CHARACTERS  # of a comment: marks and indentation are taken off
+READ_BYTES = 4 * DOC_CHARACTERS  # of a comment, before marks and indentation are removed
 
 _OPENING = re.compile(
     r"(?:/\*[*!]?|//[/!]?|#['!]?|--\[?=*\[?|;+|%+|\{-|\(\*+|@(?:module|type)?doc\b|~[sS])(?:\s\|)?"
@@ -144,7 +134,7 @@ _NOT_DOCUMENTATION = ("#[", "@", "[", "-spec", "-dialyzer", "{-#", "#!/")
 
 
 def plain_text(comments: Sequence[Node], source: bytes) -> str:
-    """The words of comments that stand one below the other, on one line."""
+    """Join consecutive comments on one line, without their marks."""
     lines: list[str] = []
     for comment in comments:
         raw = source[comment.start_byte : min(comment.end_byte, comment.start_byte + READ_BYTES)]
@@ -175,5 +165,4 @@ def _without_marks(line: str) -> str:
 
 
 def collapse_whitespace(words: str) -> str:
-    """On one line, and not too long."""
     return " ".join(words.split())[:DOC_CHARACTERS].rstrip()

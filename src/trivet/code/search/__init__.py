@@ -1,1 +1,1 @@
-"""From a question to ranked chunks: the legs, their fusion, what has to do with a place."""
+"""From a query to ranked chunks: search legs, fusion, and related places."""

@@ -1,11 +1,4 @@
-"""The lexical leg: BM25 over the words of chunks, where a word in a name or a comment counts more.
-
-The definitions leg: chunks that define a name which the query writes, or speaks in words.
-
-The path leg: how much of the query stands in a file's name and folders, and whether the query mentions the file.
-
-The dense leg: how near the query's vector is to each chunk's. A chunk without known words has none.
-"""
+"""The legs of code search: words (BM25), definitions, paths and vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +21,7 @@ MAX_QUERY_TERMS = 96
 
 
 class CodeBm25(msgspec.Struct, frozen=True):
-    """`name`, `container` and `doc` are how many further occurrences a word counts as that stands there."""
+    """BM25 weights. A word in a name, container or doc counts that many times more."""
 
     k1: float = 1.2
     b: float = 0.45
@@ -59,7 +52,6 @@ def lexical(view: View, query: Query, bm25: CodeBm25) -> Scores:
 
 
 def _more(bm25: CodeBm25) -> Scores:
-    """What a set of fields adds, by the number that the set is stored as."""
     bits = np.arange(8)
     parts = ((NAME, bm25.name), (CONTAINER, bm25.container), (DOC, bm25.doc))
     more: Scores = sum((weight * ((bits & bit) > 0) for bit, weight in parts), np.zeros(8)).astype(
@@ -69,7 +61,7 @@ def _more(bm25: CodeBm25) -> Scores:
 
 
 def _rarest(view: View, query: Query) -> list[tuple[int, int, int]]:
-    """The terms that chunks hold, with how often the query says them and how many chunks hold them."""
+    """Return terms with their counts in the query and in chunks, rarest first."""
     found = []
     for term, times in query.terms.items():
         spans = [segment.words.span(term) for segment in view.segments]
@@ -82,9 +74,10 @@ EXPORT = KINDS.index("export")
 
 
 class DefinitionWeights(msgspec.Struct, frozen=True):
-    """`exact`: written as it is defined. `spoken`: but for case and joiners. `inside`: in the right container.
+    """Factors for definitions.
 
-    `other`: spoken alike, where another name is written just so. `exported`: passed on here and defined elsewhere.
+    `spoken`: equal but for case and separators. `inside`: in the right container. `other`: `spoken`
+    next to an exact match. `exported`: a re-export.
     """
 
     exact: float = 0.65
@@ -92,11 +85,11 @@ class DefinitionWeights(msgspec.Struct, frozen=True):
     inside: float = 1.5
     other: float = 0.5
     exported: float = 1.0
-    crowd: float = 0.2  # a name that n places define counts 1 / n to this power
+    crowd: float = 0.2  # a name defined in n places counts 1 / n to this power
 
 
 def definitions(view: View, query: Query, weights: DefinitionWeights) -> Scores:
-    """On 0..1 by chunk."""
+    """Return scores from 0 to 1."""
     scores: Scores = np.zeros(view.chunks, np.float32)
     for name in query.names:
         found = _found(view, name)
@@ -104,7 +97,7 @@ def definitions(view: View, query: Query, weights: DefinitionWeights) -> Scores:
         exactly = sum(one.defines and one.exact for one in found)
         others = weights.other if any(one.exact for one in found) else 1.0
         for one in found:
-            # Those that only sound alike are no crowd around the one that is written just so.
+            # Names that only sound alike do not crowd an exact match.
             crowd = (exactly if one.exact and exactly else places) ** -weights.crowd
             factor = (1.0 if one.exact else others) * (1.0 if one.defines else weights.exported)
             worth = name.sure * crowd * factor * _worth(one, name, weights)
@@ -114,8 +107,6 @@ def definitions(view: View, query: Query, weights: DefinitionWeights) -> Scores:
 
 
 class _Found(NamedTuple):
-    """A place that has the name: the row of a segment, and its chunk in the view."""
-
     segment: Segment
     row: int
     chunk: int
@@ -154,18 +145,17 @@ MAX_SIMILAR_WORDS = 30
 
 
 class PathWeights(msgspec.Struct, frozen=True):
-    """What a word is worth in a file's own name and in a folder's; what a mention of the file is worth, by its path
-    or as a module."""
+    """Weights of words in file and folder names, and of mentions by path or as a module."""
 
     stem: float = 1.0
     folder: float = 0.7
     mention: float = 1.0
     module: float = 0.25
-    prefix: float = 0.4  # a word that begins with the other one, instead of being the same
+    prefix: float = 0.4  # one word begins with the other
 
 
 def paths(view: View, query: Query, weights: PathWeights) -> Scores:
-    """On 0..1 by chunk: the share of the query's words, by their rarity in paths, that the path holds."""
+    """Return scores from 0 to 1: the share of query words, by rarity, in the path."""
     files = sum(len(segment.path) for segment in view.segments)
     words = [(_similar_words(view, word, weights), word) for word in query.words]
     rarity = [_rarity(view, hashed(word), files) for _, word in words]
@@ -188,7 +178,7 @@ def paths(view: View, query: Query, weights: PathWeights) -> Scores:
 
 
 def _similar_words(view: View, word: str, weights: PathWeights) -> dict[int, float]:
-    """The terms of paths that are this word, or of which one begins with the other: `auth` and `authentication`."""
+    """Include terms that begin alike: `auth` and `authentication`."""
     alike = {hashed(word): 1.0}
     if not weights.prefix or len(word) < MIN_PREFIX_LENGTH:
         return alike
@@ -198,7 +188,6 @@ def _similar_words(view: View, word: str, weights: PathWeights) -> dict[int, flo
 
 
 def _beginning(words: Strings, start: str) -> list[str]:
-    """The texts of a rising list that begin so; a few at most."""
     at = bisect_left(range(len(words)), start, key=words.at)
     found: list[str] = []
     while (
@@ -217,7 +206,6 @@ def _rarity(view: View, term: int, files: int) -> float:
 
 
 def _held(segment: Segment, alike: dict[int, float], weights: PathWeights) -> Scores:
-    """How well each file's path holds a word: by its best likeness, in its best place."""
     worth = np.array(
         [0.0, weights.stem, weights.folder, max(weights.stem, weights.folder)], np.float32
     )
@@ -230,7 +218,6 @@ def _held(segment: Segment, alike: dict[int, float], weights: PathWeights) -> Sc
 
 
 def _mentioned(view: View, query: Query, weights: PathWeights) -> Scores:
-    """By file, through all segments."""
     scores: Scores = np.zeros(sum(len(segment.path) for segment in view.segments), np.float32)
     for mentioned, worth in _mentions(query, weights):
         for number in view.file_names.get(last_part(mentioned), ()):
@@ -246,7 +233,7 @@ def _mentions(query: Query, weights: PathWeights) -> list[tuple[str, float]]:
 
 
 def _same_end(path: str, mentioned: str) -> bool:
-    """A traceback has a longer path than the tree, a person a shorter one."""
+    """Compare ends: a traceback's path is longer than the tree's, a person's shorter."""
     return path == mentioned or path.endswith("/" + mentioned) or mentioned.endswith("/" + path)
 
 
@@ -254,7 +241,7 @@ NOWHERE = -1.0
 
 
 def dense(view: View, query: NDArray[np.float32]) -> Scores:
-    """Cosines by chunk; -1 where there is no vector."""
+    """Return cosines, or NOWHERE without a vector."""
     if view.unit_vectors is not None:
         scores: Scores = view.unit_vectors @ query
     else:

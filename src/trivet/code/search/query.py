@@ -1,4 +1,4 @@
-"""What a question about code asks for: its words, the names in it, files it mentions, which kinds of file it wants."""
+"""What a code query asks for: words, names, mentioned files, and roles of files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from trivet.analyse import is_identifier
 from trivet.code.encoder import all_hashes, normalized_name, terms_of, words_of
 from trivet.code.file_kind import Role
 
-# A question has about so many words at most; more than the other number and it is a pasted issue.
+# A typed query has at most about SHORT_QUERY words; one above LONG_QUERY is a pasted issue.
 SHORT_QUERY, LONG_QUERY = 10, 40
-# A word of an issue's first line, its title, counts as so many more.
+# Extra occurrences for a word in an issue's first line, its title.
 IN_TITLE = 3
 # "parse retry after" may be a name of three words; few names have more than five.
 MAX_SPOKEN_WORDS = 5
@@ -42,7 +42,7 @@ _asking: dict[Role, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that the query may mean. `sure` is 1 where it is written as an identifier, less where words make it up."""
+    """A name that the query may mean. `sure` is 1 for an identifier, less for joined words."""
 
     spoken: str
     written: str
@@ -54,13 +54,13 @@ class Name:
 class Query:
     text: str
     terms: dict[int, int]
-    words: tuple[str, ...]  # the same terms as texts
+    words: tuple[str, ...]  # the terms as strings
     names: tuple[Name, ...]
-    files: tuple[str, ...]  # paths as they are mentioned
-    modules: tuple[str, ...]  # `package.module.Class` as the paths that it may mean
+    files: tuple[str, ...]  # mentioned paths
+    modules: tuple[str, ...]  # paths that `package.module.Class` may mean
     wanted: frozenset[Role]
-    alone: bool  # whether it is one name and nothing more
-    length: float  # 0 for a word, 1 for a pasted issue
+    alone: bool  # the query is a single name
+    length: float  # 0 for a short query, 1 for a pasted issue
 
 
 def read_query(text: str) -> Query:
@@ -85,7 +85,7 @@ def read_query(text: str) -> Query:
 
 
 def _is_issue(words: list[str]) -> bool:
-    """Whether it is a pasted text, which speaks of tests, examples and documentation without asking for them."""
+    """Detect pasted text, which mentions tests and examples without wanting them."""
     return len(words) > LONG_QUERY
 
 
@@ -94,7 +94,6 @@ def _title(text: str) -> str:
 
 
 def _weighed(text: str, words: list[str]) -> dict[int, int]:
-    """How often the query says each term."""
     counts = all_hashes(words)
     if _is_issue(words):
         for term, count in all_hashes(words_of(_title(text))).items():
@@ -103,13 +102,12 @@ def _weighed(text: str, words: list[str]) -> dict[int, int]:
 
 
 def _files(text: str) -> tuple[str, ...]:
-    """What is written like a path with an ending: `store/table.py`, `C:\\work\\table.py`, `table.py`."""
     paths = (path.replace("\\", "/").rstrip("./-").lower() for path in _path.findall(text))
     return tuple(dict.fromkeys(path for path in paths if _ending.fullmatch(path, path.rfind("."))))
 
 
 def _module_paths(dotted: str) -> list[str]:
-    """`a.b.c` may be the module a/b/c, or something in a/b."""
+    """Return `a/b/c` and `a/b` for `a.b.c`, a module or something in it."""
     parts = _separator.split(dotted.lower())[:MAX_MODULE_DEPTH]
     return ["/".join(parts[:length]) for length in range(len(parts), 1, -1)]
 
@@ -135,7 +133,7 @@ def _add(found: dict[str, Name], name: Name) -> None:
 
 
 def _spoken_names(words: list[str]) -> list[Name]:
-    """Runs of words that together may be one name: the whole query surely, a part of it perhaps."""
+    """Join runs of words that may be one name; only the whole query is certain."""
     if len(words) > LONG_QUERY:
         return []
     runs = [

@@ -1,7 +1,4 @@
-"""A code search from its query to ranked chunks: legs, fusion, demotion by role, balance by file.
-
-Chunks that have to do with another: of like meaning, that define names it uses, that use names it defines.
-"""
+"""Ranks chunks for a query, by legs, fusion, role and file; and chunks related to another."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ from trivet.types import Candidate, Contribution, Ranking
 
 Chunks = NDArray[np.intp]
 
-# Chunk numbers as ids of a fixed width, so that ties are broken in the order of the tree.
+# Fixed-width ids, so that ties keep the order of the tree.
 ID = "{:09d}"
-# A question of a few words takes this share of the depth; a pasted issue, which many chunks of a file answer, all.
+# Share of the depth for short queries. Many chunks of a file answer a pasted issue: it uses all.
 MIN_RESULTS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class RankedChunk:
-    """`score` after all steps; `file` is the sum that its file is ordered by."""
+    """A chunk with its final score; `file` orders its file."""
 
     chunk: int
     score: float
@@ -42,9 +39,9 @@ class RankedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The query as the encoder sees it, the cosine that unrelated chunks have to it, and what few of them reach.
+    """An encoded query. Unrelated chunks have a cosine of about `floor`, rarely `near`.
 
-    A chunk that nothing else speaks for must be nearer than `near`: every chunk is somewhat near to every query.
+    A chunk that no other leg found must reach `near`.
     """
 
     numbers: NDArray[np.float32]
@@ -59,7 +56,7 @@ def vector_of(encoder: Encoder, text: str) -> Vector:
 def rank(
     view: View, query: Query, recipe: CodeRecipe, vector: Vector | None, allowed: Mask | None = None
 ) -> list[RankedChunk]:
-    """Chunks, those of the best file first where `balance` says so; each with what made its score."""
+    """Return ranked chunks, ordered by file as `balance` says."""
     rankings = _legs(view, query, recipe, vector, allowed)
     fused = fuse(recipe.fusion, [ranking for ranking in rankings if ranking.candidates])
     factors = _factors(recipe.demote, query)
@@ -103,8 +100,9 @@ def _legs(
         legs = [(leg, np.where(allowed, scores, NOWHERE), floor) for leg, scores, floor in legs]
     depth = round(recipe.depth * (MIN_RESULTS + (1 - MIN_RESULTS) * query.length))
     own = [_best(scores, floor, depth) for _, scores, floor in legs]
-    # What one leg brings counts with all: where hundreds of chunks hold a word, the right one need not be among the
-    # first hundred of each leg. Of a pasted issue the legs bring enough, and more would only add to the sums of files.
+    # Every leg scores the finds of all: if hundreds of chunks hold a word, the right one may miss
+    # the top hundred of each leg. For a pasted issue the legs find enough; more would only inflate
+    # file sums.
     brought = own if query.length == 1 else [np.unique(np.concatenate(own))] * len(own)
     return [
         _ranking(leg, scores, floor, these)
@@ -113,16 +111,14 @@ def _legs(
 
 
 def _ranking(leg: str, scores: Scores, floor: float, brought: Chunks) -> Ranking:
-    """Highest first, equal ones in the order of the tree."""
     found = np.sort(brought[scores[brought] > floor])
     order = found[np.argsort(-scores[found], kind="stable")]
-    told = zip(order.tolist(), scores[order].tolist(), strict=True)
-    candidates = tuple(Candidate(id=ID.format(at), score=score) for at, score in told)
+    pairs = zip(order.tolist(), scores[order].tolist(), strict=True)
+    candidates = tuple(Candidate(id=ID.format(at), score=score) for at, score in pairs)
     return Ranking(leg=leg, floor=floor, candidates=candidates)
 
 
 def _best(scores: Scores, floor: float, depth: int) -> Chunks:
-    """The highest above the floor; of equal ones those that come first in the tree."""
     found: Chunks = np.flatnonzero(scores > floor)
     if len(found) > depth:
         threshold = np.partition(scores[found], -depth)[-depth]
@@ -132,7 +128,6 @@ def _best(scores: Scores, floor: float, depth: int) -> Chunks:
 
 
 def _factors(demote: Demote, query: Query) -> NDArray[np.float32]:
-    """By role: 1 for code and for what the query asks for."""
     factors = np.ones(len(Role), np.float32)
     for role in Role:
         if role is not Role.CODE and role not in query.wanted:
@@ -143,7 +138,6 @@ def _factors(demote: Demote, query: Query) -> NDArray[np.float32]:
 def balanced(
     chunks: Sequence[RankedChunk], files: NDArray[np.int32], balance: Balance, query: Query
 ) -> list[RankedChunk]:
-    """Best first, by the sum of the file and then within the file; see `Balance`."""
     more = balance.more + (balance.broad - balance.more) * query.length
     by_file: dict[int, list[RankedChunk]] = {}
     for one in sorted(chunks, key=lambda one: -one.score):
@@ -163,10 +157,10 @@ def balanced(
 
 
 MAX_RELATED = 100
-# A name that more places than this use or define says little about either.
+# A name with more uses or definitions than this says little about any of them.
 MAX_USES = 30
 ONE_WORD = 0.3
-# Chunks of one project share many words; below this cosine that is all they have in common.
+# Chunks of one project share many words; below this cosine they share nothing else.
 MIN_COSINE = 0.5
 # Tests, examples and the like use nearly everything.
 NOT_CODE = 0.3
@@ -174,7 +168,6 @@ WEIGHTS = {"meaning": 1.0, "uses it": 1.0, "used by it": 1.0}
 
 
 def related(view: View, chunk: int) -> list[RankedChunk]:
-    """Best first, the chunk itself left out."""
     legs = {
         "meaning": _similar(view, chunk),
         "uses it": _users(view, chunk),
@@ -220,7 +213,7 @@ def _similar(view: View, chunk: int) -> Scores:
 
 
 def _users(view: View, chunk: int) -> Scores:
-    """Chunks that hold a name which this one defines, the rarer the name the more."""
+    """Score chunks that contain a name this one defines; rarer names score higher."""
     scores: Scores = np.zeros(view.chunks, np.float32)
     segment, number = view.segment_of(chunk)
     for row in np.flatnonzero(segment.symbols.chunk == number):
@@ -237,7 +230,6 @@ def _users(view: View, chunk: int) -> Scores:
 
 
 def _used(view: View, chunk: int) -> Scores:
-    """Chunks that define a name which this one holds."""
     scores: Scores = np.zeros(view.chunks, np.float32)
     segment, number = view.segment_of(chunk)
     held = np.flatnonzero(segment.words.holders == number)
@@ -252,5 +244,5 @@ def _used(view: View, chunk: int) -> Scores:
 
 
 def _sure(segment: Segment, row: int) -> float:
-    """A name of one word may only be a part of the name that stands there: `parse` of `parse_config`."""
+    """Trust a one-word name less: `parse` may be part of `parse_config`."""
     return 1.0 if len(hashes_of(segment.symbols.name.at(row))) > 1 else ONE_WORD

@@ -1,7 +1,4 @@
-"""What a search looks at: the segments of a tree as if they were one, without chunks of files that changed since.
-
-Which chunks may answer: by folder or pattern, language, kind of definition, and whether tests count.
-"""
+"""Segments as one view, without chunks of changed files; and search filters."""
 
 from __future__ import annotations
 
@@ -23,16 +20,16 @@ from trivet.errors import InvalidInput
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-# Up to so many vectors are kept as floats, a kilobyte each; of more, a block at a time is turned into floats.
+# Up to this many vectors are kept as floats, 1 kB each; beyond, blocks are converted in turn.
 MAX_DENSE_CHUNKS = 32_768
-# So many chunks at a time are turned into floats, which keeps the working memory small.
+# Vectors converted to floats at a time, to bound working memory.
 BLOCK = 8_192
-# Files that stand for the folder they lie in.
+# Files that stand for their folder.
 STAND_FOR_FOLDERS = ("/__init__", "/index", "/mod")
 
 
 def lengths_of(vectors: NDArray[np.int8]) -> Scores:
-    """Never 0, so that one may divide by it."""
+    """Return lengths, never 0, so that callers can divide by them."""
     squares = np.zeros(len(vectors), np.float32)
     for start, block in zip(range(0, len(vectors), BLOCK), blocks(vectors), strict=True):
         floats = block.astype(np.float32)
@@ -51,7 +48,7 @@ def last_part(path: str) -> str:
 
 
 def module_of(path: str) -> str:
-    """A file's path without its ending; that of the folder for a file that stands for it."""
+    """Return a path without extension, or its folder if the file stands for it."""
     folder, slash, name = path.rpartition("/")
     module = folder + slash + name.partition(".")[0]
     for whole in STAND_FOR_FOLDERS:
@@ -61,7 +58,7 @@ def module_of(path: str) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """Chunks are numbered through all segments. `alive` says which may be found."""
+    """Segments with chunks numbered through all. `alive` marks the searchable ones."""
 
     segments: tuple[Segment, ...]
     alive: Mask
@@ -72,12 +69,10 @@ class View:
 
     @cached_property
     def count(self) -> int:
-        """Chunks that may be found."""
         return int(self.alive.sum())
 
     @cached_property
     def relative_length(self) -> Scores:
-        """Each chunk's number of words as a multiple of the mean."""
         lengths = np.concatenate([segment.length for segment in self.segments]).astype(np.float32)
         mean = float(lengths[self.alive].mean()) if self.count else 1.0
         relative: Scores = lengths / max(mean, 1.0)
@@ -100,7 +95,7 @@ class View:
 
     @cached_property
     def unit_vectors(self) -> Scores | None:
-        """The vectors at unit length, where they are few enough to be kept so; None where they are not."""
+        """Vectors at unit length; None if they are too many or incomplete."""
         if self.chunks > MAX_DENSE_CHUNKS or any(
             len(one.vectors) != one.chunks for one in self.segments
         ):
@@ -114,12 +109,11 @@ class View:
 
     @cached_property
     def lengths(self) -> tuple[Scores, ...]:
-        """Of the vectors of each segment."""
         return tuple(lengths_of(segment.vectors) for segment in self.segments)
 
     @cached_property
     def file_names(self) -> dict[str, list[int]]:
-        """Files, numbered through all segments, by their name and by the name of the module that they are."""
+        """File numbers by file name and module name."""
         names: dict[str, list[int]] = {}
         paths = [
             segment.path.at(number)
@@ -139,7 +133,7 @@ class View:
         raise IndexError(number)
 
     def placed(self) -> Iterator[tuple[Segment, int]]:
-        """Each segment with the number of its first chunk."""
+        """Yield each segment with its first chunk's number."""
         first = 0
         for segment in self.segments:
             yield segment, first
@@ -150,7 +144,6 @@ class View:
         return sum(1 for _ in self.files_alive())
 
     def files_alive(self) -> Iterator[tuple[Segment, int]]:
-        """Each file that may be found: its segment and its number there."""
         for segment, first in self.placed():
             for number in range(len(segment.path)):
                 chunks = self.alive[
@@ -160,7 +153,7 @@ class View:
                     yield segment, number
 
     def segment_of(self, chunk: int) -> tuple[Segment, int]:
-        """The segment that holds a chunk, and the chunk's number there."""
+        """Return a chunk's segment and its number there."""
         for segment, first in self.placed():
             if chunk < first + segment.chunks:
                 return segment, chunk - first
@@ -172,7 +165,7 @@ def view_of(*segments: Segment) -> View:
 
 
 def allowed_chunks(view: View, root: Root, filters: CodeFilters) -> Mask | None:
-    """By chunk; None where all are."""
+    """Return a mask, or None if all chunks pass."""
     if filters.kind and filters.kind not in KINDS:
         raise InvalidInput(f"There is no kind {filters.kind!r}; the kinds are {', '.join(KINDS)}.")
     if not root.prefix and filters == CodeFilters():
@@ -197,7 +190,7 @@ def allowed_chunks(view: View, root: Root, filters: CodeFilters) -> Mask | None:
 
 
 def _languages(view: View, named: str) -> frozenset[str]:
-    """The language of that name, or that files of such an ending have: `python` and `py` alike."""
+    """Accept a language or an extension: `python` or `py`."""
     lower = named.lower().removeprefix(".")
     there = {
         segment.language.at(number)
@@ -207,13 +200,14 @@ def _languages(view: View, named: str) -> frozenset[str]:
     wanted = {lower, language_of(f"a.{lower}", b"")} - {TEXT} | ({lower} & {TEXT})
     if not wanted & there:
         raise InvalidInput(
-            f"No file here is in {named!r}; there are {', '.join(sorted(there)) or 'none at all'}."
+            f"No file here has the language {named!r}. "
+            f"The languages here: {', '.join(sorted(there)) or 'none at all'}."
         )
     return frozenset(wanted)
 
 
 def _of_kind(segment: Segment, kind: int) -> Mask:
-    """By chunk: whether it is such a definition, or one begins in it: a small class is one chunk with its methods."""
+    """Include chunks where one begins: a small class shares a chunk with its methods."""
     found: Mask = segment.kind == kind
     found[segment.symbols.chunk[segment.symbols.kind == kind]] = True
     return found

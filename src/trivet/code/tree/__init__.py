@@ -1,4 +1,4 @@
-"""Which files a tree has now: its root, its files by the blob ids of their bytes, their bytes, and what changes."""
+"""The files of a source tree, their blob ids and bytes, and changes to them."""
 
 from __future__ import annotations
 

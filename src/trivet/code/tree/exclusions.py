@@ -1,9 +1,4 @@
-"""What is left out by its name alone: what is certainly no text, keys, and folders of others' code or build output.
-
-Ignore files in gitignore's syntax: which lines count, and whether a path is ignored by those above it.
-
-Which folders tools have made, among those of untracked files: a new project often has no ignore file yet.
-"""
+"""Paths to leave out: by name, by ignore files, and folders that tools made."""
 
 from __future__ import annotations
 
@@ -21,17 +16,19 @@ NOT_TEXT = frozenset(
     # fonts
     "ttf otf woff woff2 eot pfb pfm "
     # archives and packages
-    "zip gz tgz bz2 xz zst lz4 7z rar tar jar war ear whl egg deb rpm apk ipa dmg iso nupkg crate gem "
-    # programs and what compilers write
+    "zip gz tgz bz2 xz zst lz4 7z rar tar jar war ear whl egg deb rpm apk ipa dmg iso nupkg crate "
+    "gem "
+    # executables and compiler output
     "exe dll so dylib a lib o obj ko bin class pyc pyo pyd wasm elc beam rlib rmeta pdb nib node "
-    # documents and data that are no text
+    # binary documents and data
     "pdf doc docx xls xlsx ppt pptx odt ods odp epub djvu "
-    "db sqlite sqlite3 mdb dbf parquet arrow feather avro orc h5 hdf5 npy npz pkl pickle joblib mat rds rdata "
+    "db sqlite sqlite3 mdb dbf parquet arrow feather avro orc h5 hdf5 npy npz pkl pickle joblib "
+    "mat rds rdata "
     "onnx pt pth safetensors gguf tflite pb ckpt mo gmo shp shx dta sas7bdat xpt blend fbx glb stl "
-    # what tools write for themselves
+    # files that tools write for themselves
     "map lockb".split()
 )
-# A search shows what it finds, so what holds keys is not read at all.
+# Search shows file content, so files that may hold keys are never read.
 _KEYS = frozenset("pem key p12 pfx jks keystore kdbx gpg ppk".split())
 _KEY_FILES = frozenset(
     (
@@ -48,11 +45,11 @@ _KEY_FILES = frozenset(
 )
 _ENVIRONMENT_EXAMPLES = ("example", "sample", "template", "dist", "defaults")
 
-# Folders of a plain walk (git's own ignore files say it otherwise): by their name alone,
+# Third-party folders, known by their names.
 THIRD_PARTY_FOLDERS = frozenset(
     ("node_modules", "bower_components", "jspm_packages", "site-packages", "__pycache__")
 )
-# and by their name where one of these stands beside them.
+# Build output, if one of these files is next to it.
 BUILD_OUTPUT_FOLDERS = {
     "target": frozenset(("Cargo.toml", "pom.xml", "build.sbt")),
     "_build": frozenset(("mix.exs", "dune-project", "rebar.config")),
@@ -62,7 +59,7 @@ BUILD_OUTPUT_FOLDERS = {
     "zig-out": frozenset(("build.zig",)),
     "zig-cache": frozenset(("build.zig",)),
 }
-# What stands in a folder that some tool made.
+# Files that mark their folder as made by a tool.
 MARKS = {
     "CACHEDIR.TAG": "a cache",
     "pyvenv.cfg": "a Python environment",
@@ -70,17 +67,16 @@ MARKS = {
     "build.ninja": "build output",
     ".ninja_log": "build output",
 }
-# Hidden folders that hold code.
+# Hidden folders that hold source code.
 _SHOWN = frozenset(
     (".github", ".gitlab", ".circleci", ".buildkite", ".husky", ".cargo", ".storybook")
 )
 
 
 def file_reason(name: str) -> str | None:
-    """Why a file of this name is left out; None if it is not."""
     ending = name.rpartition(".")[2].lower()
     if ending in NOT_TEXT and len(ending) < len(name):
-        return "no text, by its ending"
+        return "not text, by its extension"
     if name in _KEY_FILES or (ending in _KEYS and len(ending) < len(name)):
         return "may hold keys"
     if name.startswith(".env.") and ending not in _ENVIRONMENT_EXAMPLES:
@@ -88,40 +84,39 @@ def file_reason(name: str) -> str | None:
     return None
 
 
-def folder_reason(name: str, beside: Collection[str]) -> str | None:
-    """Why a folder of this name, with these names beside it, is not walked into."""
+def folder_reason(name: str, siblings: Collection[str]) -> str | None:
+    """Return why not to enter a folder with these names next to it, or None."""
     if name.startswith(".") and name not in _SHOWN:
         return "hidden"
     if name in THIRD_PARTY_FOLDERS:
-        return "others' code"
-    if any(mark in beside for mark in BUILD_OUTPUT_FOLDERS.get(name, ())):
+        return "third-party code"
+    if any(mark in siblings for mark in BUILD_OUTPUT_FOLDERS.get(name, ())):
         return "build output"
     return None
 
 
 def content_reason(names: Collection[str]) -> str | None:
-    """Why a folder with these names in it is not walked into."""
     return next((reason for mark, reason in MARKS.items() if mark in names), None)
 
 
 GITIGNORE = ".gitignore"
 TRIVET_IGNORE = ".trivetignore"
 MAX_IGNORE_BYTES = 64 * 2**10
-# A line becomes a regular expression that tries every place for every star: on a name of 255 letters three take 10 ms,
-# four 700 ms, eight for ever. Ignore files that are meant well have one or two.
+# A line becomes a regular expression that tries every place for every star. On a name of 255
+# letters three stars take 10 ms, four 700 ms, eight forever. Genuine ignore files have one or two.
 MAX_WILDCARDS = 3
 _SPECIAL = re.compile(r"[*?\[\]\\]")
 
 
 class IgnoreFiles:
-    """The ignore files of a tree by their folders. Of those above a path, the deepest that knows it decides.
+    """The ignore files of a tree; the deepest that matches a path decides.
 
-    Those of a folder are added before anything in it is asked about.
+    Add a folder's files before asking about its content. `report` receives the path of a file that
+    is not fully applied, and why.
     """
 
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        """`tell` is given the path of an ignore file that is not heeded, or not all of it, and why."""
-        self._tell = tell
+    def __init__(self, report: Callable[[str, str], None]) -> None:
+        self._report = report
         self._files: dict[str, _IgnoreLines] = {}
         self._above: dict[str, Sequence[tuple[int, _IgnoreLines]]] = {}
         self._ignored: dict[str, bool] = {"": False}
@@ -130,23 +125,23 @@ class IgnoreFiles:
         return len(self._files)
 
     def add(self, folder: str, file: Path) -> None:
-        """Reads an ignore file. `folder` is the path it counts for, from the root, with a slash at its end."""
+        """Read an ignore file for `folder`, a path that ends with a slash."""
         try:
             data, _ = read_regular_file(file, MAX_IGNORE_BYTES)
         except InvalidInput as error:
-            self._tell(f"{folder}{file.name}", f"an ignore file that is not heeded: {error}")
+            self._report(f"{folder}{file.name}", f"ignore file not applied: {error}")
             return
         lines = data.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").split("\n")
         heeded = [line for line in lines if _is_active_line(line)]
         if (others := len(lines) - len(heeded)) > 0:
-            self._tell(
+            self._report(
                 f"{folder}{file.name}",
-                f"{others} of its lines are not heeded: too many stars, or [[",
+                f"{others} of its lines not applied: too many stars, or [[",
             )
         self._files[folder] = _IgnoreLines(heeded)
 
     def ignores(self, path: str) -> bool:
-        """Whether a path from the root is ignored, or a folder above it. The path of a folder ends with a slash."""
+        """Return whether a path or a folder above is ignored. Folders end with a slash."""
         if not self._files:
             return False
         if parent_of(path) not in self._ignored:
@@ -174,12 +169,10 @@ class IgnoreFiles:
 
 
 class _IgnoreLines:
-    """The lines of an ignore file. Most paths match none, which is found out first by how the lines begin and end."""
+    """The lines of an ignore file. For most paths, cheap checks skip the patterns."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        from pathspec import (
-            GitIgnoreSpec,
-        )  # here, because it takes long to load and most roots have git
+        from pathspec import GitIgnoreSpec  # here: slow to load, and not needed with git
 
         self._spec = GitIgnoreSpec.from_lines(lines, backend="simple")
         patterns = [
@@ -197,7 +190,7 @@ class _IgnoreLines:
         ).patterns
 
     def decide(self, path: str) -> bool | None:
-        """Whether a path from the file's folder is ignored; None if no line knows it."""
+        """Return None if no line matches."""
         whole = path.rstrip("/")
         if (
             self._names.may_match(whole[whole.rfind("/") + 1 :])
@@ -209,13 +202,13 @@ class _IgnoreLines:
 
 
 class _PathSuffixes:
-    """How patterns begin or end, up to or after what stands for other letters: only such texts can match them."""
+    """Literal starts and ends of patterns, without which no text can match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         split = [(_SPECIAL.split(one), one) for one in patterns]
         self._exact = {one for parts, one in split if len(parts) == 1}
         self._first = tuple(parts[0] for parts, _ in split if len(parts) > 1 and parts[0])
-        # A pattern with **/ also matches where there is no folder, and so no slash.
+        # A pattern with **/ also matches without a folder, so without the slash.
         self._last = tuple(
             parts[-1].lstrip("/") for parts, _ in split if not parts[0] and parts[-1].lstrip("/")
         )
@@ -226,7 +219,7 @@ class _PathSuffixes:
 
 
 def folders_of(path: str) -> Iterator[str]:
-    """The folders that a path lies in, deepest first; the last is the root, which is empty."""
+    """Yield the folders of a path, deepest first, down to the root, an empty string."""
     end = len(path) - 1
     while end >= 0:
         end = path.rfind("/", 0, end)
@@ -238,7 +231,7 @@ def parent_of(path: str) -> str:
 
 
 def _is_active_line(line: str) -> bool:
-    """Not a line with too many stars, nor one with a named class such as [[:digit:]], which pathspec does not know."""
+    """Reject many stars, and classes such as [[:digit:]], which pathspec lacks."""
     if line.startswith("#"):
         return True
     few = line.count("**") <= MAX_WILDCARDS and all(
@@ -248,9 +241,9 @@ def _is_active_line(line: str) -> bool:
 
 
 def tool_folders(root: Path, untracked: Collection[str], only: Iterable[str]) -> dict[str, str]:
-    """The folders of these paths that hold others' code or build output, by their names or by marks in them, and why.
+    """Return the folders of these paths with third-party code or build output, and why.
 
-    :param only: the paths that were asked for, if not all were: marks in the folders above them are not listed.
+    Markers above the requested paths, `only`, are looked up on disk.
     """
     parents = {parent_of(path) for path in untracked}
     folders = {above for parent in parents for above in folders_of(f"{parent}x") if above}
@@ -277,10 +270,10 @@ def _marks(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _marks_above(root: Path, only: Iterable[str]) -> dict[str, str]:
-    above_asked = {above for path in only for above in folders_of(f"{path}/x") if above}
+    above_requested = {above for path in only for above in folders_of(f"{path}/x") if above}
     return {
         above: MARKS[name]
-        for above in above_asked
+        for above in above_requested
         for name in MARKS
         if (root / above / name).exists()
     }

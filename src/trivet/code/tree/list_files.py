@@ -1,9 +1,4 @@
-"""Finds the root for a folder that somebody asks about.
-
-Finds the files of a worktree by one `git ls-files`, which compares them with the index as `git status` does.
-
-Finds the files of a folder without git: a walk that heeds `.gitignore` files and passes by what tools have made.
-"""
+"""Finds the root for a folder, and lists its files: by one `git ls-files`, or by a walk."""
 
 from __future__ import annotations
 
@@ -41,19 +36,23 @@ _LONGEST_GITFILE = 4096
 
 
 def find_root(folder: Path) -> Root:
-    """The worktree that a folder lies in. One that the worktree leaves out is a root of its own: it was asked for."""
-    asked = _readable_folder(folder)
+    """Return the worktree around a folder.
+
+    A folder that the worktree leaves out is its own root: the caller asked for it.
+    """
+    requested = _readable_folder(folder)
     top = next(
-        (above for above in (asked, *asked.parents) if os.path.lexists(above / ".git")), None
+        (above for above in (requested, *requested.parents) if os.path.lexists(above / ".git")),
+        None,
     )
-    if top != asked and all((asked / name).exists() for name in _OF_A_GIT_DIRECTORY):
-        raise InvalidInput(no_worktree(asked))
+    if top != requested and all((requested / name).exists() for name in _OF_A_GIT_DIRECTORY):
+        raise InvalidInput(no_worktree(requested))
     if top is None:
-        return _plain(asked)
-    prefix = "" if asked == top else f"{asked.relative_to(top).as_posix()}/"
+        return _plain(requested)
+    prefix = "" if requested == top else f"{requested.relative_to(top).as_posix()}/"
     root = _of_worktree(top, prefix)
     covers = lists_below if root.git else is_entered
-    return root if not prefix or covers(top, prefix) else _plain(asked)
+    return root if not prefix or covers(top, prefix) else _plain(requested)
 
 
 def _readable_folder(folder: Path) -> Path:
@@ -61,13 +60,13 @@ def _readable_folder(folder: Path) -> Path:
     if not real.exists():
         raise InvalidInput(f"{folder} does not exist. Give the folder that holds the code.")
     if not real.is_dir():
-        raise InvalidInput(f"{folder} is a file. Give the folder that it lies in, {real.parent}.")
+        raise InvalidInput(f"{folder} is a file. Give the folder that contains it, {real.parent}.")
     try:
         with os.scandir(real):
             return real
     except OSError as error:
         raise InvalidInput(
-            f"{folder} cannot be looked into ({error.strerror}). Give a folder you may read."
+            f"{folder} cannot be opened ({error.strerror}). Give a folder you may read."
         ) from None
 
 
@@ -86,7 +85,7 @@ def _of_worktree(top: Path, prefix: str) -> Root:
 
 
 def _common_directory(top: Path) -> str:
-    """As `git rev-parse --git-common-dir`, also where git is not installed or refuses the repository."""
+    """Act as `git rev-parse --git-common-dir`, even if git is missing or refuses."""
     git = top / ".git"
     if git.is_file():
         git = top / _line_of(git).removeprefix("gitdir:").strip()
@@ -103,33 +102,31 @@ def _line_of(file: Path) -> str:
 def list_tree(
     root: Root, known: Mapping[str, Stat] | None = None, only: Collection[str] = ()
 ) -> Listing:
-    """Every file worth indexing, by the blob id of its present bytes, and what was left out.
+    """Return the files worth indexing, and what was left out.
 
-    :param known: the stats of the last listing of this folder. Files that look the same are not read again.
-    :param only: paths to look at, as `watch` gives them; a folder stands for all that is below it. Empty: the root.
+    Files that match the stats in `known` are not read again. `only` limits the listing to paths; a
+    folder includes all below it.
     """
     only = () if "" in only else only
-    look, refusal = ListingBuilder(root, known or {}), root.refusal
+    builder, refusal = ListingBuilder(root, known or {}), root.refusal
     try:
-        if root.git and (list_by_git(look, root.folder, only) or only):
-            return look.listing()
-    except (
-        GitRefused
-    ) as error:  # since the root was found: the program is gone, or the repository broke
+        if root.git and (list_by_git(builder, root.folder, only) or only):
+            return builder.listing()
+    except GitRefused as error:  # since find_root, git was removed or the repository broke
         refusal = str(error)
-    look = _walked(root, known or {}, only)
+    builder = _walked(root, known or {}, only)
     if refusal:
-        look.leave_out(".git/", f"its files were found without git: {printable(refusal)}")
-    return look.listing()
+        builder.leave_out(".git/", f"files were listed without git: {printable(refusal)}")
+    return builder.listing()
 
 
 def _walked(root: Root, known: Mapping[str, Stat], only: Collection[str]) -> ListingBuilder:
-    """Without git. A folder that ignores all it has, as environments do, is searched nevertheless: it was asked for."""
-    look = ListingBuilder(root, known)
-    if list_by_walk(look, root.folder, only) and not only:
-        look = ListingBuilder(root, known)
-        list_by_walk(look, root.folder, respect_gitignore=False)
-    return look
+    """List without git. If `.gitignore` hides everything, as in environments, ignore it."""
+    builder = ListingBuilder(root, known)
+    if list_by_walk(builder, root.folder, only) and not only:
+        builder = ListingBuilder(root, known)
+        list_by_walk(builder, root.folder, respect_gitignore=False)
+    return builder
 
 
 LIST = (
@@ -144,29 +141,29 @@ LIST = (
     "-o",
     "--exclude-standard",
 )
-# The letters that `ls-files -v` writes before an entry. All others mean a tracked file of which git does not say
-# whether it is unchanged: unmerged, or marked as assumed unchanged or outside of a sparse checkout.
+# Letters that `ls-files -v` writes before an entry. All others mark a tracked file that git does
+# not vouch for: unmerged, assumed unchanged, or outside a sparse checkout.
 UNCHANGED, UNTRACKED, CHANGED = "H", "?", ("C", "R")
 LINK_MODE, SUBMODULE_MODE = "120000", "160000"
 ATTRIBUTES = ".gitattributes"
-# The attributes by which the bytes on disk are others than the blob's. Ends of lines are left aside: see `read_blob`.
+# Attributes that make bytes on disk differ from the blob. `read_blob` handles line endings.
 CONVERTING = ("filter", "working-tree-encoding", "ident")
 MODE = slice(2, 8)
 BLOB_BEGINS = 9
 
 
 def list_by_git(
-    look: ListingBuilder, folder: Path, only: Collection[str] = (), within: str = ""
+    builder: ListingBuilder, folder: Path, only: Collection[str] = (), within: str = ""
 ) -> bool:
-    """Shows every file to the look. Answers whether git names any.
+    """Add all files to the builder. Return whether git lists any.
 
-    :param within: the path of this worktree from the root, where it is a submodule.
+    `within` is the path of a submodule from the root.
     """
     entries = git_list(folder, *without_filters(folder), *LIST, "--", *_repositories(folder, only))
     tracked, doubtful, untracked = _sorted(entries)
     listed = (*tracked, *untracked)
     for above in _holders(folder, TRIVET_IGNORE, only, listed):
-        look.own_ignores.add(within + above, folder / above / TRIVET_IGNORE)
+        builder.own_ignores.add(within + above, folder / above / TRIVET_IGNORE)
     if any(
         _may_convert(folder / above / ATTRIBUTES)
         for above in _holders(folder, ATTRIBUTES, only, listed)
@@ -175,28 +172,28 @@ def list_by_git(
     for path, head in tracked.items():
         mode, whole = head[MODE], within + path
         if mode == SUBMODULE_MODE:
-            _list_submodule(look, folder / path, f"{whole}/")
+            _list_submodule(builder, folder / path, f"{whole}/")
         elif path in doubtful:
-            look.take(whole)
+            builder.take(whole)
         elif mode == LINK_MODE:
-            look.leave_out(whole, LINK)
+            builder.leave_out(whole, LINK)
         else:
-            look.take_clean(whole, head[BLOB_BEGINS:-2])
+            builder.take_clean(whole, head[BLOB_BEGINS:-2])
     made = tool_folders(folder, untracked, only)
     for path in untracked:
         if not made.keys().isdisjoint(folders_of(path)):
             continue
         if path.endswith("/"):
-            look.leave_out(within + path, NESTED)
+            builder.leave_out(within + path, NESTED)
         else:
-            look.take(within + path)
+            builder.take(within + path)
     for path, reason in outermost(made).items():
-        look.leave_out(within + path, reason)
+        builder.leave_out(within + path, reason)
     return bool(entries)
 
 
 def lists_below(folder: Path, prefix: str) -> bool:
-    """Whether a listing has files below a folder of a worktree: not if git ignores it, or tools have made it."""
+    """Return whether a listing has files below: not if git ignores or tools made the folder."""
     ignored, not_ignored = 0, 1
     if ask(folder, "check-ignore", prefix, accept=(ignored, not_ignored)):
         return False
@@ -206,7 +203,7 @@ def lists_below(folder: Path, prefix: str) -> bool:
 
 
 def _sorted(entries: Iterable[str]) -> tuple[dict[str, str], set[str], list[str]]:
-    """Tracked files, each with what git wrote before its path; those that must be read; and untracked ones."""
+    """Return tracked files with what precedes their path, files to read, and untracked files."""
     tracked: dict[str, str] = {}
     doubtful: set[str] = set()
     untracked: list[str] = []
@@ -223,7 +220,7 @@ def _sorted(entries: Iterable[str]) -> tuple[dict[str, str], set[str], list[str]
 
 
 def _repositories(folder: Path, only: Collection[str]) -> list[str]:
-    """The paths, but for one inside a submodule the submodule: git takes no path that leads into another repository."""
+    """Replace paths in submodules by the submodule: git rejects such paths."""
     return [_repository(folder, path) or path for path in only]
 
 
@@ -235,10 +232,9 @@ def _repository(folder: Path, path: str) -> str | None:
 
 
 def _holders(folder: Path, name: str, only: Collection[str], listed: Iterable[str]) -> list[str]:
-    """The folders, of those that were listed or lie above the asked paths, that hold a file of this name."""
-    above_asked = (above for path in only for above in folders_of(path))
+    above_requested = (above for path in only for above in folders_of(path))
     seen = (path.removesuffix(name) for path in listed if path.endswith(name))
-    return [above for above in {"", *above_asked, *seen} if (folder / above / name).is_file()]
+    return [above for above in {"", *above_requested, *seen} if (folder / above / name).is_file()]
 
 
 def _may_convert(attributes: Path) -> bool:
@@ -250,7 +246,7 @@ def _may_convert(attributes: Path) -> bool:
 
 
 def _converted(folder: Path, tracked: Iterable[str]) -> set[str]:
-    """Files that git changes as it checks them out, as by Git LFS: their bytes are not those of the blob."""
+    """Return files that git changes on checkout, as LFS does: their bytes are not the blob's."""
     given = b"\0".join(map(os.fsencode, tracked))
     answers = git_list(folder, "check-attr", "-z", "--stdin", *CONVERTING, given=given)
     paths, values = answers[::3], answers[2::3]
@@ -261,22 +257,25 @@ def _converted(folder: Path, tracked: Iterable[str]) -> set[str]:
     }
 
 
-def _list_submodule(look: ListingBuilder, folder: Path, path: str) -> None:
+def _list_submodule(builder: ListingBuilder, folder: Path, path: str) -> None:
     if not os.path.lexists(folder / ".git"):
-        look.leave_out(path, "a submodule that is not checked out")
+        builder.leave_out(path, "a submodule that is not checked out")
         return
     try:
         checked_digest(folder)
-        list_by_git(look, folder, within=path)
+        list_by_git(builder, folder, within=path)
     except (GitRefused, InvalidInput) as error:
-        look.leave_out(path, f"a submodule that git does not list ({printable(str(error))})")
+        builder.leave_out(path, f"a submodule that git does not list ({printable(str(error))})")
 
 
 def list_by_walk(
-    look: ListingBuilder, folder: Path, only: Collection[str] = (), respect_gitignore: bool = True
+    builder: ListingBuilder,
+    folder: Path,
+    only: Collection[str] = (),
+    respect_gitignore: bool = True,
 ) -> bool:
-    """Shows every file to the look. Answers whether there are some, and `.gitignore` files ignore them all."""
-    walk = _Walk(look, folder, only, respect_gitignore)
+    """Add all files to the builder. Return whether there are some and `.gitignore` hides all."""
+    walk = _Walk(builder, folder, only, respect_gitignore)
     waiting = [""]
     while waiting:
         waiting.extend(reversed(walk.folders_in(waiting.pop())))
@@ -284,9 +283,8 @@ def list_by_walk(
 
 
 def is_entered(folder: Path, prefix: str) -> bool:
-    """Whether a walk comes to a folder below, which has a slash at its end."""
-    look = ListingBuilder(Root(folder=folder, prefix="", identity="", git=False), {})
-    walk = _Walk(look, folder, [prefix.rstrip("/")], respect_gitignore=True)
+    builder = ListingBuilder(Root(folder=folder, prefix="", identity="", git=False), {})
+    walk = _Walk(builder, folder, [prefix.rstrip("/")], respect_gitignore=True)
     above = [*reversed(list(folders_of(prefix))), prefix]
     return all(
         inner in walk.folders_in(here) for here, inner in pairwise(above)
@@ -295,28 +293,27 @@ def is_entered(folder: Path, prefix: str) -> bool:
 
 class _Walk:
     def __init__(
-        self, look: ListingBuilder, folder: Path, only: Collection[str], respect_gitignore: bool
+        self, builder: ListingBuilder, folder: Path, only: Collection[str], respect_gitignore: bool
     ) -> None:
-        self._look = look
+        self._builder = builder
         self._folder = f"{folder}/"
-        self._asked = frozenset(only)
+        self._requested = frozenset(only)
         self._leads = {above.rstrip("/") for path in only for above in folders_of(f"{path}/x")}
-        self._heed = respect_gitignore
-        self._git_ignores = IgnoreFiles(look.leave_out)
+        self._respect_gitignore = respect_gitignore
+        self._git_ignores = IgnoreFiles(builder.leave_out)
         self.ignored = self.seen = False
 
     def folders_in(self, here: str) -> list[str]:
-        """Takes the files of a folder and answers its folders."""
         entries = self._entries(here)
         names = {entry.name for entry in entries}
         if here and (reason := _reason_within(names)):
-            self._look.leave_out(here, reason)
+            self._builder.leave_out(here, reason)
             return []
         self._read_ignores(here, names)
         inner = []
         for entry in entries:
             path = here + entry.name
-            if not self._is_asked(path):
+            if not self._is_requested(path):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 inner += self._entered(f"{path}/", entry.name, names)
@@ -325,7 +322,6 @@ class _Walk:
         return inner
 
     def is_made(self, here: str) -> bool:
-        """Whether a tool has made a folder, by what is in it."""
         return _reason_within({entry.name for entry in self._entries(here)}) is not None
 
     def _entries(self, here: str) -> list[os.DirEntry[str]]:
@@ -333,37 +329,36 @@ class _Walk:
             with os.scandir(self._folder + here) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            self._look.leave_out(here, f"cannot be looked into ({error.strerror})")
+            self._builder.leave_out(here, f"cannot be opened ({error.strerror})")
             return []
 
     def _read_ignores(self, here: str, names: Collection[str]) -> None:
-        if GITIGNORE in names and self._heed:
+        if GITIGNORE in names and self._respect_gitignore:
             self._git_ignores.add(here, Path(self._folder, here, GITIGNORE))
         if TRIVET_IGNORE in names:
-            self._look.own_ignores.add(here, Path(self._folder, here, TRIVET_IGNORE))
+            self._builder.own_ignores.add(here, Path(self._folder, here, TRIVET_IGNORE))
 
-    def _is_asked(self, path: str) -> bool:
-        """Whether it is one of the paths that are looked for, lies below one, or leads to one."""
-        if not self._asked or path in self._leads:
+    def _is_requested(self, path: str) -> bool:
+        if not self._requested or path in self._leads:
             return True
-        return any(above.rstrip("/") in self._asked for above in folders_of(path))
+        return any(above.rstrip("/") in self._requested for above in folders_of(path))
 
-    def _entered(self, path: str, name: str, beside: Collection[str]) -> list[str]:
-        reason = folder_reason(name, beside) or self._ignore_reason(path)
+    def _entered(self, path: str, name: str, siblings: Collection[str]) -> list[str]:
+        reason = folder_reason(name, siblings) or self._ignore_reason(path)
         if reason is None:
             return [path]
         if name != ".git":
-            self._look.leave_out(path, reason)
+            self._builder.leave_out(path, reason)
         return []
 
     def _see(self, path: str, entry: os.DirEntry[str]) -> None:
         if entry.is_symlink():
-            self._look.leave_out(path, LINK)
+            self._builder.leave_out(path, LINK)
         elif reason := self._ignore_reason(path):
-            self._look.leave_out(path, reason)
+            self._builder.leave_out(path, reason)
         else:
             self.seen = True
-            self._look.take(path)
+            self._builder.take(path)
 
     def _ignore_reason(self, path: str) -> str | None:
         if self._git_ignores and self._git_ignores.ignores(path):
@@ -371,7 +366,7 @@ class _Walk:
             return f"ignored by {GITIGNORE}"
         return (
             f"ignored by {TRIVET_IGNORE}"
-            if self._look.own_ignores and self._look.own_ignores.ignores(path)
+            if self._builder.own_ignores and self._builder.own_ignores.ignores(path)
             else None
         )
 

@@ -1,4 +1,4 @@
-"""Looks at the files of a tree: which are taken, what git calls their bytes, and why others are left out."""
+"""Builds the listing of a tree: files with blob ids, and why others are left out."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from trivet.common.files import check_contained, read_regular_file
 from trivet.errors import InvalidInput
 
 MAX_FILE_BYTES = 1_000_000
-# A file that changed this shortly before it was looked at may change again without another time or size: the coarsest
-# clock of a file system in use, FAT's, counts two seconds.
+# A file that changed this shortly before the scan may change again with the same time and size:
+# FAT, the coarsest file-system clock in use, counts in steps of two seconds.
 SAME_TICK_NS = 2_000_000_000
 NEVER = -1
 LINK = "a symbolic link, which is not followed"
-NESTED = "a git repository of its own. Ask for this folder to search it"
+NESTED = "a separate git repository. Give this folder to search it"
 TOO_LARGE = f"too large: more than {MAX_FILE_BYTES:,} bytes"
 
 
 class Stat(msgspec.Struct, frozen=True, gc=False):
-    """How a file looked when its blob id was known. The times are in nanoseconds; NEVER equals no file's."""
+    """A file when its blob id was computed. Times in nanoseconds; NEVER matches none."""
 
     size: int
     modified: int
-    changed: int  # when its content, name or rights last did; a program can set `modified`, but not this one
+    changed: int  # st_ctime, which programs cannot set, unlike `modified`
     inode: int
     blob: str
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What a root holds, and the stats to give to the next listing of the same folder."""
+    """A tree, and the stats to pass to its next listing."""
 
     tree: Tree
     stats: Mapping[str, Stat]
 
 
 class ListingBuilder:
-    """One pass over a root. Paths are from the root, with slashes."""
+    """One scan. Paths are from the root, with slashes."""
 
     def __init__(self, root: Root, known: Mapping[str, Stat]) -> None:
         self._folder = str(root.folder)
@@ -65,7 +65,7 @@ class ListingBuilder:
         self._left_out.append(LeftOut(printable(path), reason))
 
     def take_clean(self, path: str, blob: str) -> None:
-        """A file of which git says that its bytes are this blob."""
+        """Add a file that git reports as unchanged from this blob."""
         if not self._may_take(path):
             return
         known = self._known.get(path)
@@ -75,7 +75,6 @@ class ListingBuilder:
             self._take(path, self._stat(found, blob))
 
     def take(self, path: str) -> None:
-        """A file whose bytes must be known from the last listing, or read."""
         if not self._may_take(path) or (found := self._status(path)) is None:
             return
         known = self._known.get(path)
@@ -99,13 +98,12 @@ class ListingBuilder:
         return reason is None
 
     def _status(self, path: str) -> os.stat_result | None:
-        """None if it is gone or left out."""
         try:
             found = os.lstat(f"{self._folder}/{path}")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            self.leave_out(path, f"cannot be looked at ({error.strerror})")
+            self.leave_out(path, f"cannot be inspected ({error.strerror})")
             return None
         reason = _kind_reason(found)
         if reason is not None:
@@ -136,12 +134,11 @@ class ListingBuilder:
 
 
 def blob_of(data: bytes, digest: str = "sha1") -> str:
-    """Git's name for these bytes."""
     return hashlib.new(digest, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def printable(path: str) -> str:
-    """A path that can be stored and shown: bytes of it that are not UTF-8 are replaced."""
+    """Replace bytes that are not UTF-8, to store and show the path."""
     return path if path.isascii() else os.fsencode(path).decode(errors="replace")
 
 
@@ -149,7 +146,7 @@ def _kind_reason(found: os.stat_result) -> str | None:
     if stat.S_ISLNK(found.st_mode):
         return LINK
     if not stat.S_ISREG(found.st_mode):
-        return "no regular file"
+        return "not a regular file"
     return TOO_LARGE if found.st_size > MAX_FILE_BYTES else None
 
 
@@ -174,18 +171,22 @@ SHA1_DIGITS = 40
 
 
 def read_file(root: Root, path: str) -> bytes:
-    """The bytes of a file below the root; an error if it is a link, no regular file, outside, or too large."""
+    """Return a file's bytes.
+
+    Raises:
+        InvalidInput: It is a link, not a regular file, outside the root, or too large.
+    """
     try:
         check_contained(root.folder, path)
         return read_regular_file(root.folder / path, MAX_FILE_BYTES)[0]
     except InvalidInput as error:
-        raise InvalidInput(f"{printable(path)} cannot be shown: {error}.") from None
+        raise InvalidInput(f"Cannot read {printable(path)}: {error}.") from None
 
 
 def read_blob(root: Root, file: TreeFile) -> bytes | None:
-    """The bytes of a listed file, to keep under its blob id; None if it has changed since: then list its path again.
+    """Return a listed file's bytes, or None if it changed since and must be listed again.
 
-    Bytes that git would store with other ends of lines count as the same.
+    Other line endings, as git may store them, are no change.
     """
     data = read_file(root, file.path)
     digest = "sha1" if len(file.blob) == SHA1_DIGITS else "sha256"

@@ -1,1 +1,1 @@
-"""The lab of code search: trees of source code with graded files, measured by file."""
+"""Evaluation of code search on source trees with graded files."""

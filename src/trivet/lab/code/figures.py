@@ -1,4 +1,4 @@
-"""How well files were found: by stratum and by set, with intervals, and how often a forbidden file was."""
+"""Figures by group, stratum and set, with intervals, and forbidden files found."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from trivet.lab.measure.comparison import (
 from trivet.lab.measure.measures import Measured, Values, means, measure
 
 MEASURES = ("nDCG@10", "recall@5")
-# Look-ups that a program made of the symbols of a tree: easy by construction, so no headline counts them.
+# Generated look-ups of symbols: easy by construction, so they are not in the headline.
 GENERATED_STRATA = frozenset({"symbol-auto", "symbol-qualified", "symbol-spoken"})
-# The strata that semble's annotations have.
+# Strata of semble's annotations.
 ANNOTATED = frozenset({"nl", "arch", "symbol"})
 HEADLINE, OWN, ALL = "headline", "semble's own", "all"
 GROUPS = (HEADLINE, OWN, ALL)
 MEANING = (
-    f"`{HEADLINE}` is every query but the look-ups that a program made ({', '.join(sorted(GENERATED_STRATA))}), which are easy "
-    f"by construction; `{OWN}` are the strata that semble's annotations have ({', '.join(sorted(ANNOTATED))})."
+    f"`{HEADLINE}` is every query except the generated look-ups "
+    f"({', '.join(sorted(GENERATED_STRATA))}), which are easy by construction; "
+    f"`{OWN}` are the strata of semble's annotations ({', '.join(sorted(ANNOTATED))})."
 )
 
 
 class Mean(msgspec.Struct, frozen=True, kw_only=True):
-    """Over queries, and over sets of the mean over their queries; each with its bootstrap interval of 95 %."""
+    """Means over queries and over sets, each with a 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -53,7 +54,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Candidate minus base, query by query; the second interval is over sets."""
+    """Candidate minus base, paired by query; the second interval is over sets."""
 
     queries: int
     difference: float
@@ -69,7 +70,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forbidden(msgspec.Struct, frozen=True, kw_only=True):
-    """Queries that have a forbidden file, those that have one among their first ten files, and which."""
+    """Queries with a forbidden file, and those with one among the first ten."""
 
     queries: int
     broken: int
@@ -81,7 +82,6 @@ SetOf = Mapping[str, str]
 
 
 def measured(sets: Sequence[CodeSet], run: Run) -> Measured:
-    """The measures of a run over all sets; its strata are those of the queries, after the groups of them."""
     values = measure(_dataset(sets, run), run, MEASURES)
     groups = _groups(values)
     return replace(
@@ -100,7 +100,6 @@ def group_figures(values: Measured, of: SetOf) -> dict[str, Group]:
 
 
 def set_figures(values: Measured, of: SetOf) -> dict[str, dict[str, dict[str, float]]]:
-    """The means of each set, by group and stratum."""
     figures: dict[str, dict[str, dict[str, float]]] = {
         name: {} for name in dict.fromkeys(of.values())
     }
@@ -111,7 +110,6 @@ def set_figures(values: Measured, of: SetOf) -> dict[str, dict[str, dict[str, fl
 
 
 def differences(base: Measured, candidate: Measured, of: SetOf) -> dict[str, dict[str, Difference]]:
-    """By group and measure."""
     compared = compare(base, candidate, MEASURES).by_stratum
     return {
         group: {
@@ -198,7 +196,6 @@ def _group(values: Measured, queries: Sequence[str], of: SetOf) -> Group:
 
 
 def _bounded(rows: Sequence[Sequence[float]]) -> list[tuple[float, float, float]]:
-    """The mean of each column and its interval."""
     columns = np.array(rows)
     bounds = intervals(bootstrap_means(columns, RESAMPLES, 0), CONFIDENCE)
     return [(float(mean), *bound) for mean, bound in zip(columns.mean(axis=0), bounds, strict=True)]

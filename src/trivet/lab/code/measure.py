@@ -1,7 +1,4 @@
-"""Measures code search on sets: recipes over the same index, semble beside them, the figures of each, differences.
-
-The gate of code search: no measure falls below an earlier run, and no forbidden file is found.
-"""
+"""Measures recipes and semble on code-search sets, and judges them by an earlier run."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class CodeArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to search. `index` is the sum over the sets, which all recipes share; the first of them is timed."""
+    """One way to search. All recipes share `index`, the sum over sets; only the first is timed."""
 
     name: str
     recipe: str
@@ -65,10 +62,9 @@ class CodeComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What `measures.json` holds. The first arm is the base of other recipes, and is compared with semble.
+    """The content of `measures.json`. The first arm is compared with all others.
 
-    `per_query` are the first arm's values, which a later run is held against. `absent` are judged files that no tree
-    has: they can never be found.
+    `per_query` is the baseline of later runs. `absent` lists judged files missing from the trees.
     """
 
     scope: Scope
@@ -84,8 +80,6 @@ class CodeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """The report, and the runs by arm."""
-
     report: CodeReport
     runs: Mapping[str, Mapping[str, Ranked]]
     values: Measured
@@ -98,19 +92,19 @@ def measure_code(
     semble: Path | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Measurement:
-    """Ours first, then semble's on the same set, set by set."""
+    """Measure set by set, first Trivet and then semble."""
     for recipe in recipes:
-        parse_code_recipe(recipe)  # a misspelt one is told before the long work
+        parse_code_recipe(recipe)  # report a misspelled recipe before the long work
     load = os.getloadavg()[0]
     ours: dict[str, SetAnswers] = {}
     theirs: dict[str, SetAnswers] = {}
-    with Semble(semble) if semble else nullcontext() as beside:
+    with Semble(semble) if semble else nullcontext() as semble_process:
         for one in sets:
             ours[one.name] = ask_trivet(one, scope, recipes)
-            if beside:
-                theirs[one.name] = beside.ask(one, scope)
+            if semble_process:
+                theirs[one.name] = semble_process.ask(one, scope)
             progress(1)
-        version = beside.version if beside else None
+        version = semble_process.version if semble_process else None
     loads = {
         "load_before": round(load, 2),
         "load_after": round(os.getloadavg()[0], 2),
@@ -215,12 +209,12 @@ def _absent(one: CodeSet) -> list[str]:
     return [path for path in judged if not (one.tree / path).is_file()]
 
 
-# As in the gate of recall, 4 is for a single case: that one broke.
+# As in the gate of recall, 4 means that a single case failed.
 MEASURE_FELL, FORBIDDEN_FOUND = 1, 4
 
 
 class CodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`code` is 0 for passed, or the sum of 1 (a measure fell) and 4 (a forbidden file is among the first ten)."""
+    """`code` is 0, or the sum of 1 (a measure fell) and 4 (a forbidden file was found)."""
 
     code: int
     reasons: tuple[str, ...]
@@ -242,12 +236,12 @@ def read_baseline(path: Path) -> _Baseline:
         return msgspec.json.decode(content(path), type=_Baseline)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path}: {error}. Give the measures.json that `trivet lab code` has written."
+            f"{path}: {error}. Give the measures.json that `trivet lab code` wrote."
         ) from None
 
 
 def judge(measurement: Measurement, baseline: _Baseline | None, forbid: bool) -> CodeVerdict:
-    """Judges the first recipe. Without a baseline only forbidden files can fail."""
+    """Judge the first recipe. Without a baseline only forbidden files can fail."""
     fallen = _fallen(measurement, baseline) if baseline else []
     found = measurement.report.arms[0].forbidden.found if forbid else ()
     code = (MEASURE_FELL if fallen else 0) | (FORBIDDEN_FOUND if found else 0)
@@ -262,13 +256,13 @@ def judge(measurement: Measurement, baseline: _Baseline | None, forbid: bool) ->
 def check_same_data(report_sha256: str, baseline: _Baseline, path: Path) -> None:
     if report_sha256 != baseline.sha256:
         raise InvalidInput(
-            f"{path} was measured on other queries, grades or another scope ({baseline.scope}). Only runs over the "
-            "same data can be compared: make the baseline anew."
+            f"{path} was measured on other queries, grades or another scope ({baseline.scope}). "
+            "Only runs over the same data can be compared: create the baseline again."
         )
 
 
 def _fallen(measurement: Measurement, baseline: _Baseline) -> list[str]:
-    """Groups by their interval; strata, of which there are many, also after Holm's correction."""
+    """Judge groups by interval; the many strata also need Holm's correction."""
     base = Measured(
         per_query=baseline.per_query,
         overall={},
@@ -277,7 +271,8 @@ def _fallen(measurement: Measurement, baseline: _Baseline) -> list[str]:
     )
     compared = compare(base, measurement.values, MEASURES).by_stratum
     return [
-        f"{name} of {group} fell from {one.base:.4f} to {one.candidate:.4f} ({one.low:+.4f} to {one.high:+.4f})"
+        f"{name} of {group} fell from {one.base:.4f} to {one.candidate:.4f} "
+        f"({one.low:+.4f} to {one.high:+.4f})"
         for group, found in compared.items()
         for name, one in found.items()
         if _fell(group, one)

@@ -1,4 +1,4 @@
-"""What was measured on code as files: runs, measures.json and a page to read."""
+"""Writes a code-search measurement: TREC runs, measures.json and a report page."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trivet.lab.measure.run import slug
 from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 
 TAG = "trivet"
-# So many arms have their intervals beside them in one table.
+# Up to this many arms, tables include the intervals.
 WITH_INTERVALS = 3
 SCOPES = {"root": "the sub-folders that meta.json names", "whole": "whole trees"}
 
 
 def write_code(measurement: Measurement, out: Path) -> list[Path]:
-    """run.trec is of the first recipe; other arms have a file of their own."""
+    """Write the files; run.trec is the first recipe's, other arms have their own."""
     files = {out / "run.trec": _trec(measurement, measurement.report.arms[0].name, TAG)}
     for number, arm in enumerate(measurement.report.arms[1:], 2):
         name = SEMBLE if arm.name == SEMBLE else slug(number, arm.name)
@@ -38,8 +38,8 @@ def page(report: CodeReport) -> Page:
     queries = sum(report.sets.values())
     return Page(
         title="Code search, measured by file",
-        opening=f"{queries:,} queries about {len(report.sets)} repositories, indexed from {SCOPES[report.scope]}. "
-        f"{report.meaning}",
+        opening=f"{queries:,} queries about {len(report.sets)} repositories, "
+        f"indexed from {SCOPES[report.scope]}. {report.meaning}",
         sections=[
             _arms(report),
             *quality(report),
@@ -52,7 +52,6 @@ def page(report: CodeReport) -> Page:
 
 
 def labels(report: CodeReport) -> list[str]:
-    """The short names of the arms in tables: recipes have numbers where they are several."""
     several = sum(arm.name != SEMBLE for arm in report.arms) > 1
     ours = [str(number) if several else TAG for number in range(1, len(report.arms) + 1)]
     return [
@@ -61,7 +60,6 @@ def labels(report: CodeReport) -> list[str]:
 
 
 def quality(report: CodeReport) -> list[Section]:
-    """A table for each measure, a row for each group and stratum."""
     return [
         Section(f"{name}, over queries and as the mean over repositories", [table(report, name)])
         for name in MEASURES
@@ -69,7 +67,7 @@ def quality(report: CodeReport) -> list[Section]:
 
 
 def table(report: CodeReport, measure: str) -> Table:
-    """With many arms their means alone: the rest would not fit a page."""
+    """Return a table; many arms get only means, to fit the page."""
     width = 3 if len(report.arms) <= WITH_INTERVALS else 1
     header = ["", "queries"]
     for label in labels(report):
@@ -113,7 +111,7 @@ COST = (
 
 
 def cost_rows(report: CodeReport) -> list[list[str]]:
-    """Of the first recipe, whose index the others share, and of semble."""
+    """Return rows for the first recipe, whose index the others share, and semble."""
     return [
         _cost(label, arm, arm.query_ms, arm.query_processor_ms)
         for label, arm in zip(labels(report), report.arms, strict=True)
@@ -123,8 +121,9 @@ def cost_rows(report: CodeReport) -> list[list[str]]:
 
 def cost(report: CodeReport) -> Section:
     text = (
-        "Index: the sum over the repositories, each from nothing. Query: ten chunks, after one that warms up. A shared "
-        "machine stretches times by the clock; compare them within this run, or by the processor's."
+        "Index: the sum over the repositories, each built from scratch. Query: ten chunks, after "
+        "one query as warm-up. A shared machine inflates wall-clock times: compare them within "
+        "this run, or compare processor times."
     )
     return Section("Time", [Paragraph(text), Table(COST, cost_rows(report))])
 
@@ -136,10 +135,10 @@ def semble_note(report: CodeReport) -> str:
     model = (
         "with its model"
         if found["model"]
-        else "without its model, which could not be loaded: its words alone"
+        else "without its model, which could not be loaded: on words alone"
     )
     return (
-        f"semble {found['version']} with its grammars, {model}. It is asked once for fifty chunks."
+        f"semble {found['version']} with its grammars, {model}. Each query requests fifty chunks."
     )
 
 
@@ -147,7 +146,10 @@ def forbidden_note(arm: CodeArm) -> str:
     barred = arm.forbidden
     if not barred.queries:
         return "No query has a forbidden file."
-    return f"A forbidden file is among the first ten of {barred.broken} of the {barred.queries} queries that have one."
+    return (
+        f"{barred.broken} of the {barred.queries} queries with a forbidden file "
+        "have one among their first ten."
+    )
 
 
 def _trec(measurement: Measurement, name: str, tag: str) -> str:
@@ -186,7 +188,7 @@ def _notes(report: CodeReport) -> list[Section]:
     blocks = [Paragraph(forbidden_note(arm))]
     blocks += [Paragraph(f"- {line}") for line in arm.forbidden.found]
     if report.absent:
-        blocks.append(Paragraph(f"Judged files that no tree has: {', '.join(report.absent)}."))
+        blocks.append(Paragraph(f"Judged files that no tree contains: {', '.join(report.absent)}."))
     facts = [(key, str(value)) for key, value in report.manifest.items()]
     return [
         Section("Forbidden files", blocks),
@@ -195,7 +197,7 @@ def _notes(report: CodeReport) -> list[Section]:
 
 
 def by_set(report: CodeReport) -> Section:
-    """Of the first recipe, and of semble."""
+    """Return the first recipe's and semble's results by repository."""
     arms = [
         (label, arm)
         for label, arm in zip(labels(report), report.arms, strict=True)

@@ -1,8 +1,6 @@
-"""What code search is measured on: folders of a tree, questions about it and the files that answer them.
+"""Runs the queries of code-search sets against Trivet and semble, and times them.
 
-Indexes the tree of a set and asks every question about it, with the time that each takes.
-
-semble beside us: a process of its own Python, which is asked the same questions about the same trees.
+A set has a tree, queries about it, and the files that answer them.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _whole_number = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class CodeQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A question about a tree. Fields that are not named here, such as where it is from, are left alone."""
+    """A query about a tree. Other fields are ignored."""
 
     id: Identifier
     text: Written
@@ -57,7 +55,10 @@ class _Meta(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class CodeSet:
-    """`grades` by query and path, as seen from `tree`. A file of grade 0 or less is forbidden: it must not be found."""
+    """A tree with queries, and grades by query and path (from `tree`).
+
+    A file of grade 0 or less is forbidden: it must not be found.
+    """
 
     name: str
     tree: Path
@@ -66,16 +67,15 @@ class CodeSet:
     grades: Mapping[str, Mapping[str, int]]
 
     def folder(self, scope: Scope) -> Path:
-        """What is indexed."""
         return self.tree / self.prefix(scope)
 
     def prefix(self, scope: Scope) -> str:
-        """What stands before the paths of that folder, to make them those of the tree."""
+        """Return what turns a path in that folder into its path in the tree."""
         return f"{self.root}/" if scope == "root" and self.root else ""
 
 
 def read_sets(folder: Path, only: Collection[str] = ()) -> tuple[CodeSet, ...]:
-    """The sets below a folder in the order of their names, or the one that it is. Ids are unique through all sets."""
+    """Read a set, or the sets below a folder. Query ids are made unique."""
     if not folder.is_dir():
         raise InvalidInput(
             f"{folder}: there is no such folder. {LAYOUT}; give one, or a folder of them."
@@ -106,7 +106,8 @@ def read_sets(folder: Path, only: Collection[str] = ()) -> tuple[CodeSet, ...]:
         for grade in grades.values()
     ):
         raise InvalidInput(
-            f"{folder}: no query has a file of grade 1 or more in {GRADES}: nothing can be measured."
+            f"{folder}: no query has a file of grade 1 or more in {GRADES}, "
+            "so nothing can be measured."
         )
     return sets
 
@@ -127,13 +128,13 @@ def read_set(folder: Path) -> CodeSet:
 
 
 def fingerprint(sets: Sequence[CodeSet], scope: Scope) -> str:
-    """What was asked and how it is graded; runs with the same one can be compared query by query."""
+    """Hash queries and grades; runs with the same hash are comparable."""
     asked = [(one.name, one.prefix(scope), one.queries, sorted(one.grades.items())) for one in sets]
     return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
 
 
 def _is_set(folder: Path) -> bool:
-    """It has at least one of the parts, so that a set which lacks another is refused and not passed over."""
+    """Accept any of the parts, so that an incomplete set is refused, not skipped."""
     return any((folder / name).exists() for name in (TREE, QUERIES, f"{QUERIES}.gz", GRADES))
 
 
@@ -166,14 +167,14 @@ def _grades(path: Path, queries: Collection[str]) -> dict[str, dict[str, int]]:
             )
         query, file, grade = fields
         if number == 1 and query not in queries and not _whole_number.fullmatch(grade):
-            continue  # a header
+            continue  # a header line
         if query not in queries:
             raise_line_error(path, number, f"there is no query {query!r} in {QUERIES}.")
         if not _whole_number.fullmatch(grade):
             raise_line_error(
                 path,
                 number,
-                f"grade {grade!r} is not a whole number: 1, 2, ... the better, 0 is forbidden.",
+                f"grade {grade!r} is not a whole number. Higher is better; 0 is forbidden.",
             )
         if file in grades[query]:
             raise_line_error(
@@ -199,7 +200,6 @@ def _root(path: Path, tree: Path) -> str:
 
 
 def _unique(sets: Sequence[CodeSet]) -> tuple[CodeSet, ...]:
-    """Ids that several sets use get the set's name before them."""
     seen = Counter(query.id for one in sets for query in one.queries)
     return tuple(_renamed(one, {id for id, times in seen.items() if times > 1}) for one in sets)
 
@@ -215,17 +215,15 @@ def _renamed(one: CodeSet, repeated: Collection[str]) -> CodeSet:
     )
 
 
-# A run has so many files of each query where there are so many; nDCG@10 looks no deeper.
+# Maximum number of files per query; nDCG@10 looks no deeper.
 FILES = 10
-# Chunks that are asked for until there are as many files. The order does not depend on it.
+# Chunks to request until there are enough files. The order does not depend on it.
 CHUNKS = (100, MAX_HITS)
 
 Ranked = list[tuple[str, float]]
 
 
 class IndexCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What one tree cost to index, from nothing."""
-
     files: int
     megabytes: float
     chunks: int
@@ -234,10 +232,7 @@ class IndexCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that each query of a set found, best first, and how long each took, by the clock and the processor.
-
-    Of several recipes the first alone is timed.
-    """
+    """Each query's files, best first, and times. Of several recipes only the first is timed."""
 
     run: Mapping[str, Ranked]
     wall_ms: Sequence[float]
@@ -245,16 +240,16 @@ class SearchRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """One set, asked in one or several ways over the same index."""
+    """Answers for one or more recipes over the same index."""
 
     indexed: IndexCost
     asked: tuple[SearchRun, ...]
 
 
 def ask_trivet(one: CodeSet, scope: Scope, recipes: Sequence[str]) -> SetAnswers:
-    """In an index of its own, which is gone afterwards: the user's are not touched, and none is found ready."""
+    """Search in a temporary index; the user's is not used."""
     folder = Path(os.path.realpath(one.folder(scope)))
-    # Not `CodeIndex.open`, which would take a repository that the tree happens to lie in.
+    # Not `CodeIndex.open`, which would take a repository that contains the tree.
     root = Root(folder=folder, prefix="", identity=str(folder), git=False)
     encoder = bundled() if FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="trivet-lab-code-") as place:
@@ -279,7 +274,7 @@ def ask_trivet(one: CodeSet, scope: Scope, recipes: Sequence[str]) -> SetAnswers
 
 
 def _asked(index: CodeIndex, one: CodeSet, prefix: str, recipe: str, timed: bool) -> SearchRun:
-    """`timed` asks each query once more, for as many chunks as a user gets."""
+    """Run each query; `timed` first runs it with the users' limit."""
     run: dict[str, Ranked] = {}
     walls, processors = [], []
     for query in one.queries:
@@ -302,7 +297,7 @@ def _files(index: CodeIndex, text: str, prefix: str, recipe: str) -> Ranked:
 
 
 def strictly_decreasing(hits: Iterable[tuple[str, float]]) -> Ranked:
-    """Each file once, at its best chunk, with scores that strictly fall, so that no tool can order ties differently."""
+    """Return each file once, at its best chunk. Scores strictly fall: no tool can reorder ties."""
     ranked: dict[str, float] = {}
     last = float("inf")
     for path, score in hits:
@@ -312,7 +307,7 @@ def strictly_decreasing(hits: Iterable[tuple[str, float]]) -> Ranked:
 
 
 def _processor() -> float:
-    """Of this process, its threads and the processes that it waited for."""
+    """Include threads and the processes waited for."""
     waited_for = os.times()
     return time.process_time() + waited_for.children_user + waited_for.children_system
 
@@ -325,7 +320,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Which semble it is, and whether it has its model, without which words alone decide."""
+    """semble's version, and whether it has its model or words alone."""
 
     version: str
     model: bool
@@ -347,22 +342,22 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Semble:
-    """Asked set by set, in turn with us, so that a busy machine is busy for both. What fails ends the run."""
+    """A semble process. It takes turns with Trivet by set, so that load affects both."""
 
     def __init__(self, python: Path) -> None:
-        self._said: IO[bytes] = tempfile.TemporaryFile()
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
                 [str(python), str(DRIVER)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._said,
+                stderr=self._stderr,
             )
         except OSError as error:
-            self._said.close()
+            self._stderr.close()
             raise InvalidInput(
-                f"{python} cannot be started ({error.strerror}). Give the Python of an environment with semble, which "
-                f"you make with: {INSTALL}"
+                f"Cannot start {python} ({error.strerror}). Give the Python of an environment "
+                f"with semble, which you create with: {INSTALL}"
             ) from None
         try:
             self.version = self._read(Version)
@@ -388,7 +383,7 @@ class Semble:
             self._process.stdin.write(msgspec.json.encode(job) + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, and reading its answer tells why
+            pass  # it has ended; reading its answer reports why
         return _answers(one, scope, self._read(_Answer))
 
     def _read(self, kind: type[T]) -> T:
@@ -397,16 +392,16 @@ class Semble:
         try:
             return msgspec.json.decode(line, type=kind)
         except (msgspec.DecodeError, msgspec.ValidationError):
-            self._said.seek(0)
-            words = self._said.read().decode(errors="replace").strip()[-ERROR_TAIL_CHARACTERS:]
+            self._stderr.seek(0)
+            words = self._stderr.read().decode(errors="replace").strip()[-ERROR_TAIL_CHARACTERS:]
             raise TrivetError(
-                f"semble gave no answer. The last it said: {words or 'nothing'}."
+                f"semble gave no answer. Its last output: {words or 'nothing'}."
             ) from None
 
     def _end(self) -> None:
         self._process.kill()
         self._process.communicate()
-        self._said.close()
+        self._stderr.close()
 
 
 def _answers(one: CodeSet, scope: Scope, answer: _Answer) -> SetAnswers:

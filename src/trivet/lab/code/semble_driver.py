@@ -1,7 +1,7 @@
-"""Runs semble beside us. It is run by the Python of an environment that has semble, and imports nothing of Trivet.
+"""Runs semble for a comparison, in its own environment, so it imports no Trivet.
 
-A line of standard input is a job, {"folder": ..., "texts": [...]}; its answer is a line of standard output. The first
-line of all says which semble it is, and whether its model could be loaded.
+A line of standard input is a job, {"folder": ..., "texts": [...]}, answered by a line of standard
+output. The first output line has semble's version and whether its model could be loaded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# No long waits for a host that cannot be reached.
+# Fail fast when the host is unreachable.
 os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "5")
 os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "30")
 
@@ -25,13 +25,13 @@ from semble.index.index import _build  # type: ignore[import-not-found]
 from semble.types import ContentType  # type: ignore[import-not-found]
 
 SHOWN = 10
-# semble's order depends on how many chunks are asked for; with fifty it is at its best over whole trees.
+# semble's order depends on the number of chunks requested; fifty is best over whole trees.
 CHUNKS = 50
 MOST_CHUNKS = 800
 
 
 class NoVectors:
-    """Stands in for the model where it cannot be had: every text has the same empty vector."""
+    """A stand-in for a missing model."""
 
     dim = 1
 
@@ -42,17 +42,14 @@ class NoVectors:
 def has_model() -> bool:
     try:
         load_model()
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # of the network, or of what it brought: the report says so
+    except (OSError, ValueError) as error:  # the network or the download; the report says so
         print(f"semble's model cannot be loaded: {error!r}", file=sys.stderr)
         return False
     return True
 
 
 def indexed(folder: Path, model: bool) -> Any:
-    """By its documented way; without the model by the function below that, since there is no switch for it."""
+    """Use semble's public API; it has no switch for a missing model."""
     return (
         SembleIndex.from_path(folder)
         if model
@@ -61,7 +58,7 @@ def indexed(folder: Path, model: bool) -> Any:
 
 
 def ranked(index: Any, text: str, options: dict[str, float]) -> list[str]:
-    """Files by their best chunk; while they are fewer than ten, those of a deeper request come behind."""
+    """Rank files by best chunk; request more chunks below ten files."""
     chunks = CHUNKS
     files: dict[str, None] = {}
     while True:
@@ -83,7 +80,7 @@ def answer(job: dict[str, Any], model: bool) -> dict[str, Any]:
     wall, processor = time.perf_counter(), time.process_time()
     index = indexed(folder, model)
     spent = {"wall_s": time.perf_counter() - wall, "processor_s": time.process_time() - processor}
-    # Weight 0 of the dense leg: semble drops candidates that have no score, so that words alone decide.
+    # alpha 0 turns off the dense leg: semble drops candidates without a score, so words decide.
     options = {} if model else {"alpha": 0.0}
     index.search("what is kept from the first query on", top_k=SHOWN, **options)
     walls, processors, files = [], [], []
@@ -100,7 +97,7 @@ def answer(job: dict[str, Any], model: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    answers, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # libraries must not print among the answers
     model = has_model()
     print(json.dumps({"version": version("semble"), "model": model}), file=answers, flush=True)
     for line in sys.stdin:

@@ -1,7 +1,6 @@
-"""Adopts a recipe in the user's settings file and takes it back.
+"""Adopts a recipe in the user's settings file, and rolls it back.
 
-Probes, results and history lie in a folder beside the store that only its owner can read. In the settings file one
-line changes; every other byte stays as it is.
+Probes, results and history are in a private folder next to the store.
 """
 
 from __future__ import annotations
@@ -32,43 +31,42 @@ def tune_folder(store: Path) -> Path:
 
 
 def open_folder(store: Path) -> Path:
-    """The folder, made if it is not there. A link in its place is refused: it could lead where others read."""
+    """Return the folder, created if needed. A link could lead to where others read: refuse it."""
     folder = tune_folder(store)
     try:
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
         if folder.is_symlink() or not folder.is_dir():
             raise StoreError(
-                f"{folder} is not a folder of its own. Move it away; probes are written nowhere else."
+                f"{folder} is a link or not a folder. Move it away; probes are not written "
+                "anywhere else."
             )
         folder.chmod(FOLDER_MODE)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be made: {error.strerror}.") from None
+        raise StoreError(f"Cannot create {folder}: {error.strerror}.") from None
     return folder
 
 
 def replace_file(target: Path, data: bytes, mode: int = OWNER_ONLY_FILE) -> None:
-    """Replaces the file at once: readers see the old content or the new, never a part. A link stays a link."""
+    """Write atomically. A link stays a link."""
     target = target.resolve()
     try:
         with atomic_write(target, mode) as file:
             file.write(data)
     except OSError as error:
-        raise StoreError(
-            f"{target} cannot be written: {error.strerror}. Nothing was changed."
-        ) from None
+        raise StoreError(f"Cannot write {target}: {error.strerror}. Nothing was changed.") from None
 
 
 NEW_FILE_MODE = 0o600
 
 
 def read_text(path: Path) -> str | None:
-    """The text with its line ends as they are, or None if there is no file."""
+    """Return the text with its line endings, or None without a file."""
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}. Mend it or move it away.") from None
+        raise InvalidInput(f"Cannot read {path}: {error}. Fix it or move it away.") from None
 
 
 def setting_value(text: str | None, name: str) -> str | None:
@@ -77,15 +75,14 @@ def setting_value(text: str | None, name: str) -> str | None:
 
 
 def with_setting(text: str, name: str, value: str) -> str:
-    """The text with `name = "value"` in the place of the present line, whose comment stays, or in one of its own."""
+    """Replace the line of a setting, but not its comment, or add one."""
     line = _line(name)
     quoted = json.dumps(value)
     if line.search(text):
         return line.sub(lambda match: f"{match['before']}{quoted}{match['after']}", text, count=1)
     end = "\r\n" if "\r\n" in text else "\n"
-    table = re.search(
-        r"^[ \t]*\[", text, re.MULTILINE
-    )  # a setting after a table's head would belong to the table
+    # After the first table header, a setting would belong to the table.
+    table = re.search(r"^[ \t]*\[", text, re.MULTILINE)
     place = table.start() if table else len(text)
     gap = end if place and not text[:place].endswith("\n") else ""
     return f"{text[:place]}{gap}{name} = {quoted}{end}{text[place:]}"
@@ -96,7 +93,7 @@ def without_setting(text: str, name: str) -> str:
 
 
 def write_setting(path: Path, name: str, value: str | None) -> None:
-    """Sets it, or takes it out for None, having made sure that nothing else in the file changes its meaning."""
+    """Set or remove the value, if nothing else in the file changes its meaning."""
     text = read_text(path) or ""
     changed = with_setting(text, name, value) if value is not None else without_setting(text, name)
     wanted = {key: kept for key, kept in tomllib.loads(text).items() if key != name}
@@ -105,7 +102,7 @@ def write_setting(path: Path, name: str, value: str | None) -> None:
     if _parsed(changed) != wanted:
         line = f"{name} = {json.dumps(value)}" if value is not None else f"no {name}"
         raise InvalidInput(
-            f"{path} is written in a way that cannot be changed safely. Put this into it: {line}"
+            f"Cannot change {path} safely, so nothing was written. Change it by hand to: {line}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else NEW_FILE_MODE
@@ -133,7 +130,7 @@ VARIABLE = "TRIVET_RECIPE"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the history. `before` is None where the settings named no recipe."""
+    """`before` is None if the settings had no recipe."""
 
     at: str
     action: Literal["applied", "rolled-back"]
@@ -143,7 +140,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def save_results(store: Path, plan: Plan, validation: Validation) -> Path:
-    """Writes the probes and what was found into the private folder, and nowhere else."""
     folder = open_folder(store)
     lines = b"".join(msgspec.json.encode(probe) + b"\n" for probe in plan.probes)
     replace_file(folder / "probes.jsonl", lines)
@@ -163,11 +159,12 @@ def save_results(store: Path, plan: Plan, validation: Validation) -> Path:
 
 
 def apply(store: Path, recipe: str, environment: Mapping[str, str] | None = None) -> Change:
-    """Writes the recipe into the user's settings; what was there is on file before it is replaced."""
+    """Write the recipe into the user's settings, after recording the previous value."""
     environment = os.environ if environment is None else environment
     if VARIABLE in environment:
         raise InvalidInput(
-            f"{VARIABLE} is set and wins over the settings file, so a recipe there would have no effect."
+            f"{VARIABLE} is set and overrides the settings file, so a recipe there would have no "
+            "effect. Unset it first."
         )
     file = config_path(environment)
     before = setting_value(read_text(file), "recipe")
@@ -183,7 +180,7 @@ def apply(store: Path, recipe: str, environment: Mapping[str, str] | None = None
 
 
 def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Change:
-    """Puts back what was there before the last apply, unless the user has changed it since."""
+    """Restore the previous value, unless the user changed it since."""
     environment = os.environ if environment is None else environment
     history = _history(store)
     undone = sum(change.action == "rolled-back" for change in history)
@@ -195,7 +192,7 @@ def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Chan
     found = setting_value(read_text(file), "recipe")
     if found != last.after:
         raise Conflict(
-            f"The recipe in {file} is not the one that tuning wrote, so it was changed since and stays: {found!r}. "
+            f"The recipe in {file} was changed since the tuning, so it stays: {found!r}. "
             f"Before the tuning it was {json.dumps(last.before) if last.before else 'not set'}."
         )
     write_setting(file, "recipe", last.before)

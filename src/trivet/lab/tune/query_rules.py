@@ -1,8 +1,6 @@
-"""The rules that turn a memory into queries. They see the memory and how common words are, and never a ranking.
+"""Rules that turn a memory into a query, and the strata of a dataset.
 
-The strata of such a dataset: which memories each asks for, and the rule that makes a question of one.
-
-A rule sees the memory and how common words are, and never a ranking, so no leg can choose the questions that suit it.
+A rule never sees a ranking, so no leg can choose the queries that suit it.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from trivet.analyse import ENGLISH, UNSPACED, analyse, analyse_query, fold, lang
 from trivet.lab.measure.hit_analysis import count_words
 from trivet.types import Memory
 
-# As many as people type: with half of a memory's words in the query, every recipe finds it.
+# As many as people type: with half of a memory's words, every recipe finds it.
 FEWEST_WORDS, MOST_WORDS = 2, 4
-# How many words on either side of the one that is asked for.
+# Words on either side of the one that "what" replaces.
 CLOZE_REACH = 4
 FEWEST_REWORDED, MOST_REWORDED = 3, 6
 MOST_CHARACTERS = 200
@@ -34,7 +32,7 @@ _unspaced_run = re.compile(f"[{UNSPACED}]+")
 
 
 class DocumentFrequencies(msgspec.Struct, frozen=True):
-    """In how many memories each word stands."""
+    """The number of memories with each word."""
 
     counts: Counter[str]
 
@@ -53,7 +51,7 @@ def document_frequencies(memories: Iterable[Memory]) -> DocumentFrequencies:
 
 
 def words_of(text: str) -> list[str]:
-    """The words that carry meaning, each once, in reading order."""
+    """Return the words that carry meaning, each once."""
     words: dict[str, None] = {}
     for word in analyse_query(text).words:
         run = _unspaced_run.search(word.text)
@@ -66,7 +64,6 @@ def sentences_of(text: str) -> list[str]:
 
 
 def some_words(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """Some of its words in any order."""
     words = words_of(memory.content)
     if len(words) <= FEWEST_WORDS:
         return None
@@ -76,7 +73,7 @@ def some_words(memory: Memory, common: DocumentFrequencies, random: Random) -> s
 
 
 def from_title(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """The title with a word left out, since the whole title would find its memory by itself."""
+    """Leave out one word; the whole title would always find the memory."""
     words = words_of(memory.title or "")
     if len(words) <= FEWEST_WORDS:
         return None
@@ -85,7 +82,7 @@ def from_title(memory: Memory, common: DocumentFrequencies, random: Random) -> s
 
 
 def from_keywords(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """Some of its keywords, or else tags, and one word of its text."""
+    """Ask with keywords, or else tags, and one word of the text."""
     labels = list(memory.expanded_keywords or memory.tags)
     words = words_of(memory.content)
     if not labels or not words:
@@ -95,7 +92,7 @@ def from_keywords(memory: Memory, common: DocumentFrequencies, random: Random) -
 
 
 def cloze(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """A piece of one of its sentences, with "what" in the place of its rarest word."""
+    """Ask with part of a sentence, "what" in place of its rarest word."""
     sentences = [
         text for text in sentences_of(memory.content) if len(words_of(text)) > FEWEST_WORDS
     ]
@@ -104,20 +101,19 @@ def cloze(memory: Memory, common: DocumentFrequencies, random: Random) -> str | 
     sentence = random.choice(sentences)
     key = min(words_of(sentence), key=lambda word: (common.of(word), word))
     start = sentence.find(key)
-    if start < 0:  # the analyser has rewritten it, so it cannot be taken out
+    if start < 0:  # the analyzer rewrote the word, so it cannot be removed
         return None
     before, after = sentence[:start].split(), sentence[start + len(key) :].rstrip(" .!;?").split()
     return query_of([*before[-CLOZE_REACH:], "what", *after[:CLOZE_REACH], "?"])
 
 
 def identifiers(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """One or two of the names in it that look made up: an error code, a path, a version."""
+    """Ask with one or two identifiers: an error code, a path, a version."""
     found = [fold(one) for one in analyse_query(memory.content).identifiers]
     return query_of(random.sample(found, min(len(found), random.choice((1, 2))))) if found else None
 
 
 def reworded(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """Synonyms from the table for its words, none of which stands in the memory itself."""
     held = set(_terms(memory))
     chosen = {}
     for word in words_of(memory.content):
@@ -129,7 +125,7 @@ def reworded(memory: Memory, common: DocumentFrequencies, random: Random) -> str
     )
 
 
-# Kinds that share words with their memory, which is what the lexical leg looks for.
+# Kinds that share words with their memory, as the lexical leg needs.
 LITERAL: dict[str, Rule] = {
     "title": from_title,
     "identifier": identifiers,
@@ -152,7 +148,7 @@ def _terms(memory: Memory) -> Iterator[str]:
 
 
 def query_of(parts: Sequence[str]) -> str | None:
-    """Without quotation marks, which would ask for a phrase."""
+    """Join without quotation marks, which would ask for a phrase."""
     text = " ".join(" ".join(parts).replace('"', " ").split())[:MOST_CHARACTERS].strip()
     return text or None
 
@@ -164,7 +160,7 @@ def _pieces(run: str) -> list[str]:
 
 @cache
 def _equivalents() -> dict[str, tuple[str, ...]]:
-    """By stem, so that an inflected word finds its group; a word never gets one of its own stem back."""
+    """Map stems to synonyms, so that inflected words match."""
     found: dict[str, dict[str, None]] = {}
     for row in (
         files("trivet.lab.tune").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines()
@@ -179,7 +175,6 @@ def _equivalents() -> dict[str, tuple[str, ...]]:
 
 
 def equivalents(word: str) -> tuple[str, ...]:
-    """What may stand for the word, or nothing if the table does not know it."""
     return _equivalents().get(_stem(word), ())
 
 
@@ -187,21 +182,21 @@ def _stem(word: str) -> str:
     return (analyse(word) or (word,))[0]
 
 
-# As many rare words as people type who know what they look for.
+# The number of rare words that people type who know the term.
 FEWEST_RARE, MOST_RARE = 2, 3
-# With more than so many words of a sentence, any recipe finds it.
+# With more words of a sentence, any recipe finds it.
 FEWEST_REORDERED, MOST_REORDERED = 4, 7
 MOST_OPENING = 8
 FEWEST_REMEMBERED, MOST_REMEMBERED = 3, 5
-# A memory of so many words has parts that its beginning does not tell.
+# From this many words on, a memory has parts that its beginning does not reveal.
 LONG_WORDS = 80
-# The classes of length: a fact, a note, a document.
+# Words: a fact, a note, a document.
 CLASSES: Mapping[str, tuple[int, float]] = {
     "length-short": (1, 30),
     "length-medium": (31, 150),
     "length-long": (151, float("inf")),
 }
-# The newest share of all memories, but at least so many.
+# The newest share of all memories, and the minimum number.
 RECENT_SHARE, FEWEST_RECENT = 0.1, 10
 
 _vowel = "aeiou"
@@ -211,14 +206,12 @@ _hissing = ("s", "sh", "ch", "x", "z")
 
 
 class Stratum(msgspec.Struct, frozen=True):
-    """Which of all memories it asks for, and how."""
-
     chosen: Callable[[Sequence[Memory]], Sequence[Memory]]
     rule: Rule
 
 
 def opening(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """The title, or the first sentence, with a word left out: whole, it would be its own proof."""
+    """Ask with the title or first sentence, but for one word."""
     first = next(iter(sentences_of(memory.content)), "")
     words = next(
         (
@@ -236,7 +229,6 @@ def opening(memory: Memory, common: DocumentFrequencies, random: Random) -> str 
 
 
 def rare_words(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """Its rarest words, as one who knows the term types them."""
     ordered = sorted(words_of(memory.content), key=lambda word: (common.of(word), word))
     if len(ordered) < FEWEST_RARE:
         return None
@@ -244,7 +236,7 @@ def rare_words(memory: Memory, common: DocumentFrequencies, random: Random) -> s
 
 
 def reordered(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """The words of one of its sentences in another order and, in English, in another number or person."""
+    """Shuffle a sentence's words and, in English, change their number or person."""
     able = [
         words
         for text in sentences_of(memory.content)
@@ -259,7 +251,6 @@ def reordered(memory: Memory, common: DocumentFrequencies, random: Random) -> st
 
 
 def from_second_half(memory: Memory, common: DocumentFrequencies, random: Random) -> str | None:
-    """A few words of one sentence in the second half of a long memory."""
     sentences = sentences_of(memory.content)
     able = [
         words
@@ -277,7 +268,7 @@ def from_second_half(memory: Memory, common: DocumentFrequencies, random: Random
 
 
 def inflected(word: str) -> str:
-    """An English word in the other number: "cities" for "city". What is no plain word stays as it is."""
+    """Return an English word in the other number: "cities" for "city"."""
     if not _plain_word.fullmatch(word) or word.endswith(_stays):
         return word
     if word.endswith("ies"):

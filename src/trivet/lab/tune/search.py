@@ -1,4 +1,4 @@
-"""Measures recipes on the probes through the real read path, and searches for the best one."""
+"""Measures recipes on probes through the real read path, and finds the best."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from trivet.models.rerank.registry import AUTO
 from trivet.search.fuse import Fusion, parse_fusion
 from trivet.search.recipe import Recipe, parse_recipe
 
-# As deep as any measure of the gate looks, and what an agent gets.
+# As deep as the gate's measures look, and what an agent gets.
 DEPTH = 10
-# Where the plan's estimate is taken from.
+# Probes that the plan's time estimate is based on.
 TIMED = 10
 
 Progress = Callable[[int], None]
 
 
 class Scores:
-    """Measures each recipe once, over all probes; legs are retrieved once for each way of retrieving."""
+    """Measured recipes. Each runs once over all probes; legs are shared where possible."""
 
     def __init__(
         self, engine: Engine, probes: Sequence[Probe], progress: Progress | None = None
@@ -53,10 +53,10 @@ class Scores:
         return self._measured[recipe]
 
     def seconds_each(self, recipe: str) -> float:
-        """How long one recipe takes over all probes, estimated from a few."""
+        """Estimate the time of one recipe over all probes."""
         few = self.probes[:TIMED]
         for probe in few:
-            self._ask(probe, recipe)  # fills the legs, which all recipes share
+            self._ask(probe, recipe)  # fills the leg cache, which all recipes share
         started = time.perf_counter()
         for probe in few:
             self._ask(probe, recipe)
@@ -69,7 +69,8 @@ class Scores:
         return [(id, -float(rank)) for rank, id in enumerate(ids)]
 
     def _ask(self, probe: Probe, recipe: str) -> list[str]:
-        # The second look of `auto` judges rather than finds, and would be nearly all of the time. Hits count whole.
+        # The reranker that `auto` adds judges rather than finds and would take nearly all the time.
+        # Hits are not collapsed.
         setting = self._engine.rerankers.setting.kind
         rerank = "off" if setting == AUTO and parse_recipe(recipe).rerank is None else None
         how = {"limit": DEPTH, "collapse": False, "relevance_at_least": 0.0, "rerank": rerank}
@@ -81,7 +82,7 @@ class Scores:
 
 
 def _dataset(probes: Sequence[Probe], ids: Collection[str]) -> Dataset:
-    """The probes as the lab's measures take them. Only the ids of documents count, so their texts stay in the store."""
+    """Use only ids of documents; measures need no texts."""
     return Dataset(
         name="probes",
         documents=tuple(Document(id=id, text="(in the store)") for id in ids),
@@ -95,15 +96,15 @@ def _dataset(probes: Sequence[Probe], ids: Collection[str]) -> Dataset:
 
 
 OBJECTIVE = "nDCG@10"
-# In no kind of probe may a choice fall behind the present recipe by more than this many standard errors of the
-# difference: what a few probes cannot tell from nothing is no reason to drop a recipe, anything more is.
+# No kind of probe may lose more than this many standard errors of the difference to the present
+# recipe: smaller losses are within chance.
 TOLERATED_ERRORS = 1.0
-# Less than this is not worth a change, and on other probes it would be another recipe's.
+# Smaller gains are not worth a change, and other probes would favor another recipe.
 MIN_IMPROVEMENT = 0.002
 
 
 class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """The values tried: fusions first, then the others one after the other on what has won so far."""
+    """Values to try: fusions first, then the others in turn on the best so far."""
 
     norms: tuple[str, ...] = ("zscore", "minmax", "dbsf")
     dense_weights: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -116,7 +117,7 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
     bonuses: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
 
     def fusions(self) -> Iterator[Fusion]:
-        """The graph's scores are on the scale of `spread`; beside other norms and ranks it is left out."""
+        """Yield fusions. Graph scores fit only `spread`; others leave the graph out."""
         for norm in self.norms:
             for dense in self.dense_weights:
                 yield parse_fusion(
@@ -131,7 +132,7 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
                 yield parse_fusion(f"rrf(k={k}, lexical={1 - dense:g}, dense={dense:g}, graph=0)")
 
     def steps(self, present: Recipe) -> Sequence[Callable[[Recipe], list[Recipe]]]:
-        """From the best recipe so far to its neighbours, a step for each parameter. One leg needs no fusion."""
+        """Return a step per parameter, from a recipe to its neighbors."""
         fusions = list(self.fusions()) if len(present.legs) > 1 else []
         return (
             lambda recipe: [_with(recipe, fusion=fusion) for fusion in fusions],
@@ -143,7 +144,7 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def most(self, present: Recipe, searches: int) -> int:
-        """How many recipes so many searches measure at most: the fusions are shared, the rest may differ."""
+        """Return the most recipes that searches measure; they share the fusions."""
         fusions, *others = (
             set(map(str, neighbours(present))) - {str(present)}
             for neighbours in self.steps(present)
@@ -154,7 +155,7 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
 def search(
     scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe, space: SearchSpace
 ) -> Recipe:
-    """The best recipe on these probes (ids by kind), among those that lose in no kind."""
+    """Return the best recipe among those that lose in no kind of probe."""
     before = _by_kind(scores.of(str(present)), kinds)
     best, best_value = present, _worth(before)
     for neighbours in space.steps(present):
@@ -169,7 +170,7 @@ def search(
 
 
 def no_significant_loss(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Whether a kind of probe lost no more than chance explains, given how many probes there are."""
+    """Return whether a kind lost no more than chance explains."""
     differences = [new - old for old, new in zip(before, after, strict=True)]
     error = stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 0.0
     return fmean(differences) >= -TOLERATED_ERRORS * error
@@ -180,7 +181,7 @@ def _worth(values: Mapping[str, Sequence[float]]) -> float:
 
 
 def worth(by_kind: Mapping[str, float]) -> float:
-    """The mean over literal kinds and the mean over all others count one half each: either alone is one-sided."""
+    """Weigh literal and other kinds equally: either alone is one-sided."""
     literal = [value for kind, value in by_kind.items() if kind in LITERAL]
     free = [value for kind, value in by_kind.items() if kind not in LITERAL]
     return fmean(fmean(half) for half in (literal, free) if half)

@@ -1,9 +1,6 @@
-"""Questions that a person asked and judged on the page: each line of the file is a query, a memory's id and a grade.
+"""Makes a dataset from the user's memories: a corpus, questions, and their answers.
 
-Makes the dataset: the memories as a corpus, a question for some of them in every stratum, and who answers it.
-
-What must not be read in a file stays out of it: sensitive memories altogether, secrets and private parts by the marks
-that stand for them, also where the settings leave secrets in the store.
+Sensitive memories stay out, as do secrets and private parts, even if the store keeps secrets.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ ID_CHARACTERS = 12
 
 
 class JudgedHit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line: 0 does not help, 1 touches the matter, 2 helps, 3 answers."""
+    """Grades: 0 no help, 1 related, 2 helps, 3 answers."""
 
     query: Annotated[str, msgspec.Meta(min_length=1, max_length=8_000)]
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
@@ -61,27 +58,26 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def read_judged(path: Path) -> dict[str, dict[str, int]]:
-    """The grades by query and memory. The last of two on the same counts: the person thought again."""
+    """Return grades by query and memory; the last of two counts."""
     if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such file. The page's Compare saves one.")
+        raise InvalidInput(f"{path} does not exist. Compare, on the page, saves such a file.")
     found: dict[str, dict[str, int]] = {}
     for _, hit in json_lines(path, JudgedHit):
         found.setdefault(hit.query, {})[hit.id] = hit.grade
     if not found:
-        raise InvalidInput(f"{path}: there is no grade in it.")
+        raise InvalidInput(f"{path} contains no grades. Nothing was written.")
     return found
 
 
 def judged_probes(grades: dict[str, dict[str, int]], known: Container[str]) -> Judged:
-    """Of memories that are not to be written, such as sensitive ones, or no longer there, the grade is left out."""
     skipped: Counter[str] = Counter()
     probes = []
     for query, given in grades.items():
         kept = {id: grade for id, grade in given.items() if id in known}
-        skipped["a memory that is not there, or not to be written"] += len(given) - len(kept)
+        skipped["memory gone or excluded"] += len(given) - len(kept)
         best = max(kept, key=lambda id: kept[id], default=None)
         if best is None or not kept[best]:
-            skipped["nothing that answers"] += 1
+            skipped["no memory that answers"] += 1
             continue
         id = f"{STRATUM}-{hashlib.sha256(query.encode()).hexdigest()[:ID_CHARACTERS]}"
         probes.append(Probe(id=id, query=query, kind=STRATUM, memory=best, group=best, grades=kept))
@@ -90,31 +86,35 @@ def judged_probes(grades: dict[str, dict[str, int]], known: Container[str]) -> J
 
 NAME = "own-memories"
 FEWEST_MEMORIES = 10
-# Where more than so many other memories hold all words of a question, it is not fair to want one of them.
+# With more other memories that hold all words of a question, to expect one would be unfair.
 MAX_OTHER_HOLDERS = 2
-# So often a rule may try again with the same memory.
+# How often a rule may try with the same memory.
 ATTEMPTS = 3
-# So many memories are tried for each question that is wanted: not every one allows every kind.
+# Memories to try per wanted question, because not every memory allows every kind.
 OVERSAMPLING = 4
 
 CAN_SHOW = (
-    "whether another recipe, embedder or version finds more or fewer of your own memories by their words, in which "
-    "kinds of question, and whether it favours long or short ones"
+    "whether another recipe, embedder or version finds more or fewer of your own memories by their "
+    "words, in which kinds of question, and whether it favors long or short ones"
 )
 CANNOT_SHOW = (
-    "how well questions in your own words are answered. Rules make questions of words that stand in the memory, so "
-    "they favour the search by words, and figures are higher than in use; other memories may answer, too, and are not "
-    "judged. Compare two arms by them, and judge a sample yourself: `trivet lab pool`, `trivet lab judge`"
+    "how well questions in your own words are answered. Rules make questions from words of the "
+    "memory, so they favor search by words, and figures are higher than in use; other memories may "
+    "answer, too, and are not judged. Use them to compare two arms, and judge a sample yourself: "
+    "`trivet lab pool`, `trivet lab judge`"
 )
 
 
-JUDGED_CAN_SHOW = "which of two recipes, embedders or versions answers the questions that you asked and judged better"
-JUDGED_CANNOT_SHOW = "what none of the recipes that you compared has found: a memory that you did not grade counts as no answer"
+JUDGED_CAN_SHOW = (
+    "which of two recipes, embedders or versions better answers the questions that you asked and "
+    "judged"
+)
+JUDGED_CANNOT_SHOW = (
+    "what none of the compared recipes found: a memory that you did not grade counts as no answer"
+)
 
 
 class StoreDataset(msgspec.Struct, frozen=True, kw_only=True):
-    """The dataset, how many questions and memories were left out and why, and the model that was asked, if any."""
-
     dataset: Dataset
     skipped: Mapping[str, int]
     left_out: Mapping[str, int]
@@ -122,14 +122,14 @@ class StoreDataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceMemories(msgspec.Struct, frozen=True, kw_only=True):
-    """The memories as they may be written and asked for, and what is known of their words."""
+    """Memories as they may be written, with statistics of their words."""
 
     memories: Mapping[str, Memory]
     common: DocumentFrequencies
     holders: Mapping[str, frozenset[str]]
 
     def others(self, question: str, relatives: Relatives) -> int:
-        """How many memories hold every word of the question, apart from those that count as its answer."""
+        """Count memories that hold every word of the question but are no answer."""
         terms = set(analyse_query(question).terms)
         held = [self.holders.get(term, frozenset()) for term in terms]
         return len(frozenset.intersection(*held) - set(relatives.grades)) if held else 0
@@ -145,59 +145,60 @@ def make_dataset(
     asking: Progress | None = None,
     judged: dict[str, dict[str, int]] | None = None,
 ) -> StoreDataset:
-    """At most `most` questions in every stratum. With a `chat`, it is sent the texts of as many memories.
+    """Make at most `most` questions per stratum.
 
-    With `judged`, the questions are those that a person asked and judged, and no others.
+    `chat` receives the texts of as many memories. With `judged`, only those queries are used.
     """
     usable, left_out = _writable_memories(engine, progress)
     if len(usable) < FEWEST_MEMORIES:
         raise InvalidInput(
-            f"There are {len(usable)} memories of yours to ask for, and a dataset needs {FEWEST_MEMORIES}. Sensitive, "
-            "superseded, archived and others' memories do not count."
+            f"A dataset needs {FEWEST_MEMORIES} of your memories, but there are {len(usable)}. "
+            "Sensitive, superseded and archived memories, and those of others, do not count."
         )
-    shelf = _shelf(usable)
+    corpus = _source_memories(usable)
     if judged is not None:
-        return _of_judged(engine, shelf, judged, left_out)
+        return _judged_dataset(engine, corpus, judged, left_out)
     probes: list[Probe] = []
     skipped: Counter[str] = Counter()
     for name, stratum in STRATA.items():
-        probes += _probes_of_stratum(engine, name, stratum, shelf, most, seed, skipped)
-    given = feedback_probes(all_feedback(engine), shelf.memories)
+        probes += _probes_of_stratum(engine, name, stratum, corpus, most, seed, skipped)
+    given = feedback_probes(all_feedback(engine), corpus.memories)
     probes += [
         msgspec.structs.replace(probe, query=without_secrets(engine, probe.query))
         for probe in given.probes
     ]
     skipped.update({f"feedback: {reason}": count for reason, count in given.skipped.items()})
     if chat is not None:
-        written = _by_model(engine, chat, shelf, most, seed, asking)
+        written = _paraphrased_probes(engine, chat, corpus, most, seed, asking)
         probes += written.probes
         skipped.update(
             {f"paraphrase: {reason}": count for reason, count in written.skipped.items()}
         )
     return StoreDataset(
-        dataset=_dataset(engine, shelf, _distinct(probes, skipped)),
+        dataset=_dataset(engine, corpus, _distinct(probes, skipped)),
         skipped=dict(skipped),
         left_out=left_out,
         model=chat.model if chat else None,
     )
 
 
-def _of_judged(
+def _judged_dataset(
     engine: Engine,
-    shelf: SourceMemories,
+    corpus: SourceMemories,
     grades: dict[str, dict[str, int]],
     left_out: Mapping[str, int],
 ) -> StoreDataset:
-    found = judged_probes(grades, shelf.memories)
+    found = judged_probes(grades, corpus.memories)
     probes = [
         msgspec.structs.replace(one, query=without_secrets(engine, one.query))
         for one in found.probes
     ]
     if not probes:
         raise InvalidInput(
-            "No query of the file has a memory that answers it and may be written. Nothing was written."
+            "No query in the file has a memory that answers it and may be written. "
+            "Nothing was written."
         )
-    dataset = _dataset(engine, shelf, [probe for probe in probes if probe.query])
+    dataset = _dataset(engine, corpus, [probe for probe in probes if probe.query])
     return StoreDataset(
         dataset=dataset,
         skipped={f"judged: {why}": n for why, n in found.skipped.items()},
@@ -206,14 +207,13 @@ def _of_judged(
 
 
 def without_secrets(engine: Engine, text: str) -> str:
-    """The text without secrets and private parts, whatever the settings say of secrets, and without their marks."""
+    """Remove secrets and private parts, whatever the settings say."""
     return without_placeholders(engine.guard.masked(text)[0]).strip()
 
 
 def _writable_memories(
     engine: Engine, progress: Progress | None
 ) -> tuple[list[Memory], dict[str, int]]:
-    """The caller's own memories as they may be written: active, valid now, not sensitive."""
     owner = engine.viewer or LOCAL
     found: list[Memory] = []
     usable = usable_memories(engine)
@@ -225,7 +225,7 @@ def _writable_memories(
     total = engine.store.memories.page(Filter(states=("active",)), "recency", 1, 0).total
     left_out = {
         "sensitive": total - len(usable),
-        "of others, or nothing but secrets": len(usable) - len(found),
+        "owned by others, or only secrets": len(usable) - len(found),
     }
     return found, {reason: count for reason, count in left_out.items() if count}
 
@@ -244,7 +244,7 @@ def _safe_memory(engine: Engine, memory: Memory) -> Memory:
     )
 
 
-def _shelf(memories: Sequence[Memory]) -> SourceMemories:
+def _source_memories(memories: Sequence[Memory]) -> SourceMemories:
     holders: dict[str, set[str]] = {}
     for memory in memories:
         for term in {*analyse(memory.content), *analyse(memory.title or "")}:
@@ -260,13 +260,12 @@ def _probes_of_stratum(
     engine: Engine,
     name: str,
     stratum: Stratum,
-    shelf: SourceMemories,
+    corpus: SourceMemories,
     most: int,
     seed: int,
     skipped: Counter[str],
 ) -> list[Probe]:
-    """The questions of one stratum, spread over scopes and categories."""
-    able = list(stratum.chosen(list(shelf.memories.values())))
+    able = list(stratum.chosen(list(corpus.memories.values())))
     random = Random(f"{seed}:{name}")
     tried = stratified_sample(able, OVERSAMPLING * most, random) if able else []
     random.shuffle(tried)
@@ -274,9 +273,9 @@ def _probes_of_stratum(
     for memory in tried:
         if len(probes) == most:
             break
-        relatives = relatives_of(engine, [memory], shelf.memories)[memory.id]
+        relatives = relatives_of(engine, [memory], corpus.memories)[memory.id]
         question, reason = _question(
-            memory, stratum, shelf, relatives, Random(f"{seed}:{name}:{memory.id}")
+            memory, stratum, corpus, relatives, Random(f"{seed}:{name}:{memory.id}")
         )
         if question is None:
             skipped[f"{name}: {reason}"] += 1
@@ -288,34 +287,35 @@ def _probes_of_stratum(
 
 
 def _question(
-    memory: Memory, stratum: Stratum, shelf: SourceMemories, relatives: Relatives, random: Random
+    memory: Memory, stratum: Stratum, corpus: SourceMemories, relatives: Relatives, random: Random
 ) -> tuple[str | None, str]:
-    """A question that few other memories hold all words of, or why there is none."""
-    reason = "too little text for it"
+    """Return a question that few other memories hold all words of, or why there is none."""
+    reason = "too little text"
     for _ in range(ATTEMPTS):
-        question = stratum.rule(memory, shelf.common, random)
+        question = stratum.rule(memory, corpus.common, random)
         if question is None:
             return None, reason
-        if shelf.others(question, relatives) <= MAX_OTHER_HOLDERS:
+        if corpus.others(question, relatives) <= MAX_OTHER_HOLDERS:
             return question, ""
-        reason = "too many memories hold all of its words"
+        reason = "too many memories hold all its words"
     return None, reason
 
 
-def _by_model(
+def _paraphrased_probes(
     engine: Engine,
     chat: Chat,
-    shelf: SourceMemories,
+    corpus: SourceMemories,
     most: int,
     seed: int,
     progress: Progress | None,
 ) -> Paraphrased:
-    chosen = stratified_sample(list(shelf.memories.values()), most, Random(f"{seed}:paraphrase"))
-    written = paraphrase(chat, chosen, relatives_of(engine, chosen, shelf.memories), progress)
+    chosen = stratified_sample(list(corpus.memories.values()), most, Random(f"{seed}:paraphrase"))
+    written = paraphrase(chat, chosen, relatives_of(engine, chosen, corpus.memories), progress)
     if not written.probes:
         reasons = "; ".join(f"{reason} ({count})" for reason, count in written.skipped.items())
         raise EmbedderError(
-            f"{chat.model} wrote no question: {reasons}. Nothing was written; mend it, or say --rules-only."
+            f"{chat.model} wrote no question: {reasons}. Nothing was written. "
+            "Fix the model, or use --rules-only."
         )
     probes = tuple(
         msgspec.structs.replace(one, query=without_secrets(engine, one.query))
@@ -325,39 +325,39 @@ def _by_model(
 
 
 def _distinct(probes: Sequence[Probe], skipped: Counter[str]) -> list[Probe]:
-    """Two questions of the same words would want two answers."""
+    """Drop questions with the same words, which would need different answers."""
     known: set[str] = set()
     kept = []
     for probe in probes:
         words = " ".join(sorted(probe.query.casefold().split()))
         if words in known:
-            skipped[f"{probe.kind}: asked before"] += 1
+            skipped[f"{probe.kind}: duplicate"] += 1
         else:
             known.add(words)
             kept.append(probe)
     return kept
 
 
-def _dataset(engine: Engine, shelf: SourceMemories, probes: Sequence[Probe]) -> Dataset:
+def _dataset(engine: Engine, corpus: SourceMemories, probes: Sequence[Probe]) -> Dataset:
     links: dict[str, list[DocumentLink]] = {}
-    for link in engine.store.links.touching(list(shelf.memories)):
+    for link in engine.store.links.touching(list(corpus.memories)):
         if (
             link.kind in LINKED_BY
-            and link.source in shelf.memories
-            and link.target in shelf.memories
+            and link.source in corpus.memories
+            and link.target in corpus.memories
         ):
             links.setdefault(link.source, []).append(DocumentLink(kind=link.kind, to=link.target))
     return Dataset(
         name=NAME,
         documents=tuple(
-            _document(memory, links.get(memory.id, ())) for memory in shelf.memories.values()
+            _document(memory, links.get(memory.id, ())) for memory in corpus.memories.values()
         ),
         queries=tuple(Query(id=probe.id, text=probe.query, stratum=probe.kind) for probe in probes),
         judgements=tuple(
             Judgement(query=probe.id, document=id, grade=grade)
             for probe in probes
             for id, grade in probe.grades.items()
-            if id in shelf.memories
+            if id in corpus.memories
         ),
     )
 
@@ -371,7 +371,7 @@ def _document(memory: Memory, links: Sequence[DocumentLink]) -> Document:
         created_at=msgspec.to_builtins(memory.created_at),
         importance=memory.importance,
         tags=memory.tags,
-        # The lab's stores have the usual categories; one of the user's own is no field that a search depends on.
+        # The lab's stores have the default categories, and no search depends on others.
         category=memory.category if memory.category in CATEGORIES else None,
         expanded_keywords=memory.expanded_keywords,
         links=tuple(links),
@@ -379,7 +379,6 @@ def _document(memory: Memory, links: Sequence[DocumentLink]) -> Document:
 
 
 def strata_of(dataset: Dataset) -> dict[str, dict[str, Any]]:
-    """For people: how many questions each stratum has, and the median length of what answers them."""
     words = {document.id: count_words(document.text) for document in dataset.documents}
     best = {
         query: max(grades, key=lambda id: grades[id])

@@ -1,7 +1,4 @@
-"""A tuning: the plan it shows first, the search, and cross-validation.
-
-Each fold of the probes is measured with a recipe that was chosen without it.
-"""
+"""A tuning: its plan, its search, and cross-validation."""
 
 from __future__ import annotations
 
@@ -38,16 +35,14 @@ from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
 
 FOLDS = 5
-# In any of these a kind of probe may lose; more would only repeat them.
+# Measures in which no kind of probe may lose; more of them would only repeat these.
 GUARDED = (OBJECTIVE, "MRR", "any@5")
 
-# Probes are made by rules, and a few of them are unfair to any recipe.
+# The share of probes that may fail: rules make them, and a few are unfair to any recipe.
 PROBES_MAY_BREAK = 0.02
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
-    """Candidate minus present in one measure, with the interval that the probes allow."""
-
     measure: str
     kind: str | None
     count: int
@@ -59,7 +54,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Validation(msgspec.Struct, frozen=True, kw_only=True):
-    """What tuning would bring on probes it has not seen. `recipe` is the choice on all of them."""
+    """The expected effect on unseen probes. `recipe` is the choice on all."""
 
     recipe: str
     by_fold: tuple[str, ...]
@@ -114,7 +109,7 @@ def judged(
 
 
 def assign_folds(probes: Sequence[Probe], folds: int, seed: int) -> dict[str, int]:
-    """The fold of each group: all probes of a memory and of its near-duplicates are held out together."""
+    """Return folds by group: a memory and its near-duplicates stay together."""
     groups = sorted({probe.group for probe in probes})
     Random(seed + 2).shuffle(groups)
     return {group: place % folds for place, group in enumerate(groups)}
@@ -128,7 +123,7 @@ def ids_by_kind(probes: Iterable[Probe]) -> dict[str, list[str]]:
 
 
 def pooled(base: Measured, held_out: Mapping[str, Measured]) -> Measured:
-    """Each probe's values from the run that it was held out of."""
+    """Take each probe's values from the run that held it out."""
     per_query = {
         name: {id: held_out[id].per_query[name][id] for id in values}
         for name, values in base.per_query.items()
@@ -145,7 +140,7 @@ def pooled(base: Measured, held_out: Mapping[str, Measured]) -> Measured:
 
 
 def _by_memory(measured: Measured, probes: Sequence[Probe]) -> dict[str, dict[str, float]]:
-    """One value a memory: its probes are not independent, and counting them so would narrow the interval."""
+    """Average by memory: its probes are not independent and would narrow the interval."""
     groups: dict[str, list[str]] = {}
     for probe in probes:
         groups.setdefault(probe.group, []).append(probe.id)
@@ -171,14 +166,14 @@ def _gain(one: Comparison) -> Gain:
     )
 
 
-# Two probes each make some four hundred, which tell differences of two or three points from chance.
+# Two probes each make about 400, which separate differences of 2 to 3 points from chance.
 MOST_MEMORIES = 200
 
 Progress = Callable[[int], None]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`skipped` says what gave no probe and why; `candidates` and `seconds` are the most it may take."""
+    """`skipped` counts reasons for no probe; `candidates` and `seconds` are upper limits."""
 
     memories: int
     usable: int
@@ -196,7 +191,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tuning:
-    """One tuning of one store: `plan` is ready when it is made, `run` measures. Nothing is written."""
+    """One tuning of a store, which writes nothing."""
 
     def __init__(
         self,
@@ -218,7 +213,7 @@ class Tuning:
         probes = make_probes(chosen, relatives, document_frequencies(usable.values()), seed)
         given = feedback_probes(all_feedback(engine), usable)
         written = paraphrase(chat, chosen, relatives, asking) if chat else Paraphrased((), {})
-        dumb = len(chosen) - len({probe.memory for probe in probes})
+        without_probe = len(chosen) - len({probe.memory for probe in probes})
         self._scores = Scores(engine, [*probes, *written.probes, *given.probes])
         candidates = self._space.most(self._present, FOLDS + 1)
         self.plan = Plan(
@@ -226,7 +221,7 @@ class Tuning:
             usable=len(usable),
             probes=self._scores.probes,
             skipped={
-                **({"memories too short for a probe": dumb} if dumb else {}),
+                **({"memories too short for a probe": without_probe} if without_probe else {}),
                 **{f"paraphrase: {reason}": count for reason, count in written.skipped.items()},
                 **{f"feedback: {reason}": count for reason, count in given.skipped.items()},
             },
@@ -245,11 +240,14 @@ class Tuning:
 
 
 def _runnable(engine: Engine) -> Recipe:
-    """The present recipe; without an embedder, with the legs that need none. A store half ready would mislead."""
+    """Return the present recipe; without an embedder, only with legs that need none.
+
+    A store that is not fully indexed is refused: its results would mislead.
+    """
     if unread := engine.store.graph.backlog("rules").waiting:
         raise InvalidInput(
-            f"{unread} memories are not read for the graph yet, so its leg would look worse than it is. Run "
-            "`trivet embed` first; `trivet doctor` says what is wrong if they stay."
+            f"{unread} memories are not read for the graph yet, so the graph leg would look worse "
+            "than it is. Run `trivet embed` first. If they stay, run `trivet doctor`."
         )
     if not engine.embedding.enabled:
         able = tuple(leg.name for leg in legs() if not leg.needs_embedder and not leg.after_others)
@@ -257,7 +255,7 @@ def _runnable(engine: Engine) -> Recipe:
     waiting = stats(engine).not_embedded
     if waiting:
         raise InvalidInput(
-            f"{waiting} memories are not embedded yet, so the dense leg would look worse than it is. "
-            "Run `trivet reindex` first; `trivet doctor` says what is wrong if they stay."
+            f"{waiting} memories are not embedded yet, so the dense leg would look worse than it "
+            "is. Run `trivet reindex` first. If they stay, run `trivet doctor`."
         )
     return engine.recipe

@@ -1,1 +1,1 @@
-"""Grammars: which node of which language's syntax tree defines a name, by family of languages."""
+"""Grammars by language family: which nodes define names."""

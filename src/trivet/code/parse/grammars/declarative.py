@@ -1,4 +1,4 @@
-"""SQL, Terraform, Protocol Buffers, GraphQL, Make, CMake, Just, Dockerfiles, SCSS and LaTeX."""
+"""SQL, Terraform, Protocol Buffers, GraphQL, Make, CMake, Just, Dockerfiles and SCSS."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SQL = Grammar(
 
 
 def _hcl_block(node: Node, source: bytes) -> Sequence[Match]:
-    """`resource "aws_s3_bucket" "main"` is `main` of `aws_s3_bucket`; `variable "region"` is `region` of `variable`."""
+    """Name `resource "aws_s3_bucket" "main"` as `main` in `aws_s3_bucket`."""
     words = [
         text(child, source).strip('"')
         for child in node.named_children
@@ -96,7 +96,8 @@ GRAPHQL = Grammar(
         ),
     },
     through=frozenset(
-        "document definition type_system_definition type_definition executable_definition type_system_extension "
+        "document definition type_system_definition type_definition executable_definition "
+        "type_system_extension "
         "type_extension fields_definition".split()
     ),
 )

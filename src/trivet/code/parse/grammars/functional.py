@@ -51,7 +51,6 @@ def _haskell_class(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _haskell_instance(node: Node, source: bytes) -> Sequence[Match]:
-    """What an instance defines belongs to the class of types."""
     name = node.child_by_field_name("name")
     return () if name is None else (inside(node, text(name, source)),)
 
@@ -126,7 +125,6 @@ _ELIXIR_KINDS: dict[bytes, Kind] = {
 
 
 def _elixir_call(node: Node, source: bytes) -> Sequence[Match]:
-    """`def`, `defmodule` and the like are calls."""
     target = node.child_by_field_name("target")
     verb = b"" if target is None else source[target.start_byte : target.end_byte]
     arguments = first(node, "arguments")
@@ -155,7 +153,7 @@ def _elixir_call(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _elixir_name(head: Node, source: bytes) -> str:
-    """The name in `find(a, b) when ...`, `noargs`, `a + b`."""
+    """Return the name in `find(a, b) when ...`, `noargs` or `a + b`."""
     while head.type == "binary_operator":
         left, operator = head.child_by_field_name("left"), head.child_by_field_name("operator")
         if left is None or operator is None:
@@ -181,7 +179,7 @@ def _elixir_moduledoc(node: Node, source: bytes) -> str:
 
 
 def _elixir_attribute(node: Node, source: bytes) -> Sequence[Match]:
-    """`@callback init(opts) :: opts`, `@type t :: term`."""
+    """Match `@callback init(opts) :: opts` and `@type t :: term`."""
     operand = node.child_by_field_name("operand")
     verb = None if operand is None else operand.child_by_field_name("target")
     arguments = None if operand is None else first(operand, "arguments")
@@ -295,11 +293,8 @@ def _lisp_list(node: Node, source: bytes) -> Sequence[Match]:
     word = name.child_by_field_name("name") or name
     opened = node if verb in _LISP_OPEN else None
     body = children[2] if len(children) > 2 and not opened else None
-    if body is not None and body.type in (
-        "vec_lit",
-        "str_lit",
-        "kwd_lit",
-    ):  # its arguments are of the signature
+    # Its arguments are part of the signature.
+    if body is not None and body.type in ("vec_lit", "str_lit", "kwd_lit"):
         body = _behind_arguments(node)
     return (Match(name=text(word, source), kind=kind, node=node, inside=opened, body=body),)
 
@@ -357,7 +352,8 @@ def _nix_binding(node: Node, source: bytes) -> Sequence[Match]:
 NIX = Grammar(
     rules={"binding": _nix_binding},
     through=frozenset(
-        "function_expression let_expression attrset_expression rec_attrset_expression binding_set with_expression "
+        "function_expression let_expression attrset_expression rec_attrset_expression binding_set "
+        "with_expression "
         "parenthesized_expression".split()
     ),
 )

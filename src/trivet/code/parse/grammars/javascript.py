@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: declarations, and the many ways in which a function is given to a name."""
+"""JavaScript and TypeScript."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _CLASSES = frozenset({"class", "class_expression"})
 _SILENT_OWNERS = frozenset(
     {"exports", "module", "this", "window", "global", "globalThis", "self", "root", "prototype"}
 )
-# Expressions that only hand on what is defined elsewhere.
+# Expressions that only pass on what is defined elsewhere.
 _REFERENCES = frozenset(
     {"identifier", "member_expression", "call_expression", "await_expression", "this"}
 )
-_WRAPPERS = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "as_expression",
-                       "satisfies_expression", "non_null_expression"})  # fmt: skip
+_WRAPPERS = frozenset({
+    "parenthesized_expression", "unary_expression", "await_expression", "as_expression",
+    "satisfies_expression", "non_null_expression",
+})  # fmt: skip
 
 
 def _value(name: str, node: Node, value: Node | None, source: bytes, owner: str = "") -> Match:
-    """What `name = value` defines."""
     value = _unwrapped(value)
     kind = "" if value is None else value.type
     if value is not None and kind in _FUNCTIONS:
@@ -46,7 +47,7 @@ def _value(name: str, node: Node, value: Node | None, source: bytes, owner: str 
 
 
 def _unwrapped(value: Node | None) -> Node | None:
-    """`(function () {})`, `!function () {}`, `{...} as Config`."""
+    """Unwrap `(function () {})`, `!function () {}`, `{...} as Config`."""
     while value is not None and value.type in _WRAPPERS:
         value = child_at(value, 0)
     return value
@@ -63,14 +64,13 @@ def _declarator(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _called_function(value: Node | None) -> Iterator[Match]:
-    """`const lodash = (function () { ... })()` is a module."""
+    """Treat `const lodash = (function () { ... })()` as a module."""
     body = _immediately_called(_unwrapped(value))
     if body is not None:
         yield inside(body)
 
 
 def _pair(node: Node, source: bytes) -> Sequence[Match]:
-    """`name: value` of an object: functions count, and objects are looked into."""
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     if key is None or value is None:
         return ()
@@ -80,7 +80,6 @@ def _pair(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _field(node: Node, source: bytes) -> Sequence[Match]:
-    """A field of a class that holds a function."""
     value = node.child_by_field_name("value")
     name = node.child_by_field_name("name") or node.child_by_field_name("property")
     if name is None or value is None or value.type not in _FUNCTIONS:
@@ -103,7 +102,7 @@ def _statement(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _assignment(node: Node, source: bytes) -> Iterator[Match]:
-    """`exports.a = exports.b = function () {}` and its kin."""
+    """Match `exports.a = exports.b = function () {}` and the like."""
     targets: list[str] = []
     value: Node | None = node
     while value is not None and value.type == "assignment_expression":
@@ -136,7 +135,7 @@ def _assigned(target: str, node: Node, value: Node, source: bytes) -> Iterator[M
 
 
 def _module(node: Node, value: Node, source: bytes) -> Iterator[Match]:
-    """`module.exports = ...`, `export default ...`: a function counts by its own name, an object by what is in it."""
+    """Match `module.exports = ...` and `export default ...`."""
     if value.type in _FUNCTIONS | _CLASSES:
         own = value.child_by_field_name("name")
         if own is not None:
@@ -154,7 +153,7 @@ def _call(node: Node, source: bytes) -> Iterator[Match]:
     if body is not None:
         yield inside(body)
     arguments = _arguments(node)
-    # A bundle gives its factory as an argument: `(function (root, factory) {...})(this, function () {...})`.
+    # A bundle passes its factory: `(function (root, factory) {...})(this, function () {...})`.
     for argument in arguments:
         if argument.type in _FUNCTIONS and 2 * (node.end_byte - node.start_byte) > len(source):
             factory = argument.child_by_field_name("body")
@@ -165,7 +164,7 @@ def _call(node: Node, source: bytes) -> Iterator[Match]:
 
 
 def _defined_by_call(node: Node, arguments: Sequence[Node], source: bytes) -> Iterator[Match]:
-    """`Object.defineProperty(owner, 'name', ...)`, `defineGetter(owner, 'name', function () {})`."""
+    """Match `Object.defineProperty(owner, 'name', ...)` and `defineGetter(owner, 'name', ...)`."""
     if (
         len(arguments) < 3
         or arguments[1].type != "string"
@@ -186,7 +185,6 @@ def _arguments(call: Node) -> Sequence[Node]:
 
 
 def _immediately_called(node: Node | None) -> Node | None:
-    """The body of a function that is called where it stands."""
     if node is None or node.type != "call_expression":
         return None
     function = _unwrapped(node.child_by_field_name("function"))
@@ -200,19 +198,18 @@ def _immediately_called(node: Node | None) -> Node | None:
 
 
 def _export(node: Node, source: bytes) -> Sequence[Match]:
-    """`export default` of a value without a name of its own."""
     value = _unwrapped(node)
     return () if value is None else tuple(_module(node, value, source))
 
 
 def _default_name(node: Node, source: bytes) -> Sequence[Match]:
-    """A function that stands as a statement's child: `export default () => {}`."""
+    """Match `export default () => {}`."""
     name = node.child_by_field_name("name")
     return () if name is None else (match("function", node, name, source),)
 
 
 def _passed_on(node: Node, source: bytes) -> Sequence[Match]:
-    """`export { name, other as known } from './inner'`. What a file lists that it defines itself is known already."""
+    """Match `export { name, other as known } from './inner'`."""
     listed = first(node, "export_clause")
     if listed is None or node.child_by_field_name("source") is None:
         return ()
@@ -256,7 +253,8 @@ JAVASCRIPT = Grammar(
         "export_statement": _passed_on,
     },
     through=frozenset(
-        "class_body interface_body object_type statement_block if_statement else_clause try_statement "
+        "class_body interface_body object_type statement_block if_statement else_clause "
+        "try_statement "
         "catch_clause".split()
     ),
     wraps=frozenset(

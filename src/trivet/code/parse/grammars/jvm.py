@@ -54,7 +54,7 @@ def _kotlin_property(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _kotlin_function(node: Node, source: bytes) -> Sequence[Match]:
-    """`fun String.shout()` belongs to `String`."""
+    """Assign `fun String.shout()` to `String`."""
     name = node.child_by_field_name("name")
     if name is None:
         return ()

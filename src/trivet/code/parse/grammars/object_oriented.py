@@ -65,7 +65,8 @@ CSHARP = Grammar(
         "field_declaration": _csharp_fields,
     },
     through=frozenset(
-        "declaration_list file_scoped_namespace_declaration preproc_if preproc_else preproc_elif preproc_region "
+        "declaration_list file_scoped_namespace_declaration preproc_if preproc_else preproc_elif "
+        "preproc_region "
         "global_statement".split()
     ),
     comments=_COMMENTS,
@@ -74,7 +75,6 @@ CSHARP = Grammar(
 
 
 def _swift_class(node: Node, source: bytes) -> Sequence[Match]:
-    """Classes, structs, enums, actors and extensions are one kind of node."""
     name = node.child_by_field_name("name")
     if name is None:
         return ()
@@ -92,7 +92,7 @@ def _swift_property(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _called(name: str) -> Rule:
-    """A rule for nodes without a name: `init`, `deinit`, `subscript`."""
+    """Name `init`, `deinit` and `subscript`, which have no name."""
 
     def rule(node: Node, source: bytes) -> Sequence[Match]:
         return (Match(name=name, kind="function", node=node),)
@@ -124,7 +124,7 @@ SWIFT = Grammar(
 
 
 def _dart_signature(node: Node, source: bytes) -> Sequence[Match]:
-    """The signature and the body are neighbours in this grammar."""
+    """Join signature and body, which are siblings here."""
     named_part = node
     while named_part.child_by_field_name("name") is None:
         inner = child_at(named_part, 0)
@@ -184,7 +184,7 @@ DART = Grammar(
 
 
 def _php_statement(node: Node, source: bytes) -> Sequence[Match]:
-    """`$name = function () {}` and `define('NAME', 1)`."""
+    """Match `$name = function () {}` and `define('NAME', 1)`."""
     inner = child_at(node, 0)
     if inner is None:
         return ()
@@ -203,7 +203,7 @@ def _php_statement(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _php_namespace(node: Node, source: bytes) -> Sequence[Match]:
-    """`namespace X { ... }` holds what follows it in braces; without braces it is a line like any other."""
+    """Match `namespace X { ... }`; without braces the node is empty."""
     name = node.child_by_field_name("name")
     if name is None or node.child_by_field_name("body") is None:
         return ()
@@ -231,7 +231,7 @@ PHP = Grammar(
 
 
 def _ruby_singleton(node: Node, source: bytes) -> Sequence[Match]:
-    """`def self.make` is `make`; `def Foo.make` is `make` of `Foo`."""
+    """Name `def self.make` as `make`, and `def Foo.make` as `make` of `Foo`."""
     name, target = node.child_by_field_name("name"), node.child_by_field_name("object")
     if name is None:
         return ()
@@ -240,7 +240,7 @@ def _ruby_singleton(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _ruby_assignment(node: Node, source: bytes) -> Sequence[Match]:
-    """`NAME = value`, and `Point = Struct.new(:x) do ... end`."""
+    """Match `NAME = value` and `Point = Struct.new(:x) do ... end`."""
     name, value = node.child_by_field_name("left"), node.child_by_field_name("right")
     if name is None or name.type != "constant":
         return ()
@@ -251,7 +251,7 @@ def _ruby_assignment(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _ruby_call(node: Node, source: bytes) -> Sequence[Match]:
-    """`private def hidden`, `class_methods do ... end`, `attr_reader :size`."""
+    """Match `private def hidden`, `class_methods do ... end` and `attr_reader :size`."""
     method, arguments = node.child_by_field_name("method"), node.child_by_field_name("arguments")
     verb = b"" if method is None else source[method.start_byte : method.end_byte]
     if verb.startswith(b"attr_") and arguments is not None:

@@ -1,7 +1,4 @@
-"""Python, and Starlark, which has its syntax.
-
-Lua, Bash, Perl, R, Julia, PowerShell, Vim script and Fortran.
-"""
+"""Python (and Starlark), Lua, Bash, Perl, R, Julia, PowerShell, Vim script and Fortran."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ def _assignment(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _imported(node: Node, source: bytes) -> Sequence[Match]:
-    """`from .inner import name as name`, by which a package says that it passes a name on."""
+    """Match `from .inner import name as name`, which marks a re-export."""
     aliases = [one for one in node.children_by_field_name("name") if one.type == "aliased_import"]
     pairs = [(one.child_by_field_name("name"), one.child_by_field_name("alias")) for one in aliases]
     same = (
@@ -48,7 +45,6 @@ def _imported(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _listed(value: Node | None, node: Node, source: bytes) -> Iterator[Match]:
-    """The names of `__all__ = ["name", ...]`."""
     for one in (
         value.named_children if value is not None and value.type in ("list", "tuple") else ()
     ):
@@ -58,7 +54,6 @@ def _listed(value: Node | None, node: Node, source: bytes) -> Iterator[Match]:
 
 
 def _statement(node: Node, source: bytes) -> Sequence[Match]:
-    """`NAME = value` at the top of a module."""
     inner = child_at(node, 0)
     if inner is None or inner.type != "assignment":
         return ()
@@ -99,7 +94,8 @@ PYTHON = Grammar(
         "import_from_statement": _imported,
     },
     through=frozenset(
-        "block if_statement elif_clause else_clause try_statement except_clause except_group_clause finally_clause "
+        "block if_statement elif_clause else_clause try_statement except_clause "
+        "except_group_clause finally_clause "
         "with_statement".split()
     ),
     wraps=frozenset({"decorated_definition"}),
@@ -110,7 +106,7 @@ PYTHON = Grammar(
 
 
 def _lua_function(node: Node, source: bytes) -> Sequence[Match]:
-    """`function M.find()`, `function M:method()`, `local function helper()`."""
+    """Match `function M.find()`, `function M:method()`, `local function helper()`."""
     name = node.child_by_field_name("name")
     if name is None:
         return ()
@@ -144,7 +140,7 @@ def _lua_value(target: str, node: Node, value: Node | None) -> Iterator[Match]:
 
 
 def _lua_field(node: Node, source: bytes) -> Sequence[Match]:
-    """`name = function() end` in a table; tables are looked into."""
+    """Match `name = function() end` in a table."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if value is None:
         return ()
@@ -165,7 +161,8 @@ LUA = Grammar(
         "field": _lua_field,
     },
     through=frozenset(
-        "return_statement expression_list table_constructor if_statement else_statement elseif_statement block "
+        "return_statement expression_list table_constructor if_statement else_statement "
+        "elseif_statement block "
         "do_statement".split()
     ),
     wraps=frozenset({"variable_declaration"}),
@@ -175,14 +172,15 @@ LUA = Grammar(
 BASH = Grammar(
     rules={"function_definition": named("function"), "variable_assignment": named("variable")},
     through=frozenset(
-        "if_statement elif_clause else_clause compound_statement list case_statement case_item subshell".split()
+        "if_statement elif_clause else_clause compound_statement list case_statement case_item "
+        "subshell".split()
     ),
     wraps=frozenset({"declaration_command"}),
 )
 
 
 def _perl_variable(node: Node, source: bytes) -> Sequence[Match]:
-    """`our $NAME = 3`."""
+    """Match `our $NAME = 3`."""
     declared = node.child_by_field_name("variable")
     if declared is None or declared.type != "variable_declaration":
         return ()
@@ -195,7 +193,7 @@ def _perl_variable(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _perl_package(node: Node, source: bytes) -> Sequence[Match]:
-    """`package Store;` holds what follows, `package Store { ... }` what is in the braces."""
+    """Scope the rest of the file for `package Store;`."""
     name, body = first(node, "package_name"), node.child_by_field_name("body")
     if name is None:
         return ()
@@ -224,7 +222,7 @@ _R_DEFINERS: dict[str, Kind] = {
 
 
 def _r_assignment(node: Node, source: bytes) -> Sequence[Match]:
-    """`name <- function(...)`, `Store <- R6Class(...)`."""
+    """Match `name <- function(...)` and `Store <- R6Class(...)`."""
     name, value = node.child_by_field_name("lhs"), node.child_by_field_name("rhs")
     operator = node.child_by_field_name("operator")
     if name is None or value is None or name.type not in ("identifier", "string"):
@@ -244,7 +242,7 @@ def _r_assignment(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _r_argument(node: Node, source: bytes) -> Sequence[Match]:
-    """`find = function(id) {}` among the arguments of a class."""
+    """Match `find = function(id) {}` in a class."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if value is None:
         return ()
@@ -280,7 +278,7 @@ R = Grammar(
 
 
 def _julia_called(node: Node | None) -> Node | None:
-    """The name in `f(a)::T where T`."""
+    """Return the name in `f(a)::T where T`."""
     for _ in range(8):
         if node is None or node.type in ("identifier", "field_expression", "operator"):
             return node
@@ -297,7 +295,7 @@ def _julia_definition(kind: Kind, head: str) -> Rule:
 
 
 def _julia_assignment(node: Node, source: bytes) -> Sequence[Match]:
-    """`short(x) = x + 1`, `LIMIT = 3`."""
+    """Match `short(x) = x + 1` and `LIMIT = 3`."""
     target = child_at(node, 0)
     if target is None:
         return ()

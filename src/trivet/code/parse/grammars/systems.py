@@ -27,7 +27,7 @@ _COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 
 
 def _declared_name(node: Node | None) -> tuple[Node | None, bool]:
-    """The name in a C declarator (`*name(int)[3] = 1`), and whether it is a function's."""
+    """Return the name in `*name(int)[3] = 1`, and whether it is a function's."""
     function = False
     for _ in range(32):  # deeper ones are not written by people
         if node is None or node.type in _NAMES:
@@ -40,7 +40,8 @@ def _declared_name(node: Node | None) -> tuple[Node | None, bool]:
 
 
 _NAMES = frozenset(
-    "identifier field_identifier type_identifier qualified_identifier destructor_name operator_name operator_cast "
+    "identifier field_identifier type_identifier qualified_identifier destructor_name "
+    "operator_name operator_cast "
     "template_function structured_binding_declarator".split()
 )
 
@@ -51,13 +52,11 @@ def _c_function(node: Node, source: bytes) -> Sequence[Match]:
     if name is None or declarator is None:
         return ()
     record = node.child_by_field_name("type")
-    if (
-        not function and record is not None and record.type in _RECORDS
-    ):  # class EXPORT_MACRO Name { ... }
+    # class EXPORT_MACRO Name { ... }
+    if not function and record is not None and record.type in _RECORDS:
         return (match("class", node, name, source, opens=True),)
-    if records := tuple(
-        _record_of(node, source)
-    ):  # a class without a semicolon, as far as the grammar can see
+    # The grammar takes it for a class without a semicolon.
+    if records := tuple(_record_of(node, source)):
         return (*records, _c_named("function", declarator, name, source))
     return (_c_named("function", node, name, source),)
 
@@ -68,7 +67,7 @@ def _c_named(kind: Kind, node: Node, name: Node, source: bytes) -> Match:
 
 
 def _without_templates(name: str) -> str:
-    """`Box<T>::get` without `<T>`; an operator keeps its signs."""
+    """Turn `Box<T>::get` into `Box::get`; operators keep their signs."""
     if "<" not in name or "operator" in name:
         return name
     kept, depth = [], 0
@@ -80,7 +79,6 @@ def _without_templates(name: str) -> str:
 
 
 def _c_declaration(node: Node, source: bytes) -> Sequence[Match]:
-    """Prototypes, variables, and records that are defined beside them."""
     return (*_record_of(node, source), *_declarators(node, source))
 
 
@@ -109,7 +107,7 @@ def _record(node: Node, source: bytes) -> Sequence[Match]:
 
 def _typedef(node: Node, source: bytes) -> Sequence[Match]:
     if node.has_error:
-        return ()  # mostly a macro that looks like a type: `typedef NS_ENUM(NSInteger, Color) { ... };`
+        return ()  # mostly a macro that looks like a type: `typedef NS_ENUM(Type, Color) {...};`
     names = (
         _declared_name(declarator)[0] for declarator in node.children_by_field_name("declarator")
     )
@@ -133,7 +131,7 @@ def _namespace(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _constant_macro(node: Node, source: bytes) -> Sequence[Match]:
-    """A macro without a value is mostly the guard of a header."""
+    """Skip macros without a value, mostly header guards."""
     return _MACRO(node, source) if node.child_by_field_name("value") is not None else ()
 
 
@@ -151,7 +149,7 @@ _MACRO = named("macro")
 
 
 def _broken_function(node: Node, source: bytes) -> Sequence[Match]:
-    """A declarator alone: the macros in its body were too much for the grammar."""
+    """Match a lone declarator: macros in the body broke the node."""
     name, function = _declared_name(node)
     return (_c_named("function", node, name, source),) if function and name is not None else ()
 
@@ -172,7 +170,8 @@ _C_RULES = {
     "preproc_function_def": _function_macro,
 }
 _C_THROUGH = frozenset(
-    "preproc_ifdef preproc_if preproc_else preproc_elif preproc_elifdef linkage_specification declaration_list "
+    "preproc_ifdef preproc_if preproc_else preproc_elif preproc_elifdef linkage_specification "
+    "declaration_list "
     "field_declaration_list compound_statement labeled_statement".split()
 )
 
@@ -196,7 +195,7 @@ CPP = Grammar(
 
 
 def _objc_method(node: Node, source: bytes) -> Sequence[Match]:
-    """`- (id)initWithA:(int)a b:(int)b` is `initWithA:b:`."""
+    """Name `- (id)initWithA:(int)a b:(int)b` as `initWithA:b:`."""
     words = [
         child for child in node.named_children if child.type in ("identifier", "method_parameter")
     ]
@@ -225,7 +224,6 @@ OBJC = Grammar(
 
 
 def _implementation(node: Node, source: bytes) -> Sequence[Match]:
-    """`impl Trait for Type<T>`: its functions belong to the type."""
     target = node.child_by_field_name("type")
     if target is None:
         return ()
@@ -233,19 +231,19 @@ def _implementation(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _rust_module(node: Node, source: bytes) -> Sequence[Match]:
-    """`mod name { ... }`; `mod name;` only says that there is a file."""
+    """Skip `mod name;`, which only refers to a file."""
     return () if node.child_by_field_name("body") is None else _MODULE(node, source)
 
 
 def _rust_macro_call(node: Node, source: bytes) -> Sequence[Match]:
-    """`define_rejection! { pub struct Missing; }`: macros that wrap items are read by their words."""
+    """Match items in `define_rejection! { pub struct Missing; }` by words."""
     body = source[node.start_byte : min(node.end_byte, node.start_byte + _MACRO_BYTES)]
     items = ((item[1], item[2].decode("utf-8", "replace")) for item in _RUST_ITEM.finditer(body))
     return tuple(Match(name=name, kind=_RUST_ITEM_KINDS[word], node=node) for word, name in items)
 
 
 def _rust_use(node: Node, source: bytes) -> Sequence[Match]:
-    """`pub use inner::{Name, other as Known};` passes names on."""
+    """Match `pub use inner::{Name, other as Known};`."""
     passed = node.child_by_field_name("argument")
     if passed is None or first(node, "visibility_modifier") is None:
         return ()
@@ -302,7 +300,7 @@ RUST = Grammar(
 
 
 def _receiver(node: Node, source: bytes) -> Sequence[Match]:
-    """`func (s *Server) Run()` is `Run` of `Server`."""
+    """Name `func (s *Server) Run()` as `Run` of `Server`."""
     receiver, name = node.child_by_field_name("receiver"), node.child_by_field_name("name")
     if receiver is None or name is None:
         return ()
@@ -370,7 +368,7 @@ def _zig_variable(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _zig_function(node: Node, source: bytes) -> Sequence[Match]:
-    """A function that returns a type is walked into: that is how Zig writes generic types."""
+    """Enter functions that return a type, as Zig's generic types do."""
     name, result = node.child_by_field_name("name"), node.child_by_field_name("type")
     if name is None:
         return ()
@@ -386,7 +384,8 @@ def _zig_function(node: Node, source: bytes) -> Sequence[Match]:
 ZIG = Grammar(
     rules={"function_declaration": _zig_function, "variable_declaration": _zig_variable},
     through=frozenset(
-        "struct_declaration union_declaration enum_declaration opaque_declaration block expression_statement "
+        "struct_declaration union_declaration enum_declaration opaque_declaration block "
+        "expression_statement "
         "return_expression field_expression".split()
     ),
 )
