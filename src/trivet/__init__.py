@@ -1,14 +1,15 @@
 """Trivet: a memory for AI agents that stands on three legs.
 
-from trivet import Trivet
+Example:
+    from trivet import Trivet
 
-with Trivet.open() as memory:
-    memory.remember("The staging database listens on port 6543.")
-    for hit in memory.recall("which port is staging on?").hits:
-        print(hit.score, hit.content)
+    with Trivet.open() as memory:
+        memory.remember("The staging database listens on port 6543.")
+        for hit in memory.recall("which port is staging on?").hits:
+            print(hit.score, hit.content)
 """
 
-TYPE_CHECKING = False  # as typing has it, whose import would cost a hook more than its own work
+TYPE_CHECKING = False  # importing `typing` would cost a hook more than its own work
 if TYPE_CHECKING:
     from trivet.async_trivet import AsyncTrivet
     from trivet.code.code_index import CodeIndex
@@ -72,18 +73,15 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Each name is looked up when it is first asked for, so that a hook can start without loading all of it."""
+    """Import a public name on first use, so a hook starts without loading the package."""
     if name not in __all__:
         raise AttributeError(f"module 'trivet' has no attribute {name!r}")
     from importlib import import_module
 
     home = next((home for home, names in _HOMES.items() if name in names), "trivet.errors")
     value = globals()[name] = getattr(import_module(home), name)
-    if home in (
-        "trivet.async_trivet",
-        "trivet.trivet",
-        "trivet.types",
-    ):  # these have loaded `trivet.types` anyway
+    # These modules have already loaded `trivet.types`.
+    if home in ("trivet.async_trivet", "trivet.trivet", "trivet.types"):
         import_module("trivet.types.memories").set_notebook_renderer(_render_in_notebook)
     return value
 

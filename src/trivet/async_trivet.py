@@ -1,6 +1,6 @@
-"""A store of one's own for programs with an event loop: every call runs in a thread, so that none holds up the loop.
+"""`AsyncTrivet`: the verbs of `Trivet` for programs with an event loop.
 
-A memory for programs with an event loop: the verbs of `Trivet`, to be awaited.
+A local store runs every call in a worker thread, so no call blocks the loop.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Enough for a program that asks several things at once; each thread has a connection to the store.
+# Each thread holds a connection to the store.
 MAX_CONCURRENT_CALLS = 8
-# Lines of an export that are fetched in one go: a step into a thread costs more than to make a line.
+# Export lines fetched per thread hop: the hop costs more than producing a line.
 EXPORT_BATCH_LINES = 100
 
 
 class AsyncStore:
-    """Does what AsyncConnection does, on a file or a database. It is opened by the first call, in its thread."""
+    """The local counterpart of `AsyncConnection`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -67,7 +67,7 @@ class AsyncStore:
                 yield line
 
     async def close(self) -> None:
-        """Waits for the worker too, away from the loop."""
+        """Close in a worker thread, because closing waits for the background worker."""
         await run_sync(self._close, limiter=self._limiter)
 
     async def _run(self, function: Callable[[Trivet], T]) -> T:
@@ -89,10 +89,7 @@ class AsyncStore:
 
 
 class AsyncTrivet(AsyncMethods):
-    """A memory for programs with an event loop. `async with AsyncTrivet.open("memory.db") as memory: ...`
-
-    The store is a file or a database, asked in threads, or on a server, such as https://memory.example.org.
-    """
+    """A memory for programs with an event loop: `async with AsyncTrivet.open() as memory: ...`."""
 
     def __init__(self, backend: AsyncConnection | AsyncStore) -> None:
         self._backend = backend
@@ -106,7 +103,7 @@ class AsyncTrivet(AsyncMethods):
         create: bool = True,
         **overrides: Any,
     ) -> Self:
-        """As `Trivet.open`: the store at `path`, or the configured one. It is opened by the first call."""
+        """Return a memory, opened by the first call; the arguments are those of `Trivet.open`."""
         named = None if path is None else str(path)
         settings = (
             load_settings(path=named, **overrides)
@@ -130,28 +127,29 @@ class AsyncTrivet(AsyncMethods):
 
     @property
     def server(self) -> str | None:
-        """The address of the server that this object speaks to; None for a store of one's own."""
+        """The server's address; None for a local store."""
         return self.settings.path if is_server(self.settings.path) else None
 
     async def perform(self, request: Request[T]) -> T:
+        """Perform a checked request of the contract."""
         return await self._backend.perform(request)
 
     async def remember_many(
         self, memories: Iterable[Mapping[str, Any] | Remember]
     ) -> list[Remembered]:
-        """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
+        """Store several memories, each a mapping of `remember`'s arguments, in one transaction."""
         return await self._backend.remember_many(memories)
 
     async def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
-        """What changed between two revisions, as a unified diff."""
+        """Return the changes between two revisions as a unified diff."""
         return await self._backend.diff(id, older, newer, reveal)
 
     def export(self, *, include_sensitive: bool = False) -> AsyncIterator[str]:
-        """The whole store as lines of JSON: header, memories with their history, links."""
+        """Yield the whole store as lines of JSON: header, memories with history, links."""
         return self._backend.export(include_sensitive)
 
     async def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
-        """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
+        """Import lines of an export, or plain memories with at least `content`; never deletes."""
         return await self._backend.import_(lines, progress)
 
     async def close(self) -> None:

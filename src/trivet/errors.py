@@ -1,38 +1,38 @@
-"""Every error Trivet raises on purpose. The message says what was wrong and what to do about it.
+"""All errors that Trivet raises on purpose; messages say what was wrong and what to do.
 
-The docstrings are the table of exit statuses in docs/cli.md.
+docs/cli.md shows the class docstrings, so keep each on one line.
 """
 
 
 class TrivetError(Exception):
-    """Base of all errors that Trivet raises on purpose."""
+    """Any error that Trivet raises on purpose."""
 
-    # What is wrong with an endpoint, where that is the reason: `hung` (silent too long), `down` (cannot answer now).
+    # Set when an endpoint is at fault: `hung` (no answer in time) or `down` (cannot answer now).
     fault: str | None = None
 
 
 class InvalidInput(TrivetError):
-    """A value given by the caller is not acceptable; nothing was written."""
+    """The caller gave an unacceptable value; nothing was written."""
 
 
 class NotFound(TrivetError):
-    """There is no such memory, concept, link or revision in this store."""
+    """The store holds no such memory, concept, link or revision."""
 
 
 class Conflict(TrivetError):
-    """The write contradicts what is stored; nothing was written."""
+    """The write contradicts stored data; nothing was written."""
 
 
 class Unauthorised(TrivetError):
-    """The caller gave no key, or one that is not valid."""
+    """The caller gave no key or an invalid one."""
 
 
 class Forbidden(TrivetError):
-    """The caller is known but may not do this."""
+    """The caller is authenticated but lacks the right."""
 
 
 class TooMany(TrivetError):
-    """The caller sent more requests than allowed; nothing was done."""
+    """The caller exceeded a rate limit; nothing was done."""
 
 
 class StoreError(TrivetError):
@@ -40,31 +40,31 @@ class StoreError(TrivetError):
 
 
 class Damaged(StoreError):
-    """A part of what the store holds cannot be read."""
+    """Some stored data cannot be read."""
 
 
 class Moving(StoreError):
-    """The tenant is being moved to another database and takes no writes for a moment; nothing was written."""
+    """The tenant is moving to another database and rejects writes; nothing was written."""
 
 
 class Moved(StoreError):
-    """The tenant is at home in another database, which the message names; nothing was read or written."""
+    """The tenant lives in the database that the message names; nothing was read or written."""
 
 
 class UnknownFate(StoreError):
-    """The store or the way to it was lost in the middle: the write may be done or not; look before you repeat it."""
+    """The connection broke during a write that may or may not be done; check before retrying."""
 
 
 class SecretError(TrivetError):
-    """A key cannot be reached or made, or a sealed secret does not open with it."""
+    """A secrets key is unreachable or cannot be created, or does not open a sealed secret."""
 
 
 class RetiredKey(SecretError):
-    """A rotation retired the key between the sealing of a secret and its write; nothing was written."""
+    """A rotation retired the key while a secret was being written; nothing was written."""
 
 
 class EmbedderError(TrivetError):
-    """The embedder cannot be loaded, did not answer, or answered nonsense."""
+    """The embedder failed to load, did not answer or returned an unusable answer."""
 
     def __init__(self, message: str = "", fault: str | None = None) -> None:
         super().__init__(message)
@@ -72,8 +72,8 @@ class EmbedderError(TrivetError):
 
 
 class RerankerError(TrivetError):
-    """The reranker cannot be loaded, did not answer, or answered nonsense."""
+    """The reranker failed to load, did not answer or returned an unusable answer."""
 
 
 class LegFailed(TrivetError):
-    """A retrieval leg broke its promises (a NaN score, a missed time limit, ...)."""
+    """A retrieval leg violated its contract, for example by a NaN score or a timeout."""

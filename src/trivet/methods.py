@@ -1,7 +1,4 @@
-"""The verbs as methods, for `Trivet` and `AsyncTrivet`. Editors and mypy read `methods.pyi`, which is generated.
-
-A method binds its arguments as Python does, makes the checked request of them and has it performed.
-"""
+"""The verbs as methods of `Trivet` and `AsyncTrivet`; the stub `methods.pyi` is generated."""
 
 from __future__ import annotations
 
@@ -23,30 +20,33 @@ T = TypeVar("T")
 
 
 class Methods(ABC):
-    """A method for each verb, which waits for the answer."""
+    """One method per verb."""
 
     @abstractmethod
     def perform(self, request: Request[T]) -> T:
-        """Performs a checked request, wherever the store is."""
+        """Perform a checked request, wherever the store is."""
 
 
 class AsyncMethods(ABC):
-    """A method for each verb, to be awaited."""
+    """One coroutine per verb."""
 
     @abstractmethod
     async def perform(self, request: Request[T]) -> T:
-        """Performs a checked request, wherever the store is."""
+        """Perform a checked request, wherever the store is."""
 
 
 def bind(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request[Any]:
-    """A method's arguments as a checked request. Wrong names are refused as Python refuses them."""
+    """Return a method's arguments as a checked request.
+
+    Raises:
+        TypeError: An argument is unknown, missing or given twice, as in a Python call.
+    """
     arguments = dict(zip(verb.positional_names, args, strict=False)) | kwargs
-    whole = len(arguments) == len(args) + len(kwargs)  # no more than it takes, and none twice
+    whole = len(arguments) == len(args) + len(kwargs)  # none surplus, none twice
     if not (whole and verb.required <= arguments.keys() <= verb.names):
         _refuse(verb, args, kwargs)
-    if (
-        verb.needs == "store"
-    ):  # the owner's own process: callbacks and paths, which no schema describes
+    # The owner's process may pass callbacks and paths, which no schema describes.
+    if verb.needs == "store":
         return verb.request(**arguments)
     return request_of(verb.request, arguments)
 
@@ -60,7 +60,6 @@ def _refuse(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoRetu
 
 
 def add(verb: Verb) -> None:
-    """Gives both facades a method of a verb."""
     setattr(Methods, verb.name, _LazyMethod(verb, Methods, _sync_method))
     setattr(AsyncMethods, verb.name, _LazyMethod(verb, AsyncMethods, _async_method))
 
@@ -80,7 +79,7 @@ def _async_method(verb: Verb) -> Callable[..., Any]:
 
 
 class _LazyMethod:
-    """Stands for a method until it is first looked at: the signatures and help of all verbs would slow every start."""
+    """A placeholder until first access: all signatures and help would slow every start."""
 
     def __init__(self, verb: Verb, owner: type, make: Callable[[Verb], Any]) -> None:
         self._verb = verb
@@ -96,7 +95,7 @@ class _LazyMethod:
 
 
 def plain_signature(verb: Verb) -> inspect.Signature:
-    """With the types that a caller may give, without bounds and texts."""
+    """Return the signature without bounds and texts."""
     signature = verb.signature
     parameters = [
         parameter.replace(annotation=plain(parameter.annotation))
@@ -108,7 +107,6 @@ def plain_signature(verb: Verb) -> inspect.Signature:
 
 
 def documentation(verb: Verb) -> str:
-    """The summary, then each parameter with its text."""
     texts = {name: text_of(verb, name) for name in verb.signature.parameters if name != "self"}
     lines = [f":param {name}: {text}" for name, text in texts.items()]
     return "\n".join([verb.summary, "", *lines]) if lines else verb.summary
@@ -122,7 +120,7 @@ def text_of(verb: Verb, name: str) -> str:
 
 
 def plain(annotation: Any) -> Any:
-    """A parameter's type as a caller meets it: `tuple[Tag, ...]` takes any sequence."""
+    """Return the type as callers see it: `tuple[Tag, ...]` accepts any sequence."""
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *about = get_args(annotation)
@@ -130,7 +128,7 @@ def plain(annotation: Any) -> Any:
             isinstance(meta, Meta) and meta.extra and meta.extra.get("is") == "time"
             for meta in about
         )
-        return inner | date if is_time else plain(inner)  # a datetime is a date, too
+        return inner | date if is_time else plain(inner)  # datetime is a subclass of date
     if origin is tuple:
         return Sequence[plain(get_args(annotation)[0])]  # type: ignore[misc]
     if origin in (Union, UnionType):

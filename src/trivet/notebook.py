@@ -1,7 +1,7 @@
-"""How Jupyter and IPython show an answer, as a table with bars and reasons, and a neighbourhood, as a picture.
+"""Jupyter and IPython views of an answer and a neighborhood.
 
-Stored words are escaped, there is no script, and every colour is the page's own or half transparent, so that it reads
-in light and in dark.
+Stored text is escaped, without scripts. Colors are inherited or semi-transparent, for light and
+dark themes.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from trivet.graph.draw import svg, xml_text
 from trivet.types import Answer, Contribution, ForeignHit, Hit, Neighbourhood, Strength
 
 PASSAGE_CHARACTERS = 500
-# Beside the word, so that nobody needs to tell colours apart.
+# The word is shown too, so no reader depends on the color.
 COLOURS: dict[Strength, str] = {
     "strong": "46, 160, 67",
     "possible": "210, 153, 34",
     "weak": "139, 148, 158",
 }
 LEG_COLOUR = "84, 140, 220"
-_CELL = "text-align: left; vertical-align: top; white-space: normal; color: inherit; background: transparent;"
+_CELL = (
+    "text-align: left; vertical-align: top; white-space: normal; color: inherit; background: "
+    "transparent;"
+)
 _FAINT = "opacity: 0.75; font-size: 90%;"
 
 
@@ -58,7 +61,6 @@ def _memory(hit: Hit) -> tuple[str, ...]:
 
 
 def _foreign(hit: ForeignHit) -> tuple[str, ...]:
-    """A hit of another system, whose relevance is not known."""
     return (
         f"from {xml_text(', '.join(hit.systems))}",
         _text_of(hit.title, hit.text, hit.id),
@@ -69,11 +71,13 @@ def _foreign(hit: ForeignHit) -> tuple[str, ...]:
 
 def _text_of(title: str | None, text: str, id: str) -> str:
     heading = f"<b>{xml_text(preview(title))}</b><br>" if title else ""
-    return f'{heading}{xml_text(preview(text, PASSAGE_CHARACTERS))}<br><code style="{_FAINT}">{xml_text(id)}</code>'
+    return (
+        f"{heading}{xml_text(preview(text, PASSAGE_CHARACTERS))}<br><code "
+        f'style="{_FAINT}">{xml_text(id)}</code>'
+    )
 
 
 def _legs(legs: Mapping[str, Contribution]) -> str:
-    """A bar for each leg that returned the hit: full for the first place there, half for the second, and so on."""
     parts = [part for part in legs.values() if part.rank is not None]
     return "".join(
         _bar(1 / (part.rank or 1), LEG_COLOUR, f"{part.leg} #{part.rank}") for part in parts
@@ -82,19 +86,24 @@ def _legs(legs: Mapping[str, Contribution]) -> str:
 
 def _bar(share: float, colour: str, label: str) -> str:
     full = 100 * min(max(share, 0.0), 1.0)
-    filled = f"linear-gradient(90deg, rgba({colour}, 0.45) {full:.0f}%, rgba({colour}, 0.12) {full:.0f}%)"
+    filled = (
+        f"linear-gradient(90deg, rgba({colour}, 0.45) {full:.0f}%, rgba({colour}, 0.12) "
+        f"{full:.0f}%)"
+    )
     return (
-        f'<div style="background: {filled}; color: inherit; min-width: 7em; padding: 0 0.4em; margin: 1px 0; '
+        f'<div style="background: {filled}; color: inherit; min-width: 7em; padding: 0 0.4em; '
+        "margin: 1px 0; "
         f'border-radius: 3px; white-space: nowrap">{xml_text(label)}</div>'
     )
 
 
 def _notes(answer: Answer) -> Iterator[str]:
     if answer.nothing_relevant and answer.hits:
-        yield f"Probably nothing relevant here: the likeliest is {answer.best_relevance or 0:.0%} likely to be."
+        best = answer.best_relevance or 0
+        yield f"Probably nothing relevant here: the best hit is {best:.0%} likely to be relevant."
     elif not answer.hits and not answer.foreign:
         yield "Nothing was found." if answer.health.memories else "The store is empty."
     if answer.truncated:
-        yield "The token budget cut the answer short."
+        yield "The answer was cut to the token budget."
     yield from health_lines(answer.health)
     yield f"{len(answer.hits)} of {answer.considered} candidates, {answer.took_ms:.0f} ms"

@@ -1,4 +1,4 @@
-"""The facade: one object for a memory, with a method for each verb of the contract."""
+"""`Trivet`: one object for a memory, with a method for each verb of the contract."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 class Remote(Protocol):
-    """Performs the verbs in another process: a server's, or this user's resident one."""
+    """Performs the verbs in another process: a server or the user's resident process."""
 
     @property
     def address(self) -> str | None:
-        """Of a server; None for the user's own resident process."""
+        """The server's address; None for the resident process."""
 
     @property
     def settings(self) -> Settings: ...
@@ -40,13 +40,13 @@ class Remote(Protocol):
     def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported: ...
 
     def engine(self) -> Engine:
-        """The parts behind the verbs, where the store can be opened here."""
+        """Return the local engine, if this process can open the store."""
 
     def close(self) -> None: ...
 
 
 class Trivet(Methods):
-    """A memory. Open it with `Trivet.open()`; use it as a context manager or call `close()`."""
+    """A memory. Create it with `Trivet.open()`; use it as a context manager or call `close()`."""
 
     _remote: Remote | None = None
 
@@ -62,10 +62,17 @@ class Trivet(Methods):
         create: bool = True,
         **overrides: Any,
     ) -> Self:
-        """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none".
+        """Open the store at `path`.
 
-        The path may be the address of a server, such as https://memory.example.org, with a `key` for it. A file that is
-        not there is made, unless `create` is False: then it is an error that names the nearest store there is.
+        Args:
+            path: A file, a PostgreSQL address, or a server such as https://memory.example.org.
+                The configured store if omitted.
+            settings: Settings to use instead of those of the environment and trivet.toml.
+            create: Create a missing file. If False, raise an error that names the nearest store.
+            **overrides: Settings by name, such as key="..." or embedder="none"; they win.
+
+        Raises:
+            StoreError: The store cannot be opened, or does not exist and `create` is False.
         """
         named = None if path is None else str(path)
         if settings is None:
@@ -88,7 +95,7 @@ class Trivet(Methods):
 
     @classmethod
     def of(cls, engine: Engine) -> Self:
-        """A memory over an engine, whose waiting work is taken up."""
+        """Return a memory over an engine and resume its background work."""
         from trivet.memory.admin.maintenance import refresh
 
         refresh(engine)
@@ -98,7 +105,7 @@ class Trivet(Methods):
 
     @classmethod
     def through(cls, remote: Remote) -> Self:
-        """A memory whose verbs are performed in another process."""
+        """Return a memory whose verbs run in another process."""
         trivet = cls.__new__(cls)
         trivet._remote = remote
         return trivet
@@ -109,21 +116,24 @@ class Trivet(Methods):
 
     @property
     def server(self) -> str | None:
-        """The address of the server that this object speaks to; None for a store of one's own."""
+        """The server's address; None for a local store."""
         return None if self._remote is None else self._remote.address
 
     @property
     def remote(self) -> Remote | None:
-        """What performs the verbs, if it is another process."""
+        """The connection to another process, if that performs the verbs."""
         return self._remote
 
     @property
     def engine(self) -> Engine:
-        """The parts behind the verbs, for tools that look inside, such as the lab."""
+        """The parts behind the verbs, for tools such as the lab."""
         return self._engine if self._remote is None else self._remote.engine()
 
     def acting_as(self, caller: Caller) -> Trivet:
-        """The same store for a user of a server, who sees and does what they may. It need not be closed."""
+        """Return the same store limited to what a server's user may see and do.
+
+        The result needs no `close()`.
+        """
         if self._remote is not None and self._remote.address is not None:
             from trivet.client.call import unsupported_over_http
 
@@ -131,6 +141,7 @@ class Trivet(Methods):
         return Trivet(self.engine.acting_as(caller))
 
     def perform(self, request: Request[T]) -> T:
+        """Perform a checked request of the contract."""
         if self._remote is not None:
             return self._remote.perform(request)
         from trivet.memory.perform import perform
@@ -138,7 +149,7 @@ class Trivet(Methods):
         return perform(self._engine, request)
 
     def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
-        """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
+        """Store several memories, each a mapping of `remember`'s arguments, in one transaction."""
         if self._remote is not None:
             return self._remote.remember_many(memories)
         from trivet.memory.perform import complete_ids
@@ -149,7 +160,7 @@ class Trivet(Methods):
         return remember_many(self._engine, [complete_ids(self._engine, one) for one in requests])
 
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
-        """What changed between two revisions, as a unified diff."""
+        """Return the changes between two revisions as a unified diff."""
         if self._remote is not None:
             return self._remote.diff(id, older, newer, reveal)
         from trivet.memory.lifecycle import diff
@@ -157,7 +168,11 @@ class Trivet(Methods):
         return diff(self._engine, id, older, newer, reveal)
 
     def export(self, *, include_sensitive: bool = False) -> Iterator[str]:
-        """The whole store as lines of JSON: header, memories with their history, links."""
+        """Yield the whole store as lines of JSON: header, memories with history, links.
+
+        Args:
+            include_sensitive: Export sensitive memories too; the audit record notes it.
+        """
         if self._remote is not None:
             return self._remote.export(include_sensitive)
         from trivet.memory.admin.export import export_lines
@@ -169,7 +184,12 @@ class Trivet(Methods):
         return export_lines(self._engine, include_sensitive)
 
     def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
-        """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
+        """Import lines of an export, or plain memories with at least `content`; never deletes.
+
+        Args:
+            lines: One JSON object each.
+            progress: Called with the number of memories done since its last call.
+        """
         if self._remote is not None:
             return self._remote.import_(lines, progress)
         from trivet.memory.admin.importer import import_lines

@@ -1,4 +1,4 @@
-"""Trivet for the frameworks that agents are built with: a module each, which needs that framework and nothing else.
+"""Adapters for agent frameworks, one module each (docs/frameworks.md).
 
-`pip install 'trivet[langgraph]'` and so on bring the framework along; docs/frameworks.md tells what maps to what.
+A module imports only its framework, which `pip install 'trivet[langgraph]'` and so on install.
 """

@@ -1,11 +1,4 @@
-"""LangChain: a retriever over a Trivet store.
-
-from trivet import Trivet
-from trivet.adapters.langchain import TrivetRetriever
-
-retriever = TrivetRetriever(memory=Trivet.open(), options={"limit": 5, "scope": "work"})
-documents = retriever.invoke("which port is staging on?")
-"""
+"""LangChain: a retriever over a Trivet store."""
 
 from __future__ import annotations
 
@@ -26,11 +19,12 @@ from trivet.types import Answer
 
 
 class TrivetRetriever(BaseRetriever):
-    """Gives the hits of a recall as documents, best first, each with its score, relevance and reason as metadata.
+    """The hits of a recall as documents, best first.
 
-    :param memory: The store, which is closed by whoever opened it.
-    :param options: Further arguments of every recall, such as `limit`, `scope`, `tags` or `relevance_at_least`.
-    :param abstain: Return nothing where recall says that probably nothing is relevant, instead of its best guesses.
+    Args:
+        memory: The store; the caller closes it.
+        options: Further arguments of every recall, such as `limit` or `scope`.
+        abstain: Return nothing, instead of the best guesses, if nothing is relevant.
     """
 
     memory: Trivet

@@ -1,21 +1,12 @@
-"""Any text as a part of a scope, and back: characters that a scope cannot have stand there as their numbers, between
-dots.
+"""LangGraph: a `BaseStore` over a Trivet store.
 
-LangGraph: a `BaseStore` over a Trivet store.
-
-    from trivet import Trivet
-    from trivet.adapters.langgraph import TrivetStore
-
-    graph = builder.compile(store=TrivetStore(Trivet.open()))
-
-A namespace is a scope below the store's own, an item is a memory whose content is its value, and its key stands in the
-memory's source. The id follows from both, so a repeated put changes the memory, which keeps its earlier revisions.
+A namespace is a scope below the store's own. An item is a memory: the value is its content, the key
+is in its source. The id derives from both, so a repeated put edits the memory.
 """
 
 from __future__ import annotations
 
 import operator
-import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -37,7 +28,13 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from trivet.adapters.shared import decode, encode, run_in_thread
+from trivet.adapters.shared import (
+    decode,
+    decode_scope_label,
+    encode,
+    encode_scope_label,
+    run_in_thread,
+)
 from trivet.common.clock import moment, now, stamp
 from trivet.contract.parameters import MAX_SOURCE_CHARACTERS
 from trivet.errors import Conflict, InvalidInput, NotFound
@@ -46,20 +43,8 @@ from trivet.secrets.masking import placeholder_names
 from trivet.trivet import Trivet
 from trivet.types import Memory
 
-_ESCAPED = re.compile(r"[^\w-]")
-_ESCAPE = re.compile(r"\.([0-9a-f]{1,6})\.")
-
-
-def encode_scope_label(text: str) -> str:
-    return _ESCAPED.sub(lambda match: f".{ord(match[0]):x}.", text)
-
-
-def decode_scope_label(label: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), label)
-
-
 KEY_PREFIX = "langgraph:"
-# Carried by an item that was put with index=False: it is listed and read, and no query finds it.
+# Tag of an item put with index=False: listings and reads return it, queries do not.
 NOT_INDEXED = "not-indexed"
 MOST_HITS = 100
 PAGE = 200
@@ -69,15 +54,14 @@ Namespace = tuple[str, ...]
 
 
 class TrivetStore(BaseStore):
-    """Items of LangGraph as memories.
+    """LangGraph items as memories.
 
-    :param memory: The store, which stays open as long as this object is used, and is closed by whoever opened it.
-    :param scope: The scope below which all namespaces lie.
-    :param relevance_at_least: If given, a query returns only items that are at least so likely to be relevant;
-        otherwise the best of all, as LangGraph's own stores do.
-    :param reveal: Give values back with the secrets that were found in them, each time noted in the audit record;
-        otherwise placeholders stand for these.
-    :param ttl: LangGraph's settings for items that expire; of these `default_ttl` is heeded.
+    Args:
+        memory: The store; the caller closes it.
+        scope: The scope above all namespaces.
+        relevance_at_least: Minimum relevance of a query's items; by default all are ranked.
+        reveal: Return secrets instead of placeholders; the audit record notes it.
+        ttl: LangGraph's settings for expiry; only `default_ttl` is used.
     """
 
     supports_ttl = True
@@ -98,17 +82,17 @@ class TrivetStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Reads see what was there before the batch; of several puts to one key the last counts."""
-        asked = list(ops)
-        for op in asked:
+        """Perform operations; reads see the state before the batch, the last put per key wins."""
+        operations = list(ops)
+        for op in operations:
             validate_op_namespace(op)
-        results = [self._read(op) for op in asked]
-        self._write([op for op in asked if isinstance(op, PutOp)])
+        results = [self._read(op) for op in operations]
+        self._write([op for op in operations if isinstance(op, PutOp)])
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        asked = list(ops)
-        return await run_in_thread(lambda: self.batch(asked))
+        operations = list(ops)
+        return await run_in_thread(lambda: self.batch(operations))
 
     def _read(self, op: Op) -> Result:
         match op:
@@ -125,10 +109,10 @@ class TrivetStore(BaseStore):
                 return cast(Result, self._namespaces(op))
             case PutOp():
                 return None
-        raise InvalidInput(f"LangGraph's operation {type(op).__name__} is not known here.")
+        raise InvalidInput(f"The LangGraph operation {type(op).__name__} is not supported.")
 
     def _found(self, op: SearchOp) -> Iterator[SearchItem]:
-        """What recall finds, best first, then the rest without a score: a filter shall not leave too few."""
+        """Yield ranked hits, then the rest without a score, so a filter leaves enough items."""
         scope = self._scope_of(op.namespace_prefix)
         ranked: list[SearchItem] = []
         shown: set[str] = set()
@@ -155,7 +139,6 @@ class TrivetStore(BaseStore):
                     yield item
 
     def _listed(self, scope: str) -> Iterator[Memory]:
-        """Every item at or below a scope, newest first."""
         offset = 0
         while memories := self._memory.list(scope=scope, limit=PAGE, offset=offset).memories:
             yield from (memory for memory in memories if _key(memory) is not None)
@@ -172,14 +155,13 @@ class TrivetStore(BaseStore):
         return sorted({one[: op.max_depth] for one in matching})[op.offset : op.offset + op.limit]
 
     def _write(self, puts: Sequence[PutOp]) -> None:
-        """New items in one transaction, or none of them; changed and deleted ones each in their own."""
         last = {(op.namespace, op.key): op for op in puts}
         rows = {at: self._row(op) for at, op in last.items() if op.value is not None}
         held = {at: self._find(*at) for at in last}
         new = [at for at in rows if held[at] is None]
         try:
             self._memory.remember_many([rows[at] for at in new])
-        except Conflict:  # another program may have put one of these just now
+        except Conflict:  # another program may have just put one of these
             if not any(self._find(*at) for at in new):
                 raise
             self._write(puts)
@@ -201,7 +183,7 @@ class TrivetStore(BaseStore):
         )
 
     def _row(self, op: PutOp) -> dict[str, Any]:
-        assert op.value is not None, "a put without a value is a deletion"
+        assert op.value is not None, "the caller handles deletions"
         row: dict[str, Any] = {
             "id": self._id(op.namespace, op.key),
             "content": encode(op.value),
@@ -214,14 +196,13 @@ class TrivetStore(BaseStore):
         return row
 
     def _find(self, namespace: Namespace, key: str) -> Memory | None:
-        """The memory of an item, also one that was deleted or has expired."""
         try:
             return self._memory.get(self._id(namespace, key))
         except NotFound:
             return self._found_by_key(namespace, key) if self._memory.server else None
 
     def _found_by_key(self, namespace: Namespace, key: str) -> Memory | None:
-        """A server gives a memory another id where the one asked for is taken by somebody else's."""
+        """Find by key: a server assigns another id if another user's memory has it."""
         scope = self._scope_of(namespace)
         page = self._memory.list(
             scope=scope, source=KEY_PREFIX + key, state=("active", "superseded", "deleted")
@@ -252,12 +233,11 @@ class TrivetStore(BaseStore):
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """LangGraph's filter: fields that are equal, or compare as $eq, $ne, $gt, $gte, $lt, $lte say."""
+    """Apply LangGraph's filter: equal fields, or operators such as $gt."""
     return all(_field_matches(_at(value, name), one) for name, one in (wanted or {}).items())
 
 
 def _at(value: Any, name: str) -> Any:
-    """The field of this name, or `user.name`: of its inner value."""
     if not isinstance(value, dict) or name in value or "." not in name:
         return value.get(name) if isinstance(value, dict) else None
     outer, _, inner = name.partition(".")
@@ -289,9 +269,8 @@ def _field_matches(value: Any, wanted: Any) -> bool:
 
 
 def _compares(value: Any, name: str, other: Any) -> bool:
-    """What cannot be compared, such as a missing field with a number, does not match."""
     if name not in _COMPARISONS:
-        raise ValueError(f"Unsupported operator: {name}. There are: {', '.join(_COMPARISONS)}.")
+        raise ValueError(f"Unsupported operator: {name}. Available: {', '.join(_COMPARISONS)}.")
     ordered = name in ("$eq", "$ne") or _comparable(value, other)
     return ordered and bool(_COMPARISONS[name](value, other))
 
@@ -318,17 +297,16 @@ def _checked_source(key: str) -> str:
     source = KEY_PREFIX + key
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise InvalidInput(
-            f"key: it has {len(key)} characters; up to {MAX_SOURCE_CHARACTERS - len(KEY_PREFIX)} fit."
+            f"key: {len(key)} characters; use at most {MAX_SOURCE_CHARACTERS - len(KEY_PREFIX)}."
         )
     if find(source):
         raise InvalidInput(
-            "key: it looks like a secret, and a key is shown everywhere. Keep the secret in the value."
+            "key: it looks like a secret, but a key is public. Put the secret into the value."
         )
     return source
 
 
 def _key(memory: Memory) -> str | None:
-    """The key of an item; None for a memory that LangGraph did not put there."""
     source = memory.source.uri if memory.source else ""
     return source.removeprefix(KEY_PREFIX) if source.startswith(KEY_PREFIX) else None
 

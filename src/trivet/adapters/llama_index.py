@@ -1,13 +1,4 @@
-"""LlamaIndex: a retriever over a Trivet store, and a memory block for its `Memory`.
-
-from llama_index.core.memory import Memory
-from trivet import Trivet
-from trivet.adapters.llama_index import TrivetMemoryBlock, TrivetRetriever
-
-trivet = Trivet.open()
-nodes = TrivetRetriever(trivet, limit=5, scope="work").retrieve("which port is staging on?")
-memory = Memory.from_defaults(session_id="ana-1", memory_blocks=[TrivetMemoryBlock(trivet=trivet)])
-"""
+"""LlamaIndex: a retriever over a Trivet store, and a memory block for its `Memory`."""
 
 from __future__ import annotations
 
@@ -28,19 +19,20 @@ from trivet.trivet import Trivet
 from trivet.types import Answer, Hit
 
 SOURCE_PREFIX = "llama-index:"
-# What a model is shown of a node's metadata beside the text; scores and reasons are for programs.
+# Metadata shown to models; scores and reasons are for programs.
 SHOWN_TO_MODELS = ("title", "created_at")
-# A character takes up to four bytes, and the role stands before the first.
+# A character takes up to four bytes; 100 characters leave room for the role.
 PIECE_CHARACTERS = MAX_CONTENT_BYTES // 4 - 100
 SPEAKERS: Mapping[MessageRole, str] = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
 
 
 class TrivetRetriever(BaseRetriever):
-    """Gives the hits of a recall as nodes, best first. The score is the relevance, 0 to 1.
+    """The hits of a recall as nodes, best first, scored by relevance from 0 to 1.
 
-    :param trivet: The store, which is closed by whoever opened it.
-    :param abstain: Return nothing where recall says that probably nothing is relevant, instead of its best guesses.
-    :param options: Further arguments of every recall, such as `limit`, `scope`, `tags` or `relevance_at_least`.
+    Args:
+        trivet: The store; the caller closes it.
+        abstain: Return nothing, instead of the best guesses, if nothing is relevant.
+        options: Further arguments of every recall, such as `limit` or `scope`.
     """
 
     def __init__(self, trivet: Trivet, *, abstain: bool = True, **options: Any) -> None:
@@ -58,14 +50,14 @@ class TrivetRetriever(BaseRetriever):
 
 
 class TrivetMemoryBlock(BaseMemoryBlock[str]):
-    """Long-term memory of a `Memory`: what leaves the short-term memory is stored; what matters for the latest message
-    of the user is recalled.
+    """Long-term memory: stores what leaves short-term memory, and recalls for the latest message.
 
-    :param trivet: The store, which is closed by whoever opened it.
-    :param scope: Where messages are stored, and below which recall looks; the configured one, and everywhere, if none.
-        Give each user a scope of their own.
-    :param options: Further arguments of every recall, such as `limit`, `tags` or `token_budget`.
-    :param abstain: Add nothing where recall says that probably nothing is relevant, instead of its best guesses.
+    Args:
+        trivet: The store; the caller closes it.
+        scope: Where to store and search; give each user their own. By default messages go to the
+            configured scope and searches cover all.
+        options: Further arguments of every recall, such as `limit` or `tags`.
+        abstain: Add nothing, instead of the best guesses, if nothing is relevant.
     """
 
     name: str = "long_term_memory"
@@ -90,12 +82,12 @@ class TrivetMemoryBlock(BaseMemoryBlock[str]):
             await run_in_thread(lambda: self.trivet.remember_many(rows))
 
     def _rows(self, message: ChatMessage) -> Iterator[dict[str, Any]]:
-        """What people and the model said to each other; calls of tools and their results are not kept."""
-        said, by = message.content or "", SPEAKERS.get(message.role)
-        if by is None or not said.strip():
+        # Tool calls and their results are not stored.
+        content, speaker = message.content or "", SPEAKERS.get(message.role)
+        if speaker is None or not content.strip():
             return
         session = message.additional_kwargs.get("session_id")
-        for text in _split_to_fit(f"{by}: {said}"):
+        for text in _split_to_fit(f"{speaker}: {content}"):
             yield {
                 "content": text,
                 "category": "events",
@@ -133,13 +125,13 @@ def _latest_of_user(messages: Sequence[ChatMessage]) -> str:
 
 
 def _as_data(hits: Sequence[Hit]) -> str:
-    """Between marks that the author of a memory cannot forge, because it stands in the prompt unasked."""
+    """Wrap hits in marks that a memory's author cannot forge."""
     wrapper = Wrapper()
     return "\n".join([wrapper.notice, *(wrapper.wrap(hit.content, hit.id) for hit in hits)])
 
 
 def _split_to_fit(text: str) -> Iterator[str]:
-    """The text without NUL, which no memory holds; if it is too large for one, in pieces without private parts."""
+    """Yield the text without NUL; in pieces without private parts if it is too large."""
     text = text.replace("\0", "")
     if len(text.encode()) <= MAX_CONTENT_BYTES:
         yield text

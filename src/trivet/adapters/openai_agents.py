@@ -1,15 +1,7 @@
-"""OpenAI Agents SDK: a `Session` that keeps conversations in a Trivet store, and memory tools for an agent.
+"""OpenAI Agents SDK: a `Session` that keeps conversations in a Trivet store, and memory tools.
 
-    from agents import Agent, Runner
-    from trivet import Trivet
-    from trivet.adapters.openai_agents import TrivetSession, memory_tools
-
-    memory = Trivet.open()
-    agent = Agent(name="Assistant", tools=memory_tools(memory))
-    await Runner.run(agent, "Which port has staging?", session=TrivetSession("ana-1", memory))
-
-An item of a conversation is a memory in the state `archived`, so that recall does not find questions instead of
-answers. Its source names the session; its lines there are the place where its batch begins and its own place.
+Items are `archived` memories, so recall does not return questions as answers. The source names the
+session; its lines are the start of the item's batch and the item's position.
 """
 
 from __future__ import annotations
@@ -42,28 +34,29 @@ from trivet.trivet import Trivet
 from trivet.types import Memory, State
 
 SOURCE_PREFIX = "openai-agents:"
-# Carried by the pieces of an item that is too large for one memory.
+# Tag of pieces of an item too large for one memory.
 PIECE = "piece"
-# Carried by what a `pop_item` has claimed and not yet forgotten.
+# Tag of an item that `pop_item` has claimed.
 POPPED = "popped"
-# Of ASCII, where a quotation mark takes two bytes; with `part` and `of` that fits the 32 KiB of a memory.
+# ASCII only, and an escaped quotation mark takes two bytes; so a piece fits the 32 KiB of a memory.
 PIECE_CHARACTERS = 15_000
 PRIVATE_MARK = "<private>"
 PAGE = 1000
-# Active is what a killed process could not archive any more.
+# Items stay active if a process was killed before archiving them.
 KEPT_STATES: tuple[State, ...] = ("active", "archived", "superseded")
 
 Item = dict[str, Any]
 
 
 class TrivetSession:
-    """A conversation: its items come back exactly, in order, also to other processes that have the store open.
+    """A conversation whose items come back exactly and in order, in every process.
 
-    :param session_id: The name of the conversation.
-    :param memory: The store, which is closed by whoever opened it. The key of a server needs the right `reveal`, or a
-        conversation with a secret in it cannot be read.
-    :param scope: The scope of the memories that hold the items.
-    :param session_settings: The SDK's settings; `limit` says how many of the latest items a run is given.
+    Args:
+        session_id: The name of the conversation.
+        memory: The store; the caller closes it. A server's key needs the right `reveal` if the
+            conversation contains secrets.
+        scope: The scope of the items.
+        session_settings: The SDK's settings; `limit` is the number of latest items per run.
     """
 
     def __init__(
@@ -81,23 +74,22 @@ class TrivetSession:
         self._source = _checked_source(session_id)
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
-        """The latest `limit` items, or all, oldest first."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         return await run_in_thread(lambda: self._items(limit))
 
     async def add_items(self, items: list[Item]) -> None:
-        """All of them, or at an error none; what another process adds at the same time stands before or after them."""
+        """Add all items or, on an error, none. Concurrent batches do not interleave."""
         if items:
             contents = [content for item in items for content in _contents(item)]
             await run_in_thread(lambda: self._add(contents))
 
     async def pop_item(self) -> Item | None:
-        """Forget the latest item and return it. Of several processes that pop, each gets another item."""
+        """Forget and return the latest item; concurrent callers get different ones."""
         return await run_in_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Forget every item. `trivet restore` could bring one back; `trivet purge` erases for good."""
+        """Forget every item; `trivet purge` erases them."""
         await run_in_thread(self._clear)
 
     def _items(self, limit: int | None) -> list[Item]:
@@ -121,7 +113,7 @@ class TrivetSession:
             for number, (content, tags) in enumerate(contents)
         ]
         for stored in self._memory.remember_many(rows):
-            with suppress(Conflict):  # another process popped it already
+            with suppress(Conflict):  # another process has popped it
                 self._memory.edit(stored.id, state="archived")
 
     def _pop(self) -> Item | None:
@@ -130,9 +122,9 @@ class TrivetSession:
             item = self._item(group)
             try:
                 self._memory.edit(group[-1].id, tags=(POPPED,), if_revision=group[-1].revision)
-            except Conflict:  # another process popped it, or was just archiving it
+            except Conflict:  # another process popped or archived it
                 continue
-            # From the last piece on: pieces without a last one are no item.
+            # The last piece first: without it, the remaining pieces are not an item.
             for memory in reversed(group):
                 self._memory.forget(memory.id)
             return item
@@ -143,10 +135,6 @@ class TrivetSession:
             self._memory.forget(memory.id)
 
     def _kept(self) -> list[Memory]:
-        """The memories of this conversation in order.
-
-        Batches that began at the same place, because two processes added at once, stand one after the other.
-        """
         found: dict[str, Memory] = {}
         offset = 0
         while page := self._memory.list(
@@ -167,7 +155,7 @@ class TrivetSession:
         return whole
 
     def _content(self, memory: Memory) -> str:
-        """With what was encrypted of it: the model that is shown it has said or seen it before."""
+        """Return the content with its secrets, which the model has already seen."""
         return (
             self._memory.reveal(memory.id).content
             if placeholder_names(memory.content)
@@ -176,7 +164,7 @@ class TrivetSession:
 
 
 def memory_tools(memory: Trivet, tools: Sequence[str] = DEFAULT_TOOLS) -> list[FunctionTool]:
-    """Function tools for an agent, by their names in docs/mcp.md: `memory_store`, `memory_recall` and so on."""
+    """Return function tools by their names in docs/mcp.md, such as `memory_store`."""
     return [_function_tool(memory, tool) for tool in select_tools(memory, tools)]
 
 
@@ -185,7 +173,7 @@ def _function_tool(memory: Trivet, tool: AgentTool) -> FunctionTool:
         try:
             given = json.loads(arguments or "{}")
         except ValueError:
-            return "Error: the arguments are not JSON. Call the tool again with an object of arguments."
+            return "Error: the arguments are not JSON. Call the tool again with a JSON object."
         try:
             return await call_tool(memory, tool, given)
         except ToolError as error:
@@ -196,18 +184,15 @@ def _function_tool(memory: Trivet, tool: AgentTool) -> FunctionTool:
         description=tool.description,
         params_json_schema=tool.input_schema(),
         on_invoke_tool=invoke,
-        strict_json_schema=False,  # which would demand every optional argument
+        strict_json_schema=False,  # strict mode would require every optional argument
     )
 
 
 def _contents(item: Item) -> list[tuple[str, tuple[str, ...]]]:
-    """The texts that hold an item, each with its tags: one that people can read, or else pieces of JSON."""
     try:
         return [(encode(item), ())]
-    except (
-        InvalidInput,
-        UnicodeEncodeError,
-    ):  # too large, halves of characters, a secret over several fields
+    # Too large, lone surrogates, or a secret that spans fields.
+    except (InvalidInput, UnicodeEncodeError):
         texts = list(_pieces(_json(item)))
     return [
         (encode({"part": number, "of": len(texts), "text": text}), (PIECE,))
@@ -220,22 +205,22 @@ def _json(item: Item) -> str:
         return json.dumps(item, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"items: one of them cannot be written as JSON ({error}). Nothing was added."
+            f"items: an item cannot be written as JSON ({error}). Nothing was added."
         ) from None
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """With private parts, or a secret that is larger than a piece, all of each piece is private."""
+    """Yield pieces, all private if the text has private parts or an overlong secret."""
     secrets = find(text)
     if private_spans(text) or any(span.stop - span.start > PIECE_CHARACTERS for span in secrets):
-        unmarked = text.replace("<", "\\u003c")  # the same in JSON, and closes no mark
+        unmarked = text.replace("<", "\\u003c")  # equal in JSON, but cannot close a mark
         yield from (PRIVATE_MARK + piece for piece in pieces(unmarked, PIECE_CHARACTERS))
     else:
         yield from pieces(text, PIECE_CHARACTERS, secrets)
 
 
 def _grouped(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
-    """The memories of each item. Pieces of one that is not whole, because a process was killed, are left out."""
+    """Yield each item's memories; incomplete items of a killed process are skipped."""
     group: list[Memory] = []
     for memory in memories:
         if PIECE not in memory.tags:
@@ -256,7 +241,7 @@ def _part(memory: Memory) -> tuple[int, int]:
 
 
 def _order(memory: Memory) -> tuple[Any, ...]:
-    assert memory.source is not None, "only memories of a session come here"
+    assert memory.source is not None, "every item of a session has a source"
     return memory.source.start_line or 0, memory.created_at, _place(memory), memory.id
 
 
@@ -265,7 +250,7 @@ def _place(memory: Memory) -> int:
 
 
 def _is_of(memory: Memory, source: str) -> bool:
-    """A source that ends with a slash finds those below it too."""
+    """Exclude sessions below this one: a source ending with a slash matches those too."""
     return memory.source is not None and memory.source.uri == source
 
 
@@ -273,9 +258,9 @@ def _checked_source(session_id: str) -> str:
     source = SOURCE_PREFIX + session_id
     if not session_id or len(source) > MAX_SOURCE_CHARACTERS:
         most = MAX_SOURCE_CHARACTERS - len(SOURCE_PREFIX)
-        raise InvalidInput(f"session_id: it has {len(session_id)} characters; give 1 to {most}.")
+        raise InvalidInput(f"session_id: {len(session_id)} characters; use 1 to {most}.")
     if find(source):
         raise InvalidInput(
-            "session_id: it looks like a secret, and a session's name is shown everywhere."
+            "session_id: it looks like a secret, but a session's name is public. Use another name."
         )
     return source

@@ -1,11 +1,4 @@
-"""Pydantic AI: Trivet's memory tools as a toolset.
-
-from pydantic_ai import Agent
-from trivet import Trivet
-from trivet.adapters.pydantic_ai import memory_toolset
-
-agent = Agent("openai:gpt-5", toolsets=[memory_toolset(Trivet.open())])
-"""
+"""Pydantic AI: Trivet's memory tools as a toolset."""
 
 from __future__ import annotations
 
@@ -20,7 +13,6 @@ from trivet.serve.mcp.listings import INSTRUCTIONS
 from trivet.serve.mcp.tools import AgentTool
 from trivet.trivet import Trivet
 
-# The tools that the instructions name.
 TOOLS_IN_INSTRUCTIONS = {"memory_store", "memory_recall"}
 
 
@@ -31,16 +23,17 @@ def memory_toolset(
     instructions: bool = True,
     id: str = "trivet",
 ) -> FunctionToolset[Any]:
-    """The tools of `trivet mcp` for an agent, called in this process.
+    """Return the tools of `trivet mcp`, called in this process.
 
-    :param memory: The store, which is closed by whoever opened it.
-    :param tools: The tools by their names in docs/mcp.md, such as `memory_recall`.
-    :param instructions: Tell the model when to recall and when to store, if it has both tools.
-    :param id: The toolset's name, which durable execution needs.
+    Args:
+        memory: The store; the caller closes it.
+        tools: Tool names from docs/mcp.md, such as `memory_recall`.
+        instructions: Tell the model when to recall and store, if it has both tools.
+        id: The toolset's name, which durable execution needs.
     """
     made = [_tool(memory, tool) for tool in select_tools(memory, tools)]
-    told = INSTRUCTIONS if instructions and set(tools) >= TOOLS_IN_INSTRUCTIONS else None
-    return FunctionToolset(made, id=id, instructions=told)
+    guidance = INSTRUCTIONS if instructions and set(tools) >= TOOLS_IN_INSTRUCTIONS else None
+    return FunctionToolset(made, id=id, instructions=guidance)
 
 
 def _tool(memory: Trivet, tool: AgentTool) -> Tool[Any]:
@@ -48,7 +41,7 @@ def _tool(memory: Trivet, tool: AgentTool) -> Tool[Any]:
         try:
             return await call_tool(memory, tool, arguments)
         except ToolError as error:
-            # Not ModelRetry: a model that errs twice would end the run.
+            # Not ModelRetry: it would end the run if the model fails twice.
             raise ToolFailed(str(error)) from None
 
     return Tool.from_schema(invoke, tool.name, tool.description, tool.input_schema())

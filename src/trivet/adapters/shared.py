@@ -1,15 +1,7 @@
-"""Frameworks with an event loop: the store is asked in threads, so that no call holds up the loop.
+"""Shared parts of the adapters.
 
-What a framework's document carries beside its text: plain values, so that it can be written as JSON.
-
-Texts that are too large for one memory, cut into several.
-
-Values of JSON as the content of a memory: a text that people and search can read, and that gives the value back.
-
-A line a field, such as `food: pizza with olives`. What that could not give back exactly stands as JSON: a number or a
-list in its line, a value with unusual keys as a whole.
-
-The memory tools for a framework's agent: those of `trivet mcp`, called in this process instead of over MCP.
+A JSON value is stored as text that people and search can read, a field per line, such as `food:
+pizza`. What this form cannot represent exactly is stored as JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +27,7 @@ from trivet.types import Hit
 
 T = TypeVar("T")
 
-# A fixed set of threads, because a store keeps a connection for each thread it ever saw.
+# A fixed pool, because a store keeps a connection for every thread that used it.
 _THREADS = ThreadPoolExecutor(8, thread_name_prefix="trivet-adapter")
 
 
@@ -44,13 +36,13 @@ async def run_in_thread(function: Callable[[], T]) -> T:
 
 
 _METADATA_FIELDS = (
-    "id", "title", "category", "tags", "scope", "source", "created_at", "updated_at", "passage", "score", "relevance",
-    "strength", "rank", "why",
+    "id", "title", "category", "tags", "scope", "source", "created_at", "updated_at", "passage",
+    "score", "relevance", "strength", "rank", "why",
 )  # fmt: skip
 
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:
-    """The fields of a hit by their own names (docs/hit.md); those that are empty are left out."""
+    """Return a hit's non-empty fields (docs/hit.md) as JSON values."""
     values = {
         name: value for name in _METADATA_FIELDS if (value := getattr(hit, name)) not in (None, ())
     }
@@ -59,7 +51,7 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
 
 
 def pieces(text: str, characters: int, secrets: Sequence[SecretSpan] = ()) -> Iterator[str]:
-    """Up to so many characters each, cut where no secret stands: half of one would not be found and encrypted."""
+    """Yield pieces without cutting a secret, since half of one would not be detected."""
     start = 0
     while start < len(text):
         end = min(start + characters, len(text))
@@ -72,10 +64,14 @@ _PLAIN_KEY = re.compile(r"[\w.-]{1,100}")
 
 
 def encode(value: Mapping[str, Any]) -> str:
-    """The text of a value. One that would come back changed, or not at all, is refused."""
+    """Return the text that stores a value.
+
+    Raises:
+        InvalidInput: The value is too large or would change in a round trip.
+    """
     if (wrong := _not_json(value)) is not None:
         raise InvalidInput(
-            f"value: {wrong} would not come back as it was. Give texts, numbers, lists and dicts alone."
+            f"value: {wrong} cannot be stored. Use only texts, numbers, lists and dicts."
         )
     plain = bool(value) and all(_PLAIN_KEY.fullmatch(key) for key in value)
     text = (
@@ -85,18 +81,18 @@ def encode(value: Mapping[str, Any]) -> str:
     )
     if len(text.encode()) > MAX_CONTENT_BYTES:
         raise InvalidInput(
-            f"value: it has {len(text.encode())} bytes, and a memory holds up to {MAX_CONTENT_BYTES}."
+            f"value: {len(text.encode())} bytes, but a memory holds at most {MAX_CONTENT_BYTES}."
         )
     if _shape(decode(redact_text(text))) != _shape(value):
         raise InvalidInput(
-            "value: what looks like a secret, or is marked <private>, reaches from one field into the next, and cannot "
-            "be encrypted by itself. Close the mark, or keep the secret in a field of its own."
+            "value: a secret or <private> mark spans several fields and cannot be encrypted. "
+            "Close the mark, or put the secret into its own field."
         )
     return text
 
 
 def decode(text: str) -> dict[str, Any]:
-    """The value of a text. One that somebody wrote by hand and that is none comes back as {"content": text}."""
+    """Return the value of a text, or {"content": text} for other texts."""
     if text.startswith("{"):
         found = _read(text)
         return found if isinstance(found, dict) else {"content": text}
@@ -107,7 +103,6 @@ def decode(text: str) -> dict[str, Any]:
 
 
 def _written(value: Any) -> str:
-    """A text as it is, where it can be told from JSON."""
     plain = (
         isinstance(value, str)
         and value == value.strip()
@@ -134,7 +129,6 @@ def _read(text: str) -> Any:
 
 
 def _not_json(value: Any) -> str | None:
-    """What of a value JSON has no place for."""
     if value is None or isinstance(value, bool | int | str):
         return None
     if isinstance(value, float):
@@ -149,34 +143,46 @@ def _not_json(value: Any) -> str | None:
 
 
 def _shape(value: Any) -> Any:
-    """Which fields and how many items it has, whatever they say."""
     if isinstance(value, Mapping):
         return {key: _shape(one) for key, one in value.items()}
     return [_shape(one) for one in value] if isinstance(value, list) else None
 
 
-# What most agents need. The list is paid for in every request to a model, so the other tools are for who names them.
+# The tools most agents need. Every request to a model pays for the list, so others are opt-in.
 DEFAULT_TOOLS = ("memory_store", "memory_recall", "memory_get", "memory_update", "memory_delete")
 
 
 class ToolError(Exception):
-    """What the model should know about a call that failed, so that it can call again."""
+    """A failed tool call, with a message for the model."""
 
 
 def select_tools(memory: Trivet, names: Sequence[str]) -> list[AgentTool]:
-    """The tools of these names, in this order. None of them shows what is sensitive."""
+    """Return the named tools in this order; none reveals sensitive contents."""
     categories = () if memory.server else memory.settings.categories  # a server has its own
     tools = agent_tools(categories=categories)
     if unknown := [name for name in names if name not in tools]:
         raise InvalidInput(
-            f"tools: there is no {', '.join(unknown)}. There are: {', '.join(tools)}."
+            f"tools: unknown tools: {', '.join(unknown)}. Available: {', '.join(tools)}."
         )
     return [tools[name] for name in names]
 
 
 async def call_tool(memory: Trivet, tool: AgentTool, arguments: Mapping[str, Any]) -> str:
-    """The text for the model. What is wrong is raised as `ToolError`, for each framework to tell it in its own way."""
+    """Return the tool's answer for the model; raise ToolError if it fails."""
     try:
         return (await run_in_thread(lambda: call(memory, tool, arguments))).text
     except TrivetError as error:
         raise ToolError(public_message(error)) from None
+
+
+_ESCAPED = re.compile(r"[^\w-]")
+_ESCAPE = re.compile(r"\.([0-9a-f]{1,6})\.")
+
+
+def encode_scope_label(text: str) -> str:
+    """Replace characters that a scope cannot contain by code points between dots."""
+    return _ESCAPED.sub(lambda match: f".{ord(match[0]):x}.", text)
+
+
+def decode_scope_label(label: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), label)

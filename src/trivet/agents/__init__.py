@@ -1,1 +1,1 @@
-"""Trivet in the hands of coding agents: hooks, capture, and the settings that install them."""
+"""Coding agents: hooks, capture, and installation into their settings."""

@@ -1,8 +1,7 @@
-"""One analyser for every store: turns a text into the terms by which it is indexed and searched.
+"""The analyzer shared by all stores: turns text into terms.
 
-Words are folded and stemmed in the language of their text (`languages.py`). Identifiers (`camelCase`, `snake_case`,
-paths, error codes, versions) are kept whole and split besides. Scripts written without spaces become characters and
-pairs of characters.
+Words are folded and stemmed in their text's language. Identifiers (`camelCase`, paths, error codes,
+versions) are kept whole and split. Scripts without spaces become characters and pairs.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ __all__ = [
     "holds_phrase",
     "is_identifier",
     "language_and_terms",
-    "language_of_text",
     "language_condition",
     "language_markers",
+    "language_of_text",
     "mark",
     "tokens_of",
 ]

@@ -1,4 +1,4 @@
-"""Whether a text holds a phrase, found without folding the text: to fold a long one takes as long as all else."""
+"""Phrase search without folding the text, which for long texts costs as much as all else."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from trivet.analyse.terms import (
     unspaced_terms,
 )
 
-# What is not ASCII, in the view of a text below.
+# Stands for non-ASCII bytes in the view of a text.
 NON_ASCII = b"\x80"
-# Put between parts of a text; folding leaves it alone.
 SEPARATOR = "\0"
-# A text with more of that than one byte in so many is folded at once: nearly all of its words would have to be.
+# With more than one non-ASCII byte in this many, fold the text: nearly all words would need it.
 MOSTLY_ASCII = 8
 
-# What may stand before or behind a word without being part of what it is indexed by.
 AROUND_WORDS = '"`*.,:;!?()[]{}'
 
-# Kana, Chinese and Korean, of which folding never makes ASCII: one character stands for many.
+# Kana, Chinese and Korean never fold to ASCII, so one character can represent all of them.
 _never_ascii = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _white = frozenset(b"\t\n\v\f\r\x1c\x1d\x1e\x1f")
 _view = bytes(
@@ -45,16 +43,16 @@ _view = bytes(
 
 
 def holds_phrase(text: str, folded: str) -> bool:
-    """What `contains_phrase(fold(text), folded)` says."""
+    """Return `contains_phrase(fold(text), folded)` faster."""
     return PhraseSearch(text).holds(folded)
 
 
 class IndexedPhrase:
-    """What the index says of every English text that holds a phrase: where it does not, the text need not be read.
+    """The index terms of every English text with a phrase, to skip reading others.
 
-    It is told by the phrase's plain words. The first and the last may be parts of longer ones in the text, as `don` is
-    of `don't`, and tell nothing. A word with a mark that no accented letter has, such as a caron on a q, is none to the
-    analyser: a text that has one within the phrase counts as one without the phrase.
+    Its first and last word may be parts of longer words, as `don` is of `don't`, and are ignored.
+    The analyzer knows no word with an unusual combining mark, such as a caron on a q: a text with
+    one inside the phrase is missed.
     """
 
     def __init__(self, folded: str) -> None:
@@ -64,7 +62,7 @@ class IndexedPhrase:
         self.terms = frozenset(term for term in self._terms if term)
 
     def may_occur_among(self, terms: str) -> bool:
-        """Whether it may stand in a text with these terms, each between two spaces."""
+        """Return whether a text with these terms, each between two spaces, may contain it."""
         return all(_is_followed(terms, term, by) for term, by in self._followed)
 
     @cached_property
@@ -73,14 +71,13 @@ class IndexedPhrase:
 
 
 class IndexedIdentifier:
-    """What the index says of every English text that holds an identifier: its own term, or those of all of its parts.
+    """The index terms of every English text with an identifier: its own or its parts'.
 
-    Parts are those of the identifier as it is asked for, or in small letters. A text that joins it to more, in capitals
-    that make other parts of it (`x-PostgreSQL16` for `postgresql16`), counts as one without it.
+    A text that joins it to capitals that split it differently (`x-PostgreSQL16` for `postgresql16`)
+    is missed.
     """
 
     def __init__(self, token: str, known: Set[str]) -> None:
-        """`known`: the terms of which it will be told whether a text has them."""
         self.folded = fold(token)
         self._ways = [known & frozenset(way) for way in _ways(token)]
 
@@ -89,11 +86,11 @@ class IndexedIdentifier:
 
 
 def _ways(token: str) -> list[Sequence[str]]:
-    """Of each way to index an identifier, the terms. Where little is known of it, none: then every text may hold it."""
+    """Return the terms of each way to index it; an empty one matches every text."""
     runs = unspaced_run.findall(token)
     if runs:
         return [[term for run in runs for term in unspaced_terms(fold(run))]]
-    if not token.isascii() or "'" in token:  # an apostrophe joins the parts beside it to one
+    if not token.isascii() or "'" in token:  # an apostrophe joins its neighbors into one part
         return [()]
     return [
         terms_in(ENGLISH)(token)[:1],
@@ -103,7 +100,7 @@ def _ways(token: str) -> list[Sequence[str]]:
 
 
 def _term(word: str) -> str | None:
-    """None of what is no plain word; empty for a stop word, which the index leaves out."""
+    """Return None unless it is a plain word; an empty text for a stop word."""
     is_plain = word.isascii() and word.isalpha() and len(word) <= LONGEST_TERM
     return "".join(terms_in(ENGLISH)(word)) if is_plain else None
 
@@ -111,7 +108,7 @@ def _term(word: str) -> str | None:
 def _followed(
     words: Sequence[str], terms: Sequence[str | None]
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """Each term, and those of which one must follow it: the next word's, or one of parts, as in `GitHub` or `oN`."""
+    """Yield each term with those that may follow: the next word's, or parts' as in `GitHub`."""
     for at, term in enumerate(terms):
         rest = list(takewhile(lambda later: later == "", terms[at + 1 :]))
         then = terms[at + 1 + len(rest)] if at + 1 + len(rest) < len(terms) else None
@@ -121,7 +118,6 @@ def _followed(
 
 
 def _of_parts(word: str) -> Iterator[str]:
-    """What the first part of a word that the index does not leave out may be indexed by, however it is cut."""
     begins = {0}
     for start in range(len(word)):
         if start in begins:
@@ -142,16 +138,14 @@ def _is_followed(terms: str, term: str, by: Set[str]) -> bool:
 
 
 class PhraseSearch:
-    """One text, in which phrases are looked for."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._raw = text.encode(errors="surrogatepass")
-        # Small letters, every white space a space, one mark for all that is not ASCII.
+        # Lowercase, all white space as spaces, one mark for all non-ASCII bytes.
         self._view = self._raw.translate(_view)
 
     def holds(self, folded: str) -> bool:
-        """What `contains_phrase(fold(text), folded)` says."""
+        """Return `contains_phrase(fold(text), folded)`."""
         if folded.isascii() and self._is_in_view(folded) and contains_phrase(self._plain, folded):
             return True
         if self._text.isascii():
@@ -162,25 +156,23 @@ class PhraseSearch:
         return contains_phrase(fold(self._text), folded)
 
     def _may_hold(self, folded: str) -> bool:
-        """Of a phrase that does not stand where the text is ASCII: whether it may reach into a word that is not."""
+        """Return whether a phrase not in the ASCII parts may reach into a non-ASCII word."""
         words = folded.split(" ")
         apart = self._folded_unspaced_parts if folded.isascii() else self._folded_non_ascii_parts
         if not all(word.encode() in self._view or word in apart for word in words):
             return False
-        if SEPARATOR + SEPARATOR in apart:  # a part of which nothing is left joins its neighbours
+        if SEPARATOR + SEPARATOR in apart:  # a part that folds to nothing joins its neighbors
             return True
         return self._may_go_through(apart, words) and _may_reach_into(apart, folded)
 
     def _may_go_through(self, apart: str, words: Sequence[str]) -> bool:
-        """Words within a phrase stand side by side where the text is ASCII, or one of them is not ASCII there."""
         strange = set(apart.replace(SEPARATOR, " ").split(" "))
         plain = [pair for pair in pairwise(words[1:-1]) if strange.isdisjoint(pair)]
         return all(f" {one} {other} ".encode() in self._squeezed for one, other in plain)
 
     def _is_in_view(self, folded: str) -> bool:
-        longest = max(
-            folded.split(" "), key=len
-        ).encode()  # most texts lack it, and need not be squeezed
+        # Most texts lack the longest word and need no squeezing.
+        longest = max(folded.split(" "), key=len).encode()
         return longest in self._view and folded.encode() in self._squeezed
 
     @cached_property
@@ -192,12 +184,11 @@ class PhraseSearch:
 
     @cached_property
     def _plain(self) -> str:
-        """Squeezed; what is not ASCII stands for a letter, so that nothing beside it counts as a whole word."""
+        """The squeezed view; non-ASCII becomes a letter, so no neighbor is a whole word."""
         return self._squeezed.replace(NON_ASCII, b"x").decode()
 
     @cached_property
     def _strange(self) -> str:
-        """The parts between spaces that are not ASCII throughout."""
         return SEPARATOR.join(("", *_not_ascii(self._raw, self._view), ""))
 
     @cached_property
@@ -214,13 +205,12 @@ def _folded_parts(parts: str) -> str:
 
 
 def _may_reach_into(parts: str, folded: str) -> bool:
-    """Whether a phrase could be inside one of these folded parts of a text, begin or end in it, or go through it."""
     if folded in parts:
         return True
     words = folded.split(" ")
     if words[0] + SEPARATOR in parts or SEPARATOR + words[-1] in parts:
         return True
-    ends = (SEPARATOR, " ")  # a part that folds into several words counts by its first and its last
+    ends = (SEPARATOR, " ")  # a part that folds into several words counts by its first and last
     whole = (
         f"{one}{word}{other}"
         for word in words
@@ -232,7 +222,6 @@ def _may_reach_into(parts: str, folded: str) -> bool:
 
 
 def _not_ascii(raw: bytes, view: bytes) -> Iterator[str]:
-    """The parts between spaces that are not ASCII throughout."""
     at = view.find(NON_ASCII)
     while at >= 0:
         stop = view.find(b" ", at)

@@ -1,4 +1,4 @@
-"""An analysed query: its words, each with the terms that a text may hold it by."""
+"""Analysis of a query: its words and their terms."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _quoted = re.compile(r'"([^"]{2,200})"')
 
 
 class Reading(NamedTuple):
-    """A term that stands for a word in texts of one language."""
+    """A word's term in texts of one language."""
 
     term: str
     language: str
 
 
 class Word(msgspec.Struct, frozen=True):
-    """One word of a query and its terms, the most specific first.
+    """A query's word and its terms, most specific first.
 
-    `others` are what the word is indexed by in texts of other languages. A text that holds one of them holds the word.
+    A text with any of the `others`, its terms in other languages, contains it too.
     """
 
     text: str
@@ -40,14 +40,14 @@ class Word(msgspec.Struct, frozen=True):
     others: tuple[Reading, ...] = ()
 
     def is_held(self, text_terms: Set[str]) -> bool:
-        """Whether a text with these terms contains the word: one with only `conn` does not contain `E_CONN_4012`."""
-        # Asked of every word for every hit: half as long as with a generator.
+        """Return whether a text contains the word: `conn` alone is not `E_CONN_4012`."""
+        # Runs for every word of every hit; a generator takes twice as long.
         if 2 * sum(map(text_terms.__contains__, self.terms)) > len(self.terms):
             return True
         return any(other.term in text_terms for other in self.others) if self.others else False
 
     def with_indexed_terms(self, holders: Mapping[str, int]) -> Word:
-        """The word with a term first that some text holds, if any does, and without the others that none holds."""
+        """Return the word with indexed terms first and only indexed others."""
         held = tuple(other for other in self.others if holders.get(other.term, 0))
         if not held or any(holders.get(term, 0) for term in self.terms):
             return Word(self.text, self.terms, held)
@@ -55,15 +55,15 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """An analysed query: what the legs and the exact-match bonus need of it."""
+    """An analyzed query, for the legs and the exact-match bonus."""
 
     text: str
     folded: str
     words: tuple[Word, ...]
     phrases: tuple[str, ...]  # folded
-    identifiers: tuple[str, ...]  # as they are written, each once
-    quoted_only: bool = False  # nothing but quoted phrases was asked for
-    languages: tuple[str, ...] = ()  # other than English, of the texts that it is asked of
+    identifiers: tuple[str, ...]  # as written, each once
+    quoted_only: bool = False  # the query is only quoted phrases
+    languages: tuple[str, ...] = ()  # of the searched texts, except English
 
     @property
     def terms(self) -> Terms:
@@ -71,17 +71,15 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def others(self) -> dict[str, tuple[Reading, ...]]:
-        """By a term: what counts as the same, being the same word in other languages."""
+        """The terms in other languages, by each word's first term."""
         return {word.terms[0]: word.others for word in self.words if word.others}
 
     @property
     def every_term(self) -> Terms:
-        """Its terms in all languages."""
         others = (other.term for word in self.words for other in word.others)
         return tuple(dict.fromkeys((*self.terms, *others)))
 
     def words_matched_by(self, terms: Set[str]) -> list[str]:
-        """Those of its words that a text with these terms has."""
         return [word.text for word in self.words if word.is_held(terms)]
 
     def with_indexed_terms(self, holders: Mapping[str, int]) -> Question:
@@ -91,10 +89,10 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
-    """A query to be asked of texts in English and in these languages.
+    """Analyze a query against texts in English and the given languages.
 
-    A query of one or two words does not show its own language. So each word is looked for by all the terms that it may
-    have been indexed by; only function words are dropped by the language of the query.
+    A short query does not reveal its language, so each word gets every term it may be indexed by;
+    only function words are dropped by the query's own language.
     """
     tokens = tokens_of(text)
     own = language_of(tokens, text.isascii())
@@ -119,7 +117,6 @@ def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
 
 
 def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> tuple[Reading, ...]:
-    """What an ordinary word is indexed by in each language, with its accents and without them."""
     if len(terms) > 1 or unspaced_run.search(token):
         return ()
     spellings = dict.fromkeys((token, fold(token)))
@@ -134,9 +131,9 @@ def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> tup
 
 
 def _query_terms(token: str, language: str) -> Terms:
-    """The token's terms, but of an unspaced script only pairs of characters: single ones would match everywhere."""
+    """Return the terms; of unspaced scripts only pairs, as single characters match everywhere."""
     if language != ENGLISH and fold(token) in function_words(language):
-        return ()  # those too that a text keeps: "not" says nothing about which memory is meant
+        return ()  # even those that texts keep: "not" does not tell memories apart
     terms = terms_in(language)(token)
     if not unspaced_run.search(token):
         return terms

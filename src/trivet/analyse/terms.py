@@ -1,9 +1,4 @@
-"""Text as it is compared: folded, and cut into words and identifiers.
-
-The terms of one token: a word's stem in a language, an identifier whole and in parts, pairs of characters.
-
-Terms as numbers: so that an index file needs no dictionary that must be kept, loaded or agreed upon.
-"""
+"""Folding, tokens and terms: how text is compared, split and indexed."""
 
 from __future__ import annotations
 
@@ -29,14 +24,15 @@ UNSPACED = (
     "\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 unspaced_run = re.compile(f"[{UNSPACED}]+")
-# Starts and ends with a letter or digit; joiners may stand inside (`don't`, `a/b.py`, `E_CONN`); C++ keeps its tail.
+# Starts and ends with a letter or digit, may contain joiners (`don't`, `a/b.py`, `E_CONN`); C++
+# keeps its tail.
 token_pattern = re.compile(r"[^\W_](?:[\w.\-/:@#+'\\]*[^\W_])?[+#]*")
 _hyphen_or_apostrophe = re.compile(r"[-']")
 _combining_marks = re.compile("[\u0300-\u036f]")
 
 
 def fold(text: str) -> str:
-    """Compatibility forms unified, case and Latin diacritics removed, white space squeezed."""
+    """Unify compatibility forms, case, Latin diacritics and white space."""
     if text.isascii():
         return " ".join(text.lower().split())
     decomposed = _straight(unicodedata.normalize("NFKD", text).casefold())
@@ -44,14 +40,14 @@ def fold(text: str) -> str:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words and identifiers of a text as they are written, punctuation left out."""
+    """Return the words and identifiers as written, without punctuation."""
     if not text.isascii():
         text = _straight(unicodedata.normalize("NFKC", text))
     return token_pattern.findall(text)
 
 
 def is_identifier(token: str) -> bool:
-    """Whether a token is no ordinary word: inner capitals, digits among letters, joiners other than - and '."""
+    """Return whether a token has inner capitals, digits, or joiners besides - and '."""
     if token.isalpha():
         return (
             not (token.islower() or token.isupper() or token.istitle())
@@ -64,7 +60,7 @@ def is_identifier(token: str) -> bool:
 
 
 def contains_phrase(folded_text: str, folded_phrase: str) -> bool:
-    """Whether the phrase stands in the text as whole words."""
+    """Return whether the text contains the phrase as whole words."""
     start = folded_text.find(folded_phrase)
     while start >= 0:
         end = start + len(folded_phrase)
@@ -84,15 +80,15 @@ def _boundary(text: str, position: int) -> bool:
 
 
 def _straight(text: str) -> str:
-    """Typographic apostrophes as plain ones; str.translate would take ten times as long."""
+    """Straighten apostrophes; str.translate takes ten times as long."""
     return text.replace("\u2019", "'").replace("\u02bc", "'")
 
 
-# A change to what the analyser emits needs a new version: stores notice it and rebuild their lexical index.
+# Increase it when the emitted terms change: stores then rebuild their lexical index.
 ANALYSER_VERSION = 2
 
 
-# For the terms of the latest texts of at most this length: some thousand notes of usual length.
+# Cache for the terms of recent texts up to LONGEST_CACHED: a few thousand notes of usual length.
 TEXTS_BYTES = 16 * MIB
 
 
@@ -100,11 +96,11 @@ LONGEST_CACHED = 1_000
 
 
 def analyse(text: str, language: str | None = None) -> Terms:
-    """The terms of a text in reading order, repeated as often as they occur.
+    """Return a text's terms in reading order, with repetitions.
 
-    The language is that of the text unless it is given: a title or a keyword is too short to show its own.
+    Give the `language` of titles and keywords, which are too short to reveal it.
     """
-    # One recall analyses the same few texts several times, and the next recall often the same ones.
+    # A recall analyzes the same few texts several times, and so does the next one.
     return (
         _analysed_and_cached(text, language)
         if len(text) <= LONGEST_CACHED
@@ -113,19 +109,19 @@ def analyse(text: str, language: str | None = None) -> Terms:
 
 
 def language_of_text(text: str) -> str:
-    """The name of its Snowball stemmer; `english` for everything that is not surely one of `LANGUAGES`."""
+    """Return a Snowball stemmer's name; `english` unless clearly another language."""
     return language_of(tokens_of(text), text.isascii())
 
 
 def language_and_terms(text: str) -> tuple[str, Terms]:
-    """Both of a text that is being stored. Its terms are not kept, since whoever stores many asks for none again."""
+    """Return both for a text being stored, without caching."""
     tokens = tokens_of(text)
     language = language_of(tokens, text.isascii())
     return language, _terms_of(tokens, text, language)
 
 
 def first_terms(text: str, count: int) -> Terms:
-    """The first few of `analyse`, without analysing the rest of a long text."""
+    """Return the first terms without analyzing the rest of a long text."""
     return analyse(text[:LONGEST_CACHED])[:count]
 
 
@@ -148,7 +144,6 @@ _analysed_and_cached = cached(TEXTS_BYTES)(_analysed)
 
 
 def _without_accents(tokens: Iterable[str], terms: Terms, language: str) -> Terms:
-    """What its accented words become if they are typed without accents, where that has another stem."""
     terms_of, held = terms_in(language), set(terms)
     plain = dict.fromkeys(
         term for token in tokens if not token.isascii() for term in terms_of(fold(token))
@@ -156,21 +151,22 @@ def _without_accents(tokens: Iterable[str], terms: Terms, language: str) -> Term
     return tuple(term for term in plain if term not in held)
 
 
-# Longer "words" are base64, minified code or the like; their parts are indexed, the whole is not.
+# Longer "words" are base64, minified code or the like; only their parts are indexed.
 LONGEST_TERM = 64
-# For the terms of English tokens, and as much for those of all other languages: each some 20,000 words.
+# Cache for terms of English tokens, and the same for other languages: about 20,000 words each.
 TERMS_BYTES = 8 * MIB
-# A stemmer that keeps what it stemmed would keep words of any length. Terms are kept here, so it has nothing to gain.
+# The stemmer's own cache holds words of any length; terms are cached here instead.
 NO_STEMMER_CACHE = 0
 
 _path_separators = re.compile(r"[/:@#\\.]+")
 _letters_or_digits = re.compile(r"[^\W\d_]+|\d+")
-# Articles and pronouns that French and Italian write onto the next word: l'appartement, qu'elle, dell'anno.
+# Articles and pronouns that French and Italian attach to a word: l'appartement, qu'elle, dell'anno.
 _elided = re.compile(
-    r"(?:[cdjlmnst]|qu|lorsqu|puisqu|quoiqu|all|dall|dell|nell|sull|un|quest|quell|dov|com)'(?=[^\W\d_]{2})",
+    r"(?:[cdjlmnst]|qu|lorsqu|puisqu|quoiqu|all|dall|dell|nell|sull|un|quest|quell|dov"
+    r"|com)'(?=[^\W\d_]{2})",
     re.IGNORECASE,
 )
-# Letters that no accent can be taken from, as they are typed where a keyboard lacks them.
+# Letters that cannot lose an accent, as typed on keyboards without them.
 _spelled_out = str.maketrans({"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 ELIDING = frozenset(("french", "italian"))
 
@@ -181,7 +177,6 @@ english_stem = Stemmer.Stemmer(ENGLISH, NO_STEMMER_CACHE).stemWord
 
 @cache
 def terms_in(language: str) -> Callable[[str], Terms]:
-    """What a token of a text in this language is indexed by."""
     return (
         _english_terms if language == ENGLISH else partial(_other_terms, _LanguageRules(language))
     )
@@ -189,7 +184,7 @@ def terms_in(language: str) -> Callable[[str], Terms]:
 
 @cache
 def function_words(language: str) -> frozenset[str]:
-    """All function words of a language other than English, folded; also those that texts keep."""
+    """Return a foreign language's function words, folded, including indexed ones."""
     return frozenset(fold(word) for word in FUNCTION_WORDS[language].replace("|", " ").split())
 
 
@@ -198,10 +193,10 @@ def unspaced_terms(run: str) -> list[str]:
 
 
 class _LanguageRules:
-    """How one language makes a term of a word: its function words and its stemmer.
+    """How one language turns a word into a term.
 
-    English folds a word before it stems it. Others stem first, since their endings have accents of their own
-    (`habitación`, `habitaciones`), and fold the stem.
+    English folds, then stems. Others stem first, because endings carry accents (`habitación`,
+    `habitaciones`), then fold.
     """
 
     def __init__(self, language: str) -> None:
@@ -214,7 +209,7 @@ class _LanguageRules:
         if self._elides and "'" in token:
             token = _elided.sub("", token)
         if "-" in token and all(fold(part) in self._dropped for part in token.split("-")):
-            return ()  # French asks with them: a-t-il, est-ce
+            return ()  # French questions: a-t-il, est-ce
         return _terms(token, self.word)
 
     def word(self, part: str) -> Terms:
@@ -231,7 +226,7 @@ def _english_word(part: str) -> Terms:
 
 
 def english_terms(token: str) -> Terms:
-    """As `terms_in` has it, for who keeps what becomes of them."""
+    """Return an English token's terms, uncached."""
     return _terms(token, _english_word)
 
 
@@ -244,7 +239,7 @@ def _other_terms(speech: _LanguageRules, token: str) -> Terms:
 
 
 def english_terms_of_parts(token: str) -> Terms:
-    """Of an identifier those of its parts alone, which a longer one that it is part of has too."""
+    """Return the terms of an identifier's parts, shared by longer identifiers around it."""
     return tuple(term for part in _parts(token) for term in _english_word(part))
 
 
@@ -277,7 +272,7 @@ def _spaced_terms(text: str, word: WordTerms) -> list[str]:
 
 
 def _compound(token: str, word: WordTerms) -> Terms:
-    """The whole token, its segments (`fooBar` in `module.fooBar`), and their parts as words."""
+    """Return the whole token, its segments (`fooBar` in `module.fooBar`) and their words."""
     if token.endswith(("'s", "'S")):
         token = token[:-2]
     token = token.replace("'", "")
@@ -295,12 +290,12 @@ def _segment_terms(segment: str, word: WordTerms) -> list[str]:
     if parts == [segment] or len(segment) > LONGEST_TERM:
         return words
     whole = fold(segment)
-    # Stemmed like a word if it looks like one, so that `getusername` finds `getUserName`.
+    # Stem it if it looks like a word, so that `getusername` finds `getUserName`.
     return [english_stem(whole) if whole.isalpha() else whole, *words]
 
 
 def _parts(segment: str) -> list[str]:
-    """Letters apart from digits, and camel humps apart from each other: `HTTPServer2` gives HTTP, Server, 2."""
+    """Split `HTTPServer2` into HTTP, Server, 2."""
     return [part for run in _letters_or_digits.findall(segment) for part in _camel_case_parts(run)]
 
 
@@ -316,7 +311,7 @@ def _camel_case_parts(run: str) -> list[str]:
     return [run[start:end] for start, end in zip([0, *cuts], [*cuts, len(run)], strict=True)]
 
 
-# Two of a million different terms share a number of 64 bits with a chance of one in forty million.
+# The chance that any two of a million terms share a 64-bit number is one in forty million.
 HASH_BYTES = 8
 
 

@@ -1,1 +1,1 @@
-"""Small helpers that every part uses; nothing here knows memories."""
+"""Small helpers shared by every package; none knows memories."""

@@ -1,7 +1,7 @@
-"""The one cache of the package: bounded in bytes that count its own overhead, so that no caller can make it grow.
+"""The package's only cache, bounded in bytes, so that no caller can grow it.
 
-A bound on the number of entries is none where a caller chooses how long an entry is, and a bound on what entries hold
-is none where they may hold nothing: a million words that no memory holds are a million empty lists, and 400 MB.
+Counting entries is no bound: callers choose their length. Counting contents is none either: a
+million empty lists take 400 MB.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, Generic, TypeVar, cast
 
-# What an entry costs beside its key and value: its place in a dictionary, up to two thirds of which are free.
+# A dictionary's cost per entry; up to two thirds of its slots are free.
 ENTRY_BYTES = 110
-# What the garbage collector keeps beside each object that can hold others; sys.getsizeof leaves it out of some.
+# The garbage collector's cost per container; sys.getsizeof omits it for some.
 STRUCT_BYTES = 32
-# An array keeps its shape and type beside its numbers.
 ARRAY_BYTES = 160
 
 KIB, MIB = 2**10, 2**20
@@ -29,11 +28,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def size_of(value: Any) -> int:
-    """About how many bytes a value takes, with all that it holds: texts, numbers, arrays, structs, collections of them.
-
-    What two values share is counted for both: the sum is never too low.
-    """
-    if type(value) in _PLAIN:  # by far the most
+    """Return the approximate bytes of a value; shared parts count every time."""
+    if type(value) in _PLAIN:  # by far the most common
         return sys.getsizeof(value)
     numbers = getattr(value, "nbytes", None)
     if numbers is not None:
@@ -43,7 +39,7 @@ def size_of(value: Any) -> int:
             size_of(key) + size_of(held) for key, held in value.items()
         )
     if isinstance(value, tuple | list | set | frozenset):
-        # The terms of a text, mostly: a set of their types is made in a tenth of the time that a call for each takes.
+        # Mostly the terms of a text: building a set of types takes a tenth of a call for each.
         measure = sys.getsizeof if _PLAIN.issuperset(map(type, value)) else size_of
         return sys.getsizeof(value) + sum(map(measure, value))
     fields = getattr(value, "__struct_fields__", None) or getattr(
@@ -59,11 +55,10 @@ def size_of(value: Any) -> int:
 
 
 class BoundedCache(Generic[K, V]):
-    """Keeps what was used lately, within so many bytes. Threads may share it, and a hit takes no lock.
+    """Recently used values within a byte limit; threads share it, and a hit takes no lock.
 
-    Entries are in two generations, each within half of the bound. When the younger is full, the older goes as a whole
-    and the younger takes its place; what is found in the older is put into the younger again. So the most that is kept
-    is the bound, or one entry larger than half of it in each generation. A value must not grow after it was put in.
+    Entries live in two generations of half the limit each; a full younger one replaces the older. A
+    value must not grow once stored.
     """
 
     def __init__(self, most_bytes: int, size: Callable[[V], int] = size_of) -> None:
@@ -79,7 +74,7 @@ class BoundedCache(Generic[K, V]):
 
     @property
     def bytes(self) -> int:
-        """An entry that is in both generations counts twice: the sum is never too low."""
+        """The bytes in use; an entry in both generations counts twice."""
         return self._bytes + self._older_bytes
 
     def get(self, key: K) -> V | None:
@@ -102,7 +97,6 @@ class BoundedCache(Generic[K, V]):
             self._bytes += size
 
     def drop(self, key: K) -> None:
-        """In the older generation its bytes stay counted until that goes."""
         with self._lock:
             self._older.pop(key, None)
             dropped = self._younger.pop(key, None)
@@ -116,7 +110,7 @@ class BoundedCache(Generic[K, V]):
 
 
 def cached(most_bytes: int, size: Callable[[Any], int] = size_of) -> Callable[[F], F]:
-    """For a function of texts, as functools.lru_cache is, but bounded in bytes. Its result must never be None."""
+    """Cache a function like functools.lru_cache, bounded in bytes; its result must not be None."""
 
     def decorate(function: F) -> F:
         kept: BoundedCache[Any, Any] = BoundedCache(most_bytes, size)

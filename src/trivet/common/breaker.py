@@ -1,8 +1,7 @@
-"""A breaker for each endpoint: one that hangs is waited for once, and then left alone until it answers again.
+"""Circuit breakers, so that callers wait for a hanging endpoint only once.
 
-Closed: every question is asked. After a timeout, or several failures in a row, it opens: nobody asks, and whoever would
-have asked is told so at once. After a pause a thread of its own asks something short, which no caller waits for
-(half-open). An answer closes it; silence makes the next pause twice as long.
+A timeout or several failures in a row open a breaker: calls fail at once. After a pause a
+background trial (half-open) closes it or doubles the pause.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from weakref import WeakValueDictionary
 
 from trivet.errors import EmbedderError, TrivetError
 
-# One failure may be the text's fault, or a moment's; so many in a row are the endpoint's.
+# One failure may be due to the text; this many in a row are the endpoint's fault.
 FAILURES_IN_A_ROW = 3
-# Short, since most restart within seconds; and never longer than an operator would wait before looking.
+# Short, because most endpoints restart within seconds; bounded by an operator's patience.
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
-# What is asked to see whether it answers again: nobody's words.
+# The text of a trial; no user's words.
 PROBE_TEXT = "is anybody there"
 
-# How the purpose of a federated system begins; its name follows.
 SYSTEM = "system "
 
 State = Literal["closed", "open", "half-open"]
@@ -31,7 +29,7 @@ T = TypeVar("T")
 
 
 class EndpointName(NamedTuple):
-    """What an endpoint is asked for (`embedder`, `reranker`, ...), where it is, and its model."""
+    """The identity of an endpoint; `purpose` is `embedder`, `reranker` or the like."""
 
     purpose: str
     url: str
@@ -39,7 +37,7 @@ class EndpointName(NamedTuple):
 
 
 class CircuitBreaker:
-    """The state of one endpoint. Threads share it, and so do all who ask the same endpoint (`breaker_for`)."""
+    """The state of one endpoint, shared by all its callers (`breaker_for`)."""
 
     def __init__(
         self,
@@ -58,15 +56,15 @@ class CircuitBreaker:
         self._in_flight = 0
         self._pause = FIRST_PAUSE_SECONDS
         self._next_trial = 0.0
-        self.opened = 0  # how often, since the process began
-        self.refused = 0  # how many questions were not asked
+        self.opened = 0  # times opened since the process started
+        self.refused = 0  # calls rejected while open
 
     @property
     def state(self) -> State:
         return self._state
 
     def call(self, ask: Callable[[], T]) -> T:
-        """What `ask` returns. An error at once while the endpoint is left alone."""
+        """Return the result of `ask`; fail at once while open."""
         if refusal := self.refusal():
             raise self._refuses_with(refusal)
         with self._lock:
@@ -77,7 +75,7 @@ class CircuitBreaker:
             self._failed(error)
             raise
         except Exception:
-            self._answered()  # with something that could not be used, but it did
+            self._answered()  # the answer was unusable, but the endpoint works
             raise
         finally:
             with self._lock:
@@ -86,7 +84,7 @@ class CircuitBreaker:
         return answer
 
     def refusal(self) -> str | None:
-        """Why the endpoint is not asked now; None if it is. Starts a trial when one is due."""
+        """Return why calls fail now, or None; start a trial when due."""
         if self.state == "closed":
             return None
         with self._lock:
@@ -100,19 +98,19 @@ class CircuitBreaker:
             threading.Thread(
                 target=self._probe, name=f"trivet-trial-{self.name.purpose}", daemon=True
             ).start()
-        return f"the {self.name.purpose} does not answer and is not waited for; it is tried again by itself"
+        return f"the {self.name.purpose} does not answer and is skipped; Trivet retries it"
 
     def try_again(self) -> None:
-        """Asks at once whether it answers, whatever the pause: for a caller who came for nothing else and waits."""
+        """Send a trial now, regardless of the pause."""
         with self._lock:
             if self._state != "open":
                 return
             self._state = "half-open"
-            self._pause /= 2  # so that a failure leaves it as it is
+            self._pause /= 2  # a failure doubles it again
         self._probe()
 
     def late(self) -> None:
-        """A caller's patience is at its end. If it was this endpoint that it waited for, nobody else shall."""
+        """Open the breaker if a caller gave up during a call to this endpoint."""
         with self._lock:
             if self._in_flight and self._state == "closed":
                 self._open(FIRST_PAUSE_SECONDS)
@@ -122,7 +120,7 @@ class CircuitBreaker:
             self._state, self._failures = "closed", 0
 
     def _failed(self, error: TrivetError) -> None:
-        """An endpoint that refused a text has answered: another's text may be fine."""
+        """Count a failure, except a rejection: the endpoint has answered."""
         with self._lock:
             if error.fault is None:
                 self._failures = 0
@@ -141,7 +139,7 @@ class CircuitBreaker:
             self._trial()
         except Exception as error:
             if isinstance(error, TrivetError) and error.fault is None:
-                self._answered()  # it refused, which is an answer
+                self._answered()  # a rejection is an answer
                 return
             with self._lock:
                 if self._state == "half-open":
@@ -161,7 +159,7 @@ def breaker_for(
     trial: Callable[[], object],
     refuses_with: Callable[[str], TrivetError] = EmbedderError,
 ) -> CircuitBreaker:
-    """The one of this endpoint, whoever asks it. `trial` asks something short, and raises if there is no answer."""
+    """Return an endpoint's shared breaker; `trial` sends something short and raises on failure."""
     name = EndpointName(purpose, url, model)
     with _registry_lock:
         found = _registry.get(name)
@@ -171,9 +169,9 @@ def breaker_for(
 
 
 def unavailable_endpoints(with_systems: bool) -> tuple[str, ...]:
-    """A sentence on each that is left alone now, without its address. Other systems are the owner's business."""
+    """Return a sentence per open breaker, without addresses; systems are the owner's business."""
     return tuple(
-        f"{breaker.refusal()} ({breaker.opened} times so far; {breaker.refused} questions were not asked)"
+        f"{breaker.refusal()} (opened {breaker.opened} times, {breaker.refused} calls skipped)"
         for breaker in breakers()
         if breaker.state != "closed"
         and (with_systems or not breaker.name.purpose.startswith(SYSTEM))
@@ -181,12 +179,10 @@ def unavailable_endpoints(with_systems: bool) -> tuple[str, ...]:
 
 
 def reset_breakers() -> None:
-    """As if this process had asked nobody yet."""
     with _registry_lock:
         _registry.clear()
 
 
 def breakers() -> list[CircuitBreaker]:
-    """Those of this process, for its metrics and statistics."""
     with _registry_lock:
         return sorted(_registry.values(), key=lambda breaker: breaker.name)

@@ -1,9 +1,7 @@
-"""Time as Trivet stores it: ISO 8601, UTC, microseconds, fixed width, so that text order is time order.
+"""Time as stored: ISO 8601 in UTC, fixed width, so that text order is time order.
 
-What a caller writes as a time is read here too. Days in words ("yesterday") are days of the zone of this process.
-Callers are given moments (aware datetimes in UTC); what goes into a query or a column is a stamp.
-
-How much time passed between two looks at the clock, on a machine whose clock people and batteries set.
+Columns hold stamps (texts); callers get moments (aware datetimes). Days in words such as
+"yesterday" are days of the local time zone.
 """
 
 from __future__ import annotations
@@ -29,8 +27,8 @@ _month_or_year = re.compile(r"(?P<year>\d{4})(?:-(?P<month>0[1-9]|1[0-2]))?")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _MONTHS_IN = {"mo": 1, "y": 12}
 ACCEPTED_FORMS = (
-    "Write a date or a time (2026-11-03, 2026-11-03T09:30:00Z), a month or a year (2026-11), how long ago "
-    "(7d; also h, w, mo, y; +7d for ahead), or words such as yesterday, last monday, 3 November"
+    "Use a date or time (2026-11-03, 2026-11-03T09:30:00Z), a month or year (2026-11), a distance "
+    "(7d ago as 7d, ahead as +7d; also h, w, mo, y), or words (yesterday, last monday, 3 November)"
 )
 
 
@@ -39,7 +37,7 @@ def now() -> str:
 
 
 def local_now() -> datetime:
-    """The time on the clock of this process's zone, without the zone."""
+    """Return the local time without a zone."""
     return _moment().astimezone().replace(tzinfo=None)
 
 
@@ -49,7 +47,7 @@ def _moment() -> datetime:
 
 @contextmanager
 def clock_fixed_at(moment: str) -> Iterator[None]:
-    """Within it, it is `moment` for the caller and what it calls: for tests, and to ask as at another time."""
+    """Fix the clock for the block: for tests, and to query as of another time."""
     token = _fixed_time.set(datetime.fromisoformat(parse_time(moment, "moment")))
     try:
         yield
@@ -58,7 +56,6 @@ def clock_fixed_at(moment: str) -> Iterator[None]:
 
 
 def is_clock_fixed() -> bool:
-    """Whether it is another time for the caller than the machine's."""
     return _fixed_time.get() is not None
 
 
@@ -67,7 +64,7 @@ def stamp(moment: datetime) -> str:
 
 
 def next_stamp(text: str) -> str | None:
-    """The stamp directly behind this one; None behind the last of the calendar."""
+    """Return the stamp one microsecond later; None at the end of the calendar."""
     found = moment(text)
     return (
         stamp(found + timedelta(microseconds=1))
@@ -77,7 +74,7 @@ def next_stamp(text: str) -> str | None:
 
 
 def moment(text: str) -> datetime:
-    """The moment that a stamp names, or a date, which is a day in UTC."""
+    """Return the moment of a stamp or of a date (a day in UTC)."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
@@ -91,9 +88,9 @@ def stamp_or_none(moment: datetime | None) -> str | None:
 
 
 def local_time(moment: datetime) -> datetime | None:
-    """A stored time on the clock of this process's zone. Midnight in UTC was given as a day, and stays that day.
+    """Return local time; midnight in UTC was given as a day and stays that day.
 
-    None where it lies outside of what a zone can show: the first and the last day of the calendar.
+    None for the calendar's first and last day, which a zone cannot represent.
     """
     in_utc = moment.astimezone(UTC)
     if in_utc.time() == datetime.min.time():
@@ -105,12 +102,13 @@ def local_time(moment: datetime) -> datetime | None:
 
 
 def parse_time(text: str, field: str) -> str:
-    """A date or a date and time in ISO 8601; without an offset it is taken as UTC. For what programs have written."""
+    """Return the stamp of an ISO 8601 date or time, in UTC if without an offset."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(
-            f"{field}: {text!r} is not a time. Write it in ISO 8601, such as 2026-03-01 or 2026-03-01T09:30:00Z."
+            f"{field}: {text!r} is not a time. Use ISO 8601, such as 2026-03-01 or "
+            "2026-03-01T09:30:00Z."
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -121,9 +119,9 @@ def parse_time(text: str, field: str) -> str:
 
 
 def parse_time_expression(text: str, field: str) -> str:
-    """What a caller gave as a time, in any of `ACCEPTED_FORMS`. A period means its first moment.
+    """Return the stamp of a time in any of `ACCEPTED_FORMS`; a period means its first moment.
 
-    So "after 2026-11" includes November and "before 2026-11" ends with October.
+    "After 2026-11" includes November; "before 2026-11" excludes it.
     """
     try:
         moment = _parse_relative_time(" ".join(text.split()))
@@ -140,7 +138,6 @@ def parse_time_expression(text: str, field: str) -> str:
 
 
 def _parse_relative_time(text: str) -> datetime | None:
-    """None for ISO 8601 and for what is no time at all."""
     if text.lower() == "now":
         return _moment()
     if found := _month_or_year.fullmatch(text):
@@ -154,7 +151,7 @@ def _parse_relative_time(text: str) -> datetime | None:
 
 
 def _shifted(count: int, unit: str) -> datetime:
-    """From now. To the minute, so that answers to the same question a moment later can use what is kept for it."""
+    """Shift from now, to the minute, so that repeated queries share cached results."""
     from trivet.dates.spans import shift_time
 
     moment = _moment().replace(second=0, microsecond=0)
@@ -172,7 +169,7 @@ def _parse_count(count: str) -> int | None:
 
 
 def _start_of_period(text: str) -> datetime | None:
-    """The beginning of the one period that the whole text names; a bare "monday" is the last one."""
+    """Return the start of the only period in the text; a bare "monday" is the last one."""
     from trivet.dates.parse import find_time_expressions
 
     asked = f"since {text}"
@@ -188,7 +185,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
-    """`up` is for how long the machine has run, sleep included, since the start that `boot` names."""
+    """A clock reading; `up` is the uptime, sleep included, of the boot named `boot`."""
 
     at: str = ""
     boot: str = ""
@@ -196,7 +193,6 @@ class ClockReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_clock() -> ClockReading:
-    """Where the system does not tell for how long it has run, by the clock alone."""
     boot = "" if is_clock_fixed() else _read_boot_id()
     return ClockReading(
         at=now(), boot=boot, up=time.clock_gettime(time.CLOCK_BOOTTIME) if boot else 0.0
@@ -204,7 +200,7 @@ def read_clock() -> ClockReading:
 
 
 def elapsed_seconds(earlier: ClockReading, later: ClockReading) -> float:
-    """Of a machine that was not restarted, whatever was done to its clock; else by the clock, and never below zero."""
+    """Return the uptime between readings; after a reboot the wall-clock time, at least 0."""
     if earlier.boot and earlier.boot == later.boot:
         return max(0.0, later.up - earlier.up)
     return max(0.0, (moment(later.at) - moment(earlier.at)).total_seconds())
@@ -216,5 +212,5 @@ def _read_boot_id() -> str:
         return (
             _BOOT_ID.read_text(encoding="ascii").strip() if hasattr(time, "CLOCK_BOOTTIME") else ""
         )
-    except OSError:  # not Linux: the clock must do
+    except OSError:  # not Linux: use the wall clock
         return ""

@@ -1,9 +1,4 @@
-"""Makes folders that only their owner may enter.
-
-Opens files that lie below a folder and are what they seem: no symbolic link, no pipe, nothing outside of it.
-
-Writes a file atomically: readers see the old file or the whole new one.
-"""
+"""Safe file operations: owner-only folders, reads of regular files, atomic writes."""
 
 from __future__ import annotations
 
@@ -21,28 +16,28 @@ OWNER_ONLY_FOLDER = 0o700
 
 
 def private_folder(folder: Path) -> Path:
-    """Makes a folder unless it is there, and those above it that are missing, each for its owner alone.
+    """Create a folder and missing parents for the owner only.
 
-    `Path.mkdir(parents=True)` gives its mode to the last one only. A folder that is there keeps its rights.
+    `Path.mkdir(parents=True)` applies its mode to the last folder only.
     """
-    for one in reversed([above for above in folder.parents if not above.exists()]):
-        one.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
+    for parent in reversed([parent for parent in folder.parents if not parent.exists()]):
+        parent.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
     folder.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
     return folder
 
 
-# Do not follow a link made since the listing, and do not wait for a writer at a pipe.
+# Do not follow a link created since the listing, and do not wait for a pipe's writer.
 _SAFE_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def check_contained(root: Path, path: str) -> None:
-    """Refuses a path that leads out of the root once links are followed. The root itself may be behind a link."""
+    """Raise InvalidInput if the path leads outside the root, which may be a link itself."""
     if not Path(os.path.realpath((root / path).parent)).is_relative_to(os.path.realpath(root)):
-        raise InvalidInput("it leads outside of the folder, so it is not read")
+        raise InvalidInput("it leads outside the folder, so it is not read")
 
 
 def read_regular_file(file: Path | str, most: int) -> tuple[bytes, os.stat_result]:
-    """The bytes of a regular file of at most so many bytes, and its status when reading began."""
+    """Return the content and initial status of a regular file of at most `most` bytes."""
     try:
         handle = os.open(file, os.O_RDONLY | _SAFE_OPEN_FLAGS)
     except OSError as error:
@@ -53,7 +48,7 @@ def read_regular_file(file: Path | str, most: int) -> tuple[bytes, os.stat_resul
             raise InvalidInput("it is not a regular file")
         if found.st_size > most:
             raise InvalidInput(
-                f"it has {found.st_size:,} bytes, and at most {most:,} are read. Split it"
+                f"it has {found.st_size:,} bytes, but at most {most:,} are read. Split it"
             )
         with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read(most + 1), found
@@ -68,9 +63,9 @@ OWNER_ONLY_FILE = 0o600
 def atomic_write(
     file: Path, mode: int = OWNER_ONLY_FILE, durable: bool = True
 ) -> Iterator[BinaryIO]:
-    """A stream whose content replaces the file when the block ends; an error in the block leaves the old file.
+    """Yield a stream whose content replaces the file if the block succeeds.
 
-    `durable` waits until the content is on the disk; without it a power failure may lose the new content.
+    Without `durable`, a power failure may lose the new content.
     """
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".partial")
     partial = Path(name)

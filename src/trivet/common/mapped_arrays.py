@@ -1,7 +1,7 @@
-"""Arrays in one flat file, mapped instead of read: a new process uses them at once, and processes share one copy.
+"""Arrays in one memory-mapped file: processes start at once and share one copy.
 
-A file is written beside its place and renamed, never changed. One that is cut short, of another kind or with a damaged
-head is not opened. The checksum of each array is in the head; to check them all reads the whole file (`damaged`).
+A file is written under another name and renamed, never changed. A truncated or foreign file, or one
+with a damaged head, is rejected; only `damaged` checks the arrays' checksums.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 
 logger = logging.getLogger("trivet")
 
-# Arrays begin at multiples of this, as numbers of eight bytes must.
+# Arrays start at multiples of this; numbers of eight bytes need alignment.
 ALIGNMENT = 64
 KIND_BYTES = 8
 HEAD_BYTES = 16
-# For the head and what is before it: some hundred arrays.
+# Space for the head and its prefix: about a hundred arrays.
 HEADER_ROOM = 32_768
 
 Arrays = Mapping[str, Any]
@@ -44,14 +44,14 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class Mapped(msgspec.Struct, frozen=True):
-    """What a file holds. Whoever writes into the arrays writes into memory of their own: the file stays as it is."""
+    """A mapped file. Writes to the arrays stay in this process."""
 
     arrays: dict[str, Any]
     facts: dict[str, str]
     checksums: dict[str, int]
 
     def damaged(self) -> list[str]:
-        """The names of arrays that are not as they were written. Reads them all."""
+        """Return the names of arrays with a wrong checksum; reads all of them."""
         return [
             name
             for name, array in self.arrays.items()
@@ -63,10 +63,9 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class ArrayWriter:
-    """Writes arrays one after the other, so that no two of them need be in memory at once. The head comes last, into
-    the room that was left for it.
+    """Writes one array at a time, to bound memory, and the head last, into reserved space.
 
-    `kind` is eight bytes that say what the arrays are, and in which version.
+    `kind` is eight bytes naming the content and its version.
     """
 
     def __init__(self, stream: BinaryIO, kind: bytes) -> None:
@@ -82,16 +81,13 @@ class ArrayWriter:
     def add_chunks(
         self, name: str, kind: Any, shape: tuple[int, ...], portions: Iterable[Any]
     ) -> None:
-        """An array of this shape, given as its rows in their order."""
         checksum = size = 0
         for portion in portions:
             written = _bytes(portion)
             checksum = crc32(written, checksum)
             size += self._stream.write(written)
         if size != prod(shape) * np.dtype(kind).itemsize:
-            raise ValueError(
-                f"{name}: {size} bytes were given, which is not what {shape} of {kind} takes"
-            )
+            raise ValueError(f"{name}: got {size} bytes, which does not match {shape} of {kind}")
         self._stream.write(bytes(-size % ALIGNMENT))
         self._written.append(_Array(name, np.dtype(kind).str, shape, self._at, checksum))
         self._at += -(-size // ALIGNMENT) * ALIGNMENT
@@ -99,7 +95,7 @@ class ArrayWriter:
     def finish(self, facts: Mapping[str, str] | None = None) -> None:
         head = msgspec.json.encode(_Head(self._at, tuple(self._written), dict(facts or {})))
         if len(head) > HEADER_ROOM - HEAD_BYTES:
-            raise ValueError(f"a head of {len(head)} bytes, for which there is no room")
+            raise ValueError(f"the head takes {len(head)} bytes, more than its reserved space")
         head = head.ljust(HEADER_ROOM - HEAD_BYTES)
         self._stream.seek(0)
         self._stream.write(
@@ -117,14 +113,14 @@ def write_arrays(
 
 
 def map_arrays(file: Path, kind: bytes) -> Mapped | None:
-    """None where there is no such file, or none that can be used."""
+    """Return the file's arrays; None if it is missing or unusable."""
     try:
         with file.open("rb") as stream:
             return _mapped(stream, kind)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
-        logger.warning("The index file %s cannot be used (%r): it is made anew.", file, error)
+        logger.warning("The index file %s is unusable (%r) and will be rebuilt.", file, error)
         return None
 
 
@@ -153,5 +149,5 @@ def _part(mapped: Any, first: int, one: _Array) -> Any:
 
 
 def _bytes(array: Any) -> Any:
-    """Without its shape, since an array of no rows cannot be written as it is."""
+    """Flatten first: an array without rows has no byte view."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,9 +1,6 @@
-"""How many cores there are to work on.
+"""Core counts, and a lock around msgspec's first use of a type.
 
-Lets msgspec learn each type in one thread before any thread uses it.
-
-msgspec learns a type when it is first decoded, and two threads that begin with the same one at the same time crash the
-process (0.22: the one uses what the other has not filled in yet).
+Two threads that first use the same type at once crash the process (msgspec 0.22).
 """
 
 from __future__ import annotations
@@ -18,12 +15,11 @@ MAX_WORKER_THREADS = 4
 
 
 def cores() -> int:
-    """Those that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def worker_cores() -> int:
-    """Those that one piece of work may take, bounded so that a background job leaves a large machine to its owner."""
+    """Return the cores one task may use; a large machine stays usable for its owner."""
     return min(cores(), MAX_WORKER_THREADS)
 
 
@@ -34,7 +30,7 @@ _preparing = threading.Lock()
 
 
 def prepared_type(kind: type[T]) -> type[T]:
-    """The type itself, once msgspec knows it and all that it is made of."""
+    """Return the type after msgspec has inspected it."""
     if kind not in _prepared:
         with _preparing:
             msgspec.json.Decoder(kind)

@@ -1,6 +1,6 @@
-"""The contract: every verb with its parameters, bounds, defaults and texts, written once; all surfaces derive from it.
+"""The contract: every verb with its parameters, bounds, defaults and texts.
 
-`verbs` is the table, `verb.py` says what a verb is, `fields.py` has the types of parameters, `check.py` the checks.
+All surfaces (Python, command line, MCP, HTTP, docs) derive from it.
 """
 
 from trivet.contract.parameters import *  # noqa: F403 - the types of parameters, by their names

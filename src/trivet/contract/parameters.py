@@ -1,7 +1,4 @@
-"""The types of parameters: what each may hold, its bounds, and the text that every surface shows for it.
-
-Checks arguments against a request, and says what was wrong in words that teach.
-"""
+"""The types, bounds and texts of parameters, and the checks of a request's arguments."""
 
 from __future__ import annotations
 
@@ -26,16 +23,16 @@ MAX_TAGS = 50
 MAX_TAG_CHARACTERS = 64
 MAX_TITLE_CHARACTERS = 300
 MAX_SOURCE_CHARACTERS = 2000
-# Python's $ alone would let a final line break through. Schemas that others read leave this out (see json_schema).
+# Python's $ also matches before a final line break. `json_schema` leaves this out for other
+# readers.
 NO_LINE_BREAK = r"(?!\n)"
 SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$" + NO_LINE_BREAK
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._@-]*$" + NO_LINE_BREAK
 USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$" + NO_LINE_BREAK
 LARGEST_NUMBER = 2**31 - 1
 
-# What an id names; it stands beside the bounds of the parameter, as `extra`.
 IdOf = Literal["memory", "proposal"]
-# An id is accepted by its first characters from this many on; `memory/whole_ids.py` completes it.
+# Shortest accepted id prefix; `memory/perform.py` completes it.
 MIN_ID_PREFIX = 4
 ID_LENGTH = 36
 
@@ -44,18 +41,18 @@ Id = Annotated[
     Meta(
         min_length=MIN_ID_PREFIX,
         max_length=ID_LENGTH,
-        description="The id of a memory, or its first characters (at least 4).",
+        description="A memory's id, or at least its first 4 characters.",
         extra={"id_of": "memory"},
     ),
 ]
 OwnId = Annotated[str, Meta(min_length=ID_LENGTH, max_length=ID_LENGTH)]
 Content = Annotated[
     str,
-    Meta(min_length=1, description="The text to remember, self-contained, up to 32 KiB of UTF-8."),
+    Meta(min_length=1, description="The self-contained text to remember, up to 32 KiB of UTF-8."),
 ]
 Title = Annotated[
     str,
-    Meta(max_length=MAX_TITLE_CHARACTERS, description="A short title; its words count in search."),
+    Meta(max_length=MAX_TITLE_CHARACTERS, description="A short title; searched too."),
 ]
 Category = Annotated[
     str, Meta(min_length=1, max_length=64, description="One of the configured categories.")
@@ -66,14 +63,14 @@ Tags = Annotated[
     Meta(max_length=MAX_TAGS, description="Tags, up to 50, each up to 64 characters."),
 ]
 Importance = Annotated[
-    float, Meta(ge=0, le=1, description="How much it matters, 0 to 1; a gentle prior in recall.")
+    float, Meta(ge=0, le=1, description="How much it matters, 0 to 1; a weak prior in recall.")
 ]
 Confidence = Annotated[float, Meta(ge=0, le=1, description="How sure the writer is, 0 to 1.")]
 Keywords = Annotated[
     tuple[Tag, ...],
     Meta(
         max_length=50,
-        description="Other words people may search by (synonyms, abbreviations); a weaker field.",
+        description="Other words to find it by (synonyms, abbreviations); weigh less.",
     ),
 ]
 Scope = Annotated[
@@ -96,7 +93,7 @@ UtcOffset = Annotated[
     Meta(
         ge=-1440,
         le=1440,
-        description="By how many minutes the days' clock is ahead of UTC; 0 means days in UTC.",
+        description="Minutes that the days' time zone is ahead of UTC; 0 means UTC days.",
     ),
 ]
 Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
@@ -108,10 +105,10 @@ Query = Annotated[
     Meta(
         min_length=1,
         max_length=MAX_QUERY_CHARACTERS,
-        description='What to look for; a query of "quoted words" alone is exact.',
+        description='What to look for; a query of only "quoted words" matches exactly.',
     ),
 ]
-Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
+Limit = Annotated[int, Meta(ge=1, le=100, description="Maximum number to return.")]
 ConceptText = Annotated[str, Meta(min_length=1, max_length=80)]
 User = Annotated[str, Meta(min_length=1, max_length=64, pattern=USER_PATTERN)]
 UserName = Annotated[
@@ -120,12 +117,12 @@ UserName = Annotated[
         min_length=1,
         max_length=64,
         pattern=NAME_PATTERN,
-        description="The name of a user of the server.",
+        description="The name of a server's user.",
     ),
 ]
 KeyId = Annotated[
     str,
-    Meta(min_length=1, max_length=64, description="The id of a key, as the list of keys shows it."),
+    Meta(min_length=1, max_length=64, description="A key's id, as list_keys shows it."),
 ]
 Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
 ProposalId = Annotated[
@@ -133,7 +130,7 @@ ProposalId = Annotated[
     Meta(
         min_length=MIN_ID_PREFIX,
         max_length=ID_LENGTH,
-        description="The id of a proposal, or its first characters (at least 4).",
+        description="A proposal's id, or at least its first 4 characters.",
         extra={"id_of": "proposal"},
     ),
 ]
@@ -142,37 +139,36 @@ ProposalIds = Annotated[
     Meta(
         min_length=1,
         max_length=100,
-        description="The ids of proposals, or their first characters; up to 100.",
+        description="Up to 100 ids of proposals, or their first characters.",
     ),
 ]
 Action = Annotated[
     ProposalAction,
     Meta(
-        description="What accepting it does: add a memory, update or supersede the one it concerns, or nothing."
+        description="What accepting it does: add a memory, update or supersede an existing one, "
+        "or nothing."
     ),
 ]
-ConcernedMemory = Annotated[
-    Id, Meta(description="The memory that an update or a supersession concerns.")
-]
+ConcernedMemory = Annotated[Id, Meta(description="The memory to update or supersede.")]
 Superseded = Annotated[
     tuple[Id, ...],
     Meta(
         max_length=20,
-        description="Ids of memories that this one replaces; they are linked in the same step.",
+        description="Ids of memories that this one replaces; linked in the same transaction.",
     ),
 ]
-Reveal = Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")]
-PageSize = Annotated[int, Meta(ge=1, le=1000, description="How many to return.")]
-MaxCount = Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")]
-Offset = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")]
+Reveal = Annotated[bool, Meta(description="Show sensitive contents unmasked.")]
+PageSize = Annotated[int, Meta(ge=1, le=1000, description="Maximum number to return.")]
+MaxCount = Annotated[int, Meta(ge=1, le=10_000, description="Maximum number to return.")]
+Offset = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="Number to skip.")]
 OwnScope = Annotated[
-    Scope | None, Meta(description="Where it belongs (user/project); the configured one if none.")
+    Scope | None, Meta(description="Its scope, such as user/project; default as configured.")
 ]
 
 
 @cache
 def id_fields(request: type[msgspec.Struct]) -> Mapping[str, IdOf]:
-    """The parameters of a request that hold ids of what is stored, and of what kind."""
+    """Return the parameters that hold ids, each with the kind of id."""
     found = {
         field.name: next(_ids_within(field.type), None) for field in msgspec.structs.fields(request)
     }
@@ -192,15 +188,19 @@ R = TypeVar("R", bound=Parameters)
 
 
 def check(request: type[R], arguments: Mapping[str, Any]) -> R:
-    """The arguments as a valid request, or an error that names the field, the bound and what was given."""
+    """Return the arguments as a valid request.
+
+    Raises:
+        InvalidInput: The message names the field, the bound and the value.
+    """
     for field, given in arguments.items():
         if isinstance(given, float) and not math.isfinite(given):
             raise InvalidInput(
-                f"{field}: {given} is not a number that can be stored. {describe(request, field)}".rstrip()
+                f"{field}: {given} is not a finite number. {describe(request, field)}".rstrip()
             )
     try:
         value = msgspec.convert(
-            {name: _as_json_value(one) for name, one in arguments.items()},
+            {name: _as_json_value(argument) for name, argument in arguments.items()},
             prepared_type(request),
             strict=True,
         )
@@ -208,7 +208,7 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
         raise InvalidInput(_explain(request, str(error))) from None
     except UnicodeEncodeError:
         raise InvalidInput(
-            "The request is not valid Unicode (a lone surrogate). Decode it properly."
+            "The request is not valid Unicode: it holds a lone surrogate. Decode it properly."
         ) from None
     for field in request.__struct_fields__:
         given = getattr(value, field)
@@ -221,12 +221,11 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
 
 
 def _as_json_value(value: Any) -> Any:
-    """A datetime or a date is taken for its ISO 8601, as every other surface writes it."""
     return value.isoformat() if isinstance(value, date) else value
 
 
 def request_of(kind: type[R], arguments: Mapping[str, Any]) -> R:
-    """A method's own arguments as a checked request. Sequences become tuples, what was left unset is left out."""
+    """Return a method's arguments as a checked request, without unset ones."""
     given = {
         name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
         for name in kind.__struct_fields__
@@ -237,14 +236,13 @@ def request_of(kind: type[R], arguments: Mapping[str, Any]) -> R:
 
 def _check_text(field: str, text: str) -> None:
     if "\x00" in text:
-        raise InvalidInput(
-            f"{field}: the text holds a NUL character. Remove it; text must be printable Unicode."
-        )
+        raise InvalidInput(f"{field}: the text contains a NUL character. Remove it.")
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
         raise InvalidInput(
-            f"{field}: the text is not valid Unicode (a lone surrogate). Decode it properly."
+            f"{field}: the text is not valid Unicode: it holds a lone surrogate. Decode it "
+            "properly."
         ) from None
     if field == "content":
         if not text.strip():
@@ -253,7 +251,7 @@ def _check_text(field: str, text: str) -> None:
             )
         if size > MAX_CONTENT_BYTES:
             raise InvalidInput(
-                f"content: {size:,} bytes, and at most {MAX_CONTENT_BYTES:,} fit in one memory. "
+                f"content: {size:,} bytes, but a memory holds at most {MAX_CONTENT_BYTES:,}. "
                 "Split it into self-contained parts and link them with part-of."
             )
     elif field == "query" and not text.strip():
@@ -261,7 +259,7 @@ def _check_text(field: str, text: str) -> None:
 
 
 def _explain(request: type[Parameters], message: str) -> str:
-    """msgspec says `Expected int >= 1 - at $.limit`; put the field first and add what the field is for."""
+    """Rewrite msgspec's `Expected int >= 1 - at $.limit`: field first, then its purpose."""
     problem, _, place = message.partition(" - at `$")
     field = place.rstrip("`").lstrip(".").split("[")[0]
     if not field:
@@ -278,20 +276,18 @@ def _explain(request: type[Parameters], message: str) -> str:
 
 def _plain_problem(problem: str) -> str:
     if "matching regex" in problem and "@" in problem:
-        return "lower-case letters, digits and . _ @ - are expected, with a letter or a digit first"
+        return "expected lowercase letters, digits and . _ @ -, starting with a letter or digit"
     if "matching regex" in problem:
-        return (
-            "letters, digits, dots, hyphens and underscores, joined by single slashes, are expected"
-        )
+        return "expected letters, digits, dots, hyphens and underscores, joined by single slashes"
     if "of length >= 36" in problem or "of length <= 36" in problem:
-        return "an id of 36 characters is expected, such as 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+        return "expected an id of 36 characters, such as 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
     if f"of length >= {MIN_ID_PREFIX}" in problem:
-        return f"the first {MIN_ID_PREFIX} characters of an id, or more of them, are expected, such as 0199c2f4"
+        return f"expected at least the first {MIN_ID_PREFIX} characters of an id, such as 0199c2f4"
     return problem.lower().replace("`", "")
 
 
 def describe(request: type[Parameters], field: str) -> str:
-    """The help text of a field, which is the same on every surface."""
+    """Return the help text of a field."""
     schema = json_schema(request)["properties"].get(field, {})
     inner: dict[str, Any] = next(
         (option for option in schema.get("anyOf", ()) if "description" in option), {}
@@ -301,9 +297,9 @@ def describe(request: type[Parameters], field: str) -> str:
 
 @cache
 def json_schema(request: Any) -> dict[str, Any]:
-    """The JSON Schema of a request or result, in one document. Treat it as frozen.
+    """Return the JSON Schema of a request or result; do not modify it.
 
-    A request's own docstring is the summary of its verb, which every surface shows in its own place.
+    A request's schema has no description: surfaces show the verb's summary elsewhere.
     """
     (schema,), definitions = msgspec.json.schema_components(
         [request], ref_template="#/$defs/{name}"
@@ -318,8 +314,7 @@ def json_schema(request: Any) -> dict[str, Any]:
 
 
 def _portable(schema: Any) -> Any:
-    """With patterns that every dialect reads alike: outside of Python a bare $ is the end of the text, and RE2, which
-    some clients compile them with, knows no look ahead."""
+    """Drop the look-ahead from patterns: RE2 rejects it, and elsewhere $ ends the text."""
     if isinstance(schema, dict):
         return {
             name: value.removesuffix(NO_LINE_BREAK)

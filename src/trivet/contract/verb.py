@@ -1,17 +1,20 @@
-"""What a verb is: a request with its parameters, and a declaration of everything the surfaces need to offer it.
+"""A verb: a request with its parameters, and a declaration from which all surfaces derive.
 
-Python (`Trivet`, `AsyncTrivet`), the command line, MCP, HTTP, the client and the docs all derive from `VERBS`. A verb
-is declared once:
-
-    @verb("get", "trivet.memory.browse:get", needs="read", routes=(Route("GET", "/v1/memories/{id}"),))
+    @verb(
+        "get",
+        "trivet.memory.browse:get",
+        needs="read",
+        routes=(Route("GET", "/v1/memories/{id}"),),
+    )
     class Get(Request[Memory], frozen=True, kw_only=True):
         \"\"\"Show one memory by its id.\"\"\"
 
         id: Id
         reveal: Reveal = False
 
-The class is what a caller must give (types, bounds, defaults, texts), its docstring the summary, `Request[Memory]` says
-what comes back. The body, `get(engine, request)`, is imported when the verb is first performed.
+The class holds the parameters (types, bounds, defaults, texts), its one-line docstring is the
+summary, and `Request[Memory]` names the answer. The first call imports the body,
+`get(engine, request)`.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import msgspec
 from trivet.types import Right
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-# "store": only the owner, who has the store itself; no key of a server allows it.
+# "store": only the owner of the store; no server key allows it.
 Need = Right | Literal["store"]
 
 T_co = TypeVar("T_co", covariant=True)
@@ -36,15 +39,15 @@ R = TypeVar("R", bound="type[Request[Any]]")
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all parameters. Unknown ones are refused, so a misspelt option is never ignored."""
+    """Base of all requests. Rejects unknown parameters, so no misspelled option is ignored."""
 
 
 class Request(Parameters, Generic[T_co], frozen=True, kw_only=True):
-    """What a caller asks of one verb; `T_co` is what the verb answers."""
+    """The parameters of one verb; `T_co` is the type of its answer."""
 
 
 class Route(msgspec.Struct, frozen=True):
-    """An address over HTTP. What the path does not name travels in the query of a GET or DELETE, else in the body."""
+    """An HTTP address; other parameters travel in a GET's or DELETE's query, else in the body."""
 
     method: Method
     path: str
@@ -60,10 +63,10 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """How an agent sees a verb over MCP. The guidance follows the verb's summary and says when to use it.
+    """A verb as an MCP tool; its description is the verb's summary plus `guidance`.
 
-    An agent's model reads this in every conversation. So parameters that agents seldom need (`rare`) are folded into
-    one argument, and one that another tool tells of (`described_elsewhere`) is not explained again; `elsewhere` says where.
+    A model reads it in every conversation. So `rare` parameters are folded into one argument, and
+    those `described_elsewhere` are not explained again; `elsewhere` says where they are.
     """
 
     name: str
@@ -72,7 +75,8 @@ class Tool(msgspec.Struct, frozen=True):
     rare: frozenset[str] = frozenset()
     described_elsewhere: frozenset[str] = frozenset()
     elsewhere: str = ""
-    essential: bool = False  # the model has it in sight from the start, where a program shows it the others on demand
+    # Programs that load tools on demand show this one to the model from the start.
+    essential: bool = False
 
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -80,23 +84,20 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     request: type[Request[Any]]
     result: Any
     summary: str
-    body: str | Callable[[Any, Any], Any]  # "module:function", imported when first needed
+    body: str | Callable[[Any, Any], Any]  # "module:function", imported on first use
     needs: Need = "write"
     destructive: bool = False
     idempotent: bool = True
-    etag: bool = (
-        False  # the answer is a memory as it now is; a write can be made to depend on what was read
-    )
-    atomic: bool = (
-        False  # all that it does may be one transaction, also with the answer that is kept of it
-    )
-    secret_answer: bool = False  # must not be kept to be given again
+    etag: bool = False  # answers the current memory; a write may depend on the revision read
+    # Can run in one transaction together with the answer that the server keeps for retries.
+    atomic: bool = False
+    secret_answer: bool = False  # never keep the answer for a retry
     routes: tuple[Route, ...] = ()
     tool: Tool | None = None
-    instead: str = ""  # with needs="store": what to do where a server has the store
-    positional: tuple[str, ...] = ()  # in Python, besides what must be given
-    command: bool = True  # on the command line
-    example: str = ""  # there, where no command of its own says more
+    instead: str = ""  # with needs="store": what to do if a server holds the store
+    positional: tuple[str, ...] = ()  # passed by position in Python, besides required ones
+    command: bool = True  # offered on the command line
+    example: str = ""  # of the derived command
 
     @property
     def read_only(self) -> bool:
@@ -106,12 +107,12 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def guarded(self) -> bool:
-        """Whether it takes If-Match."""
+        """Whether the verb accepts If-Match."""
         return self.etag and not self.read_only
 
     @property
     def is_deduplicated(self) -> bool:
-        """Whether a server keeps its answer, so that a write that is sent again acts once."""
+        """Whether a server keeps the answer, so that a repeated write acts only once."""
         return not self.read_only and not self.secret_answer
 
     @cached_property
@@ -136,7 +137,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def positional_names(self) -> tuple[str, ...]:
-        """Those that need no name in Python, in their order."""
+        """The parameters that Python accepts by position."""
         return tuple(
             name
             for name in self.request.__struct_fields__
@@ -145,7 +146,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """As a Python method has it. What must be given comes first and needs no name."""
+        """The signature of the Python method."""
         fields = msgspec.structs.fields(self.request)
         placed = [field for field in fields if field.name in self.positional_names]
         named = [field for field in fields if field not in placed]
@@ -161,12 +162,12 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 VERBS: dict[str, Verb] = {}
 _VERB_OF: dict[type[Request[Any]], Verb] = {}
-# Called with each verb that is declared later: the facades, which make a method of it.
+# Called for each verb declared later, so that the facades get its method.
 LISTENERS: list[Callable[[Verb], None]] = []
 
 
 def verb(name: str, body: str | Callable[[Any, Any], Any], **declared: Any) -> Callable[[R], R]:
-    """Declares the verb that a request belongs to; the keywords are the fields of `Verb`."""
+    """Declare the decorated request's verb; keyword arguments are fields of `Verb`."""
 
     def declare(request: R) -> R:
         summary = inspect.cleandoc(request.__doc__ or "")
@@ -191,7 +192,7 @@ def verb_of(request: Request[Any]) -> Verb:
 
 
 def given(request: Request[Any]) -> dict[str, Any]:
-    """The parameters that differ from their defaults."""
+    """Return the parameters that differ from their defaults."""
     defaults = _defaults(type(request))
     return {name: value for name in defaults if (value := getattr(request, name)) != defaults[name]}
 
@@ -207,7 +208,7 @@ def _result_of(request: type[Request[Any]]) -> Any:
             (result,) = get_args(base)
             return None if result is type(None) else result
     raise TypeError(
-        f"{request.__name__} must derive from Request[...], which says what the verb answers"
+        f"{request.__name__} must derive from Request[...], which names the type of the answer"
     )
 
 

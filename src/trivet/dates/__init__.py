@@ -1,9 +1,7 @@
-"""Expressions of time in English text: "last week", "on Wednesday 11 November", "since Monday", "Q3", "two weeks ago".
+"""Time expressions in English text, such as "last week", "since Monday", "Q3".
 
-`find.find_time_expressions` finds them and turns each into spans of the calendar, seen from a given moment. The same grammar
-reads questions (from now) and memories (from the day they were written). No library fits: those tried take "may", "we"
-and the number of a port for dates or cannot find "last week", and none says where a period ends (docs/decisions/0025).
-
-`cues.py` says fast whether there can be any, `forms.py` has the ways of writing, `meaning.py` what each means, and
-`find.py` what makes a date of them in their place. Nothing is imported here, so that a recall without any loads little.
+`parse.find_time_expressions` returns their calendar spans as seen from a moment: now for questions,
+the day of writing for memories. No library fits: those tried take "may", "we" and port numbers for
+dates, miss "last week", and return no end of a period (docs/decisions/0025). Import nothing here,
+so that a recall without dates loads little.
 """

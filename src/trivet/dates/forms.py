@@ -1,7 +1,4 @@
-"""How expressions of time are written, in small letters. None of the patterns repeats without bound.
-
-What each form of an expression of time means, as spans of the calendar seen from a moment.
-"""
+"""The written forms of time expressions, in lowercase, and the spans each means."""
 
 from __future__ import annotations
 
@@ -16,35 +13,49 @@ _NUMBERS = "one two three four five six seven eight nine ten eleven twelve".spli
 COUNTS = {"a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3, "few": 3, "several": 4} | {
     word: number for number, word in enumerate(_NUMBERS, 1)
 }
-# The first month of each, as on the northern half of the earth; winter reaches into the next year.
+# The first month of each in the northern hemisphere; winter extends into the next year.
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 QUARTERS = ("first", "second", "third", "fourth")
 
 _month = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
 )
-_weekday = r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|saturday|sunday)\b"
+_weekday = (
+    r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?"
+    r"|fri(?:day)?|saturday|sunday)\b"
+)
 _season = rf"(?P<season>{'|'.join(SEASONS)})\b"
 _day = r"(?P<day>[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
 _year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
 _count = rf"(?P<count>\d{{1,3}}|{'|'.join(sorted(COUNTS, key=len, reverse=True))})"
 _unit = r"(?P<unit>minute|hour|day|week|month|quarter|year)s?\b"
 
-# In the order in which they are tried at a place: a longer one stands before what is its beginning.
+# In matching order: a form precedes those that match its beginning.
 _FORMS = {
-    "iso": r"(?P<year>(?:19|20)\d\d)[-/](?P<number>0[1-9]|1[0-2])(?:[-/](?P<day>[12]\d|3[01]|0[1-9]))?(?![-/\d])",
-    "numbers": r"(?P<one>\d{1,2})(?P<sign>[./])(?P<two>\d{1,2})[./](?P<year>(?:19|20)\d\d)(?![\w/])",
-    "days": rf"{_day} ?(?:-|–|to|and) ?(?P<last>[12]\d|3[01]|[1-9])(?:st|nd|rd|th)? (?:of )?{_month}(?:,? {_year})?",
-    "day_month": rf"(?:(?:last |this |next )?{_weekday},? (?:the )?)?{_day}\.? (?:of )?{_month}(?:\.?,? {_year})?",
-    "month_day": rf"(?:(?:last |this |next )?{_weekday},? )?{_month}\.? (?:the )?{_day}\b(?:,? {_year})?",
+    "iso": r"(?P<year>(?:19|20)\d\d)[-/](?P<number>0[1-9]|1[0-2])"
+    r"(?:[-/](?P<day>[12]\d|3[01]|0[1-9]))?(?![-/\d])",
+    "numbers": r"(?P<one>\d{1,2})(?P<sign>[./])(?P<two>\d{1,2})[./]"
+    r"(?P<year>(?:19|20)\d\d)(?![\w/])",
+    "days": rf"{_day} ?(?:-|–|to|and) ?(?P<last>[12]\d|3[01]|[1-9])(?:st|nd|rd|th)? "
+    rf"(?:of )?{_month}(?:,? {_year})?",
+    "day_month": rf"(?:(?:last |this |next )?{_weekday},? (?:the )?)?"
+    rf"{_day}\.? (?:of )?{_month}(?:\.?,? {_year})?",
+    "month_day": rf"(?:(?:last |this |next )?{_weekday},? )?"
+    rf"{_month}\.? (?:the )?{_day}\b(?:,? {_year})?",
     "month_year": rf"{_month}\.?,? (?:of )?{_year}",
-    "week_of_month": rf"(?P<which>{'|'.join(QUARTERS)}|last) week (?:of|in) {_month}(?:,? {_year})?",
+    "week_of_month": rf"(?P<which>{'|'.join(QUARTERS)}|last) week "
+    rf"(?:of|in) {_month}(?:,? {_year})?",
     "week_of_day": rf"(?:the )?week of (?:the )?{_day} (?:of )?{_month}(?:,? {_year})?",
-    "quarter": rf"(?:q(?P<quarter>[1-4])|(?P<ordinal>{'|'.join(QUARTERS)}) quarter)\b(?:,? (?:of )?{_year})?",
-    "season": rf"{_season}(?:,? (?:of )?{_year})?(?! (?:boot|framework|data|security|cloud|mvc|cleaning)\b)",
-    "part_of_day": r"(?P<which>this|yesterday|tomorrow|last) (?P<hours>morning|afternoon|evening|night)\b",
-    "named_day": r"(?:(?:the )?day (?:before yesterday|after tomorrow)|yesterday|today|tonight|tomorrow)\b",
+    "quarter": rf"(?:q(?P<quarter>[1-4])"
+    rf"|(?P<ordinal>{'|'.join(QUARTERS)}) quarter)\b(?:,? (?:of )?{_year})?",
+    "season": rf"{_season}(?:,? (?:of )?{_year})?"
+    r"(?! (?:boot|framework|data|security|cloud|mvc|cleaning)\b)",
+    "part_of_day": r"(?P<which>this|yesterday|tomorrow|last) "
+    r"(?P<hours>morning|afternoon|evening|night)\b",
+    "named_day": r"(?:(?:the )?day (?:before yesterday|after tomorrow)"
+    r"|yesterday|today|tonight|tomorrow)\b",
     "vague": r"(?:recently|lately|the other day)\b",
     "ago": rf"(?:about |around |some )?{_count} {_unit} (?:ago|back|earlier)\b",
     "ahead": rf"in (?!an? [dwm]){_count} (?P<unit>day|week|month)s?\b(?! of)",
@@ -58,20 +69,22 @@ _FORMS = {
     "month": _month,
     "year": rf"{_year}(?![-/.:,]\d)",
 }
-# With what any of them begins: at most places of a text this settles it, and takes a third of the time.
+# The possible starts of all forms: rejects most positions of a text in a third of the time.
 _BEGINS = (
-    r"(?<![\w.])(?=\d|ja|fe|ma|ap|ju|au|se|oc|no|de|mo|tu|we|thu|fr|sat|sun|q[1-4]\b|fi|th|fo|sp|fa|wi|su|ye|to[dmn]"
+    r"(?<![\w.])(?=\d|ja|fe|ma|ap|ju|au|se|oc|no|de|mo|tu|we|thu|fr|sat|sun|q[1-4]\b|fi|th|fo|sp"
+    r"|fa|wi|su|ye|to[dmn]"
     r"|the |day |re|la|pa|pr|cu|ne|co|ab|ar|so|an? |on|tw|si|ei|ni|te|el|in |quarter |hour|minute)"
 )
-# Those that name a date by digits or a month, in words that a memory may hold just so.
+# Forms with digits or a month, which may occur verbatim in a memory.
 SPELLED = frozenset(
-    "iso numbers days day_month month_day month_year week_of_month week_of_day quarter season month year".split()
+    "iso numbers days day_month month_day month_year week_of_month week_of_day quarter season "
+    "month year".split()
 )
 
 
 @cache
 def any_form() -> re.Pattern[str]:
-    """All forms as one pattern, made when it is first needed. A name can stand but once in it, so parts lose theirs."""
+    """Return all forms as one pattern; parts lose their names, which must be unique."""
     nameless = {kind: re.sub(r"\(\?P<\w+>", "(?:", form) for kind, form in _FORMS.items()}
     forms = "|".join(f"(?P<{kind}>{form})" for kind, form in nameless.items())
     return re.compile(rf"{_BEGINS}(?:{forms})")
@@ -82,18 +95,17 @@ def form(kind: str) -> re.Pattern[str]:
     return re.compile(_FORMS[kind])
 
 
-# How many days "recently" and "the other day" reach back.
 RECENTLY = 14
 THE_OTHER_DAY = 7
 
-# A date ahead that is so many times nearer counts too, whatever the tense: "did we swap the night of 21 November?"
+# A future date this many times nearer counts despite the past tense: "did we swap the night of 21
+# November?"
 MUCH_NEARER = 3
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
-# From and until which hour of the day.
 _HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
-# By how much "N units ago" may be off to either side.
+# How much "N units ago" may be off to either side.
 _SLACK = {
     "minute": timedelta(minutes=10),
     "hour": timedelta(hours=1),
@@ -112,13 +124,12 @@ def _month_of(name: str) -> int:
 def _in_years(
     of: Callable[[int], Span], reference_time: ReferenceTime, given: dict[str, str]
 ) -> Spans:
-    """In the year that is given; without one the latest that has begun, the next, or both where it is unsure."""
+    """Use the given year; otherwise the latest that has begun, the next, or both if unclear."""
     if year := given.get("year") or reference_time.year:
         return (of(int(year)),)
     spans = []
-    for year in range(
-        reference_time.now.year - 4, reference_time.now.year + 5
-    ):  # 29 February comes every four years
+    # 29 February occurs every four years.
+    for year in range(reference_time.now.year - 4, reference_time.now.year + 5):
         try:
             spans.append(of(year))
         except ValueError:
@@ -167,7 +178,7 @@ def _iso(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 
 def _numbers(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
-    """3.11.2026 has the day first; of 3/11/2026 nobody knows, so both count."""
+    """Read 3.11.2026 as day first; 3/11/2026 is ambiguous, so both count."""
     year, one, two = (int(given[name]) for name in ("year", "one", "two"))
     orders = {(one, two)} if given["sign"] == "." else {(one, two), (two, one)}
     return tuple(days(datetime(year, month, day)) for day, month in sorted(orders) if month <= 12)
@@ -187,7 +198,7 @@ def _date(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 def _on_weekday(day: datetime, weekday: int) -> Span:
     if day.weekday() != weekday:
-        raise ValueError(f"{day:%d %B %Y} is another day of the week")
+        raise ValueError(f"{day:%d %B %Y} is not that day of the week")
     return days(day)
 
 
@@ -212,13 +223,12 @@ def _quarter(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 def _season_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     first = SEASONS[given["season"]]
     spans = _in_years(lambda year: months(year, first, 3), reference_time, given)
-    if first == 12 and "year" in given:  # of the winter of 2025 nobody knows which of the two
+    if first == 12 and "year" in given:  # the winter of 2025 may start in 2024 or 2025
         return (months(int(given["year"]) - 1, 12, 3), *spans)
     return spans
 
 
 def _week_of_month(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
-    """Seven days each; the last one ends with the month."""
     ends = [span.end for span in _month_form(given, reference_time) if span.end]
     if given["which"] == "last":
         return tuple(Span(end - 7 * DAY, end) for end in ends)
@@ -238,9 +248,8 @@ def _year_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 def _weekday_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     weekday = _WEEKDAYS.index(given["weekday"][:3])
-    back = (
-        reference_time.today.weekday() - weekday - 1
-    ) % 7 + 1  # never today: that would be called today
+    # Never today, which people call "today".
+    back = (reference_time.today.weekday() - weekday - 1) % 7 + 1
     ahead = (weekday - reference_time.today.weekday() - 1) % 7 + 1
     last, following = (
         days(reference_time.today - back * DAY),
@@ -270,7 +279,7 @@ def _part_of_day(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 
 def named(text: str, reference_time: ReferenceTime) -> Spans:
-    """The forms without parts."""
+    """Return the spans of forms without parts, such as "yesterday"."""
     if text == "now":
         return (Span(reference_time.now, reference_time.now),)
     if "before yesterday" in text or "after tomorrow" in text:
@@ -320,7 +329,6 @@ def _before_last(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 
 def _calendar(unit: str, step: int, reference_time: ReferenceTime) -> Span:
-    """The day, week, month, quarter or year of the calendar that lies so many steps from now."""
     if unit == "day":
         return days(reference_time.today + step * DAY)
     if unit in ("week", "weekend"):

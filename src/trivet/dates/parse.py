@@ -1,7 +1,7 @@
-"""Finds expressions of time in a text, each with the words that belong to it: "since", "the end of", "between ... and".
+"""Finds time expressions and the words that belong to them: "since", "the end of", "between".
 
-Words that are mostly no date ("may", "March", "Sunday", "spring", 2025) count only after one such as "in" or "since".
-Patterns are tried where a word begins and none repeats without bound, so the time is linear in the text.
+Words that are rarely dates ("may", "Sunday", 2025) count only after a word such as "in". Patterns
+start at word boundaries with bounded repeats, so the time is linear in the text.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from trivet.dates.forms import MEANINGS, SPELLED, any_form, form, named
 from trivet.dates.spans import DAY, ReferenceTime, Span, Spans, before, may_mention_time
 
-# Of a long text the beginning is read: a question is short, and of a long memory the first dates tell when it was.
+# Questions are short, and the first dates of a long memory tell its time.
 MAX_CHARACTERS_READ = 8_000
 MAX_EXPRESSIONS = 16
 MAX_MATCHES = 200
-# The tense is looked for so many characters around an expression.
+# Characters around an expression that show the tense.
 TENSE_WINDOW = 60
-# What can stand before an expression and belong to it: "until the middle of March".
+# Longest words before an expression that belong to it: "until the middle of March".
 MAX_LEAD_CHARACTERS = 40
 
-# After which words a word that is mostly no date is one. What has an article before it is none: "the May release".
+# The words after which a rare date word is a date. After an article it is not: "the May release".
 _LEADS = {
     "weekday": frozenset("on since until till before after by from between".split()),
     "month": frozenset("in during since until till before after from between throughout".split()),
@@ -34,10 +34,11 @@ _LEADS = {
     "now": frozenset(("between", "from")),
     "weekend": frozenset("at over on during since before after".split()),
 }
-# "the note from June" may be by June; the others are hardly anyone's name.
+# "the note from June" may be by a person; the other months are rarely names.
 _NAMES = frozenset("jan april may june august".split())
 _lead = re.compile(
-    r"(?:(?<!\w)(?P<relation>since|until|till|before|after|prior to|between|from|in|on|at|over|during|throughout|by) )?"
+    r"(?:(?<!\w)(?P<relation>since|until|till|before|after|prior to|between|from|in|on|at|over"
+    r"|during|throughout|by) )?"
     r"(?P<article>the )?"
     r"(?:(?<!\w)(?P<part>early|late|mid|middle of|end of|start of|beginning of)[ -](?:in )?)?$",
 )
@@ -46,7 +47,7 @@ _past = re.compile(
     r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|said|went|got|came|made|met)\b"
 )
 _future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b")
-# Lines may be broken anywhere. One for one, so that places stay.
+# Lines may break anywhere. One character for one, so that positions stay.
 _BLANKS = dict.fromkeys(map(ord, "\t\n\r\xa0"), " ")
 _again_and_again = re.compile(r"\b(?:every|each|weekly|always|never|usually)\b")
 _BOUNDS = frozenset(("since", "after", "before", "prior to", "until", "till"))
@@ -55,10 +56,10 @@ _nothing_after = re.compile(r"[\s?!.]*$")
 
 
 class Expression(NamedTuple):
-    """One expression of time. Several spans where it leaves open which is meant: "in March", the last or the next.
+    """One time expression, with several spans if ambiguous: "in March", the last or the next.
 
-    `spelled`: it names a date by its digits or its month, which may stand just so in a memory's text. `yearly`: and no
-    year, so it may be one that comes again, such as a birthday.
+    `spelled`: by digits or month, so it may occur verbatim in a memory. `yearly`: also without a
+    year, such as a birthday.
     """
 
     text: str
@@ -70,15 +71,15 @@ class Expression(NamedTuple):
 
 
 def find_time_expressions(text: str, now: datetime, nearest: bool = False) -> list[Expression]:
-    """The expressions of time in a text as they were meant at `now`, which is local time without a zone.
+    """Return a text's time expressions as meant at `now`, a local time without a zone.
 
-    Where it is unsure which of two days is meant, both count; with `nearest` the nearer one, for what is a statement.
+    If two days are possible, both count; with `nearest` only the nearer one.
     """
     if not may_mention_time(text):
         return []
     read = _lowercase(text[:MAX_CHARACTERS_READ])
     found: list[Expression] = []
-    open_range = False  # the last one began with "from" or "between", and waits for its end
+    open_range = False  # the last one started with "from" or "between" and needs its end
     matches = list(islice(any_form().finditer(read), MAX_MATCHES))
     year = _year_named(matches)
     for match in matches:
@@ -111,9 +112,9 @@ def find_time_expressions(text: str, now: datetime, nearest: bool = False) -> li
 
 
 def _lowercase(text: str) -> str:
-    """One for one, so that places stay: a few letters become two when they are made small, and are left as they are."""
+    """Lowercase letter by letter, to keep positions."""
     small = text.lower()
-    if len(small) != len(text) or "Σ" in text:  # which is another small letter at the end of a word
+    if len(small) != len(text) or "Σ" in text:  # Σ has another lowercase form at a word's end
         small = "".join(map(_lowercase_letter, text))
     return small.translate(_BLANKS)
 
@@ -124,7 +125,6 @@ def _lowercase_letter(letter: str) -> str:
 
 
 def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
-    """Whether a word that is mostly no date is one here, by what stands before it."""
     if kind not in _LEADS or (kind == "season" and match.group()[-1].isdigit()):
         return True
     if kind == "weekday" and _again_and_again.search(_around(match)):
@@ -144,7 +144,7 @@ def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
 
 
 def _year_named(matches: list[re.Match[str]]) -> int | None:
-    """The year of the dates in a text that give one, if it is the same for all: the others are of that year too."""
+    """Return the only year that the text's dates name; it applies to the others."""
     years = {
         found.group() for match in matches if match.lastgroup != "year" for found in _years(match)
     }
@@ -156,7 +156,7 @@ def _years(match: re.Match[str]) -> list[re.Match[str]]:
 
 
 def _start(kind: str, match: re.Match[str], lead: re.Match[str]) -> int:
-    """Where its own words begin: in "working on lately" that is not at "on"."""
+    """Return where its own words begin: in "working on lately" not at "on"."""
     relation = lead["relation"] or ""
     belongs = relation in _BOUNDS if kind in ("named_day", "vague") else relation or lead["part"]
     return match.start() - (lead.end() - lead.start()) if belongs else match.start()
@@ -181,13 +181,13 @@ def _spans(kind: str, match: re.Match[str], reference_time: ReferenceTime, part:
             if kind in MEANINGS
             else named(parts.group(), reference_time)
         )
-    except (OverflowError, ValueError):  # 31 February, or outside of the years 1 to 9999
+    except (OverflowError, ValueError):  # 31 February, or outside the years 1 to 9999
         return ()
     return tuple(_part(span, part) for span in spans) if part else spans
 
 
 def _related(relation: str, spans: Spans, now: datetime) -> Spans:
-    """What "since", "before" and the like make of a period. Of several, the latest past one bounds it."""
+    """Apply "since", "before" and the like, to the latest past span if there are several."""
     if relation not in _BOUNDS:
         return spans
     past = [span for span in spans if span.start is None or span.start <= now]
@@ -205,7 +205,6 @@ def _related(relation: str, spans: Spans, now: datetime) -> Spans:
 
 
 def _closed(first: Expression, ends: Spans, match: re.Match[str], text: str) -> Expression:
-    """ "between March and May": each beginning with the first end behind it."""
     spans = tuple(
         Span(span.start, end)
         for span in first.spans
@@ -218,7 +217,6 @@ def _closed(first: Expression, ends: Spans, match: re.Match[str], text: str) -> 
 
 
 def _part(span: Span, part: str) -> Span:
-    """The first, middle or last third."""
     if span.start is None or span.end is None:
         return span
     third = (span.end - span.start) / 3

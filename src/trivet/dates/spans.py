@@ -1,7 +1,4 @@
-"""Whether a text can name a time at all: most do not, and are spared the grammar, which takes a while to load.
-
-Spans of the calendar: how they are made, compared and written.
-"""
+"""Calendar spans, and cheap checks that save most texts from loading the grammar."""
 
 from __future__ import annotations
 
@@ -12,17 +9,21 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 _year_or_quarter = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\b[qQ][1-4]\b")
-# Of which one is in each of those: to look for two characters takes a fraction of the time.
+# Each match contains one of these; searching for them takes a fraction of the time.
 _NUMBERED = ("19", "20", "q", "Q")
-# Small letters, and spaces for whatever else there is.
+# Maps letters to lowercase and all other bytes to spaces.
 _letters = bytes(
     byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256)
 )
 _CUES = frozenset(
-    b"january february march april may june july august september october november december jan feb mar apr jun jul "
-    b"aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri "
-    b"spring summer autumn fall winter yesterday today tonight tomorrow recently lately day week weekend month quarter "
-    b"year morning afternoon evening night minutes hours days weeks months quarters years ago".split()
+    b"january february march april may june july august september october november december jan "
+    b"feb mar apr jun jul "
+    b"aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue "
+    b"tues wed thu thurs fri "
+    b"spring summer autumn fall winter yesterday today tonight tomorrow recently lately day week "
+    b"weekend month quarter "
+    b"year morning afternoon evening night minutes hours days weeks months quarters years "
+    b"ago".split()
 )
 # Before an event: "before the launch".
 _RELATIONS = frozenset(b"before after since until during".split())
@@ -42,13 +43,13 @@ def _words(text: str) -> list[bytes]:
 
 
 DAY = timedelta(days=1)
-# By the clock of some zone, which is not named: what comes out of a file is held to that too.
+# Local time of an unnamed zone, also enforced when decoding files.
 LocalTime = Annotated[datetime, msgspec.Meta(tz=False)]
 MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
 
 
 class Span(NamedTuple):
-    """From `start` up to, not including, `end`, in local time without a zone; None where it is open."""
+    """From `start` up to, excluding, `end`, in local time without a zone; None is open."""
 
     start: LocalTime | None
     end: LocalTime | None
@@ -66,10 +67,10 @@ Spans = tuple[Span, ...]
 
 
 class ReferenceTime(NamedTuple):
-    """From when an expression is looked at, and where it points by the words around it: -1 back, 1 ahead, 0 unsure.
+    """The moment an expression is seen from; `tense` is -1 past, 1 future, 0 unknown.
 
-    `year` is the one that the rest of the text names. Where it is unsure which day is meant, both count, or only the
-    nearest.
+    `year` is the year that the rest of the text names. If two days are possible, both count, or
+    only the `nearest`.
     """
 
     now: datetime
@@ -95,7 +96,7 @@ def days(start: datetime, count: int = 1) -> Span:
 
 
 def months(year: int, month: int, count: int = 1) -> Span:
-    """Of `count` months; a month below 1 or above 12 is one of another year."""
+    """Return `count` months; a month below 1 or above 12 belongs to another year."""
     return Span(first_of(year, month), first_of(year, month + count))
 
 
@@ -113,7 +114,7 @@ def shift_time(now: datetime, count: int, unit: str) -> datetime:
 
 
 def in_year(span: Span, year: int) -> Span | None:
-    """The same days of another year; None for an open span."""
+    """Return the same days of another year; None for an open span."""
     if span.start is None or span.end is None:
         return None
     years = year - span.start.year
@@ -121,7 +122,7 @@ def in_year(span: Span, year: int) -> Span | None:
 
 
 def format_span(span: Span) -> str:
-    """A span as a person writes it, such as "2-8 November 2026", "March 2026" or "from 9 November 2026"."""
+    """Return a span in words: "2-8 November 2026", "March 2026", "from 9 November 2026"."""
     start, end = span
     if start is None or end is None:
         return f"from {_written(start)}" if start else f"before {_written(end)}" if end else "ever"

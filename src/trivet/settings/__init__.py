@@ -1,4 +1,4 @@
-"""Settings of the user: an environment variable wins over trivet.toml, which wins over the default."""
+"""The user's settings: environment variables override trivet.toml, which overrides defaults."""
 
 from __future__ import annotations
 

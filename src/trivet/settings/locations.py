@@ -1,7 +1,4 @@
-"""Where a store is: a file, a database on a server, whose address may hold a password, or a server of ours.
-
-Whether there is a store where the settings say; if not, the error names the one that was probably meant.
-"""
+"""Where stores, settings and caches are, and hints for a missing store."""
 
 from __future__ import annotations
 
@@ -21,16 +18,13 @@ if TYPE_CHECKING:
 
 
 class DatabaseKind(NamedTuple):
-    """A kind of database server that keeps stores, known by how an address begins."""
+    """A kind of database server, recognized by its URL schemes."""
 
     name: str
-    package: (
-        str  # the folder of trivet/store that opens it, and the extra that installs what it needs
-    )
+    package: str  # the folder in trivet/store, and the extra that installs its dependencies
     schemes: tuple[str, ...]
 
 
-# Beside them there is the file, which is every other address.
 DATABASES = (DatabaseKind("PostgreSQL", "postgres", ("postgresql://", "postgres://")),)
 _SECRET = ("password", "sslpassword")
 _HIDDEN = "***"
@@ -38,27 +32,24 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # two letters at l
 
 
 def database_of(address: str) -> DatabaseKind | None:
-    """The kind of database server that keeps the store, if it is one."""
     return next((kind for kind in DATABASES if address.startswith(kind.schemes)), None)
 
 
 def is_server(address: str) -> bool:
-    """Whether a server of ours keeps the store, and is spoken to over HTTP."""
     return address.lower().startswith(("http://", "https://"))
 
 
 def is_file(address: str) -> bool:
-    """Whether the store is a file of this machine."""
     return not is_server(address) and database_of(address) is None
 
 
 def is_unrecognized_address(address: str) -> bool:
-    """Whether it looks like an address and is none we know: misspelt, or made a `Path`, which drops a slash."""
+    """Return whether it looks like an unknown URL: misspelled, or damaged by `Path`."""
     return bool(_ADDRESS.match(address)) and is_file(address)
 
 
 def without_password(address: str) -> str:
-    """As it may be shown. What is no server's address has none."""
+    """Return the address as it may be displayed."""
     if database_of(address) is None:
         return address
     scheme, place, path, query, _ = urlsplit(address)
@@ -73,11 +64,7 @@ def without_password(address: str) -> str:
 
 
 def config_path(environment: Mapping[str, str] | None = None) -> Path:
-    """Where the configuration file is, or would be."""
-    return _config_file(os.environ if environment is None else environment)
-
-
-def _config_file(environment: Mapping[str, str]) -> Path:
+    environment = os.environ if environment is None else environment
     if named := environment.get("TRIVET_CONFIG"):
         return Path(named).expanduser()
     base = environment.get("XDG_CONFIG_HOME") or "~/.config"
@@ -85,7 +72,7 @@ def _config_file(environment: Mapping[str, str]) -> Path:
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """The user's folder for the default store and Trivet's other files."""
+    """Return the folder for the default store and other files of the user."""
     base = (os.environ if environment is None else environment).get(
         "XDG_DATA_HOME"
     ) or "~/.local/share"
@@ -93,7 +80,7 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """The user's folder for what can be made again."""
+    """Return the folder for files that can be rebuilt."""
     base = (os.environ if environment is None else environment).get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "trivet"
 
@@ -102,25 +89,26 @@ def default_store(environment: Mapping[str, str] | None = None) -> Path:
     return data_folder(environment) / "memory.db"
 
 
-# How a SQLite file begins, and where it says whose it is.
+# The start of a SQLite file, and the position of its application id.
 _SQLITE = b"SQLite format 3\0"
 _OWNER = slice(68, 72)
-# "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
+# "TRVT" marks a Trivet store, so that Trivet never writes into another program's database.
 APPLICATION_ID = 0x54525654
-# A folder with more files than this is not where somebody keeps stores.
+# Bounds the search for a similar name; a folder of stores holds fewer files.
 MAX_FILES_SCANNED = 500
 
 
 def check_exists(settings: Settings) -> None:
-    """For callers who only read: a mistyped path must not become an empty store."""
+    """Raise StoreError for a missing file, so a mistyped path does not create a store."""
     if missing := missing_store_message(settings):
         raise StoreError(missing)
 
 
 def missing_store_message(settings: Settings) -> str | None:
-    """What to say if the file that the settings name is not there; None if it is, or is no file.
+    """Return an error message if the store's file is missing, otherwise None.
 
-    The default store is nobody's typing; it is made by whoever comes first. The file of another tenant is its server's.
+    The default store and a tenant's file may be missing: the first process and the server create
+    them.
     """
     path = Path(settings.path).expanduser()
     if (
@@ -131,12 +119,12 @@ def missing_store_message(settings: Settings) -> str | None:
     ):
         return None
     nearest = closest_store(path)
-    meant = f" The nearest there is: {nearest}." if nearest else ""
-    return f"There is no store at {path}.{meant} Storing the first memory there makes one."
+    meant = f" The nearest store is {nearest}." if nearest else ""
+    return f"There is no store at {path}.{meant} Storing a first memory creates one."
 
 
 def closest_store(path: Path) -> Path | None:
-    """Of the stores in the same folder and the default one, that whose path reads most alike."""
+    """Return the store with the most similar path, in the same folder or the default one."""
     known = {
         str(file): file for file in [*_stores_in(path.parent), default_store()] if is_store(file)
     }
@@ -145,11 +133,11 @@ def closest_store(path: Path) -> Path | None:
 
 
 def is_store(file: Path) -> bool:
-    """Whether the file is a Trivet store, by its first bytes."""
+    """Return whether the file is a Trivet store, by its first bytes."""
     try:
         with file.open("rb") as opened:
             head = opened.read(_OWNER.stop)
-    except OSError:  # not there, or not for us to read: not what the caller meant
+    except OSError:  # missing or unreadable, so not what the caller meant
         return False
     return head.startswith(_SQLITE) and head[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
 

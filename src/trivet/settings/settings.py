@@ -1,4 +1,4 @@
-"""Variables of the environment that begin like ours and mean nothing: most likely a setting that was mistyped."""
+"""The settings, and loading them from trivet.toml, the environment and the caller."""
 
 from __future__ import annotations
 
@@ -13,56 +13,8 @@ from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
-from trivet.settings.locations import _config_file, default_store, without_password
+from trivet.settings.locations import config_path, default_store, without_password
 from trivet.settings.systems import ExternalSystem
-
-PREFIX = "TRIVET_"
-# What is no setting and is read all the same: where the configuration is, what an agent may see, keys of services, and
-# where the lab's collections, the indexes of code search and those of tenants of PostgreSQL lie.
-NON_SETTING_VARIABLES = (
-    "CONFIG",
-    "MCP_REVEAL",
-    "EMBED_API_KEY",
-    "RERANK_API_KEY",
-    "LLM_API_KEY",
-    "DATA",
-    "CODE_CACHE",
-    "INDEX_CACHE",
-)
-
-_warned: set[str] = set()
-
-
-def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
-    """A sentence for each that has not been told in this process."""
-    named = {
-        name
-        for system in settings.federation.values()
-        for name in (system.key_env, *system.environment)
-    }
-    known = [
-        PREFIX + name
-        for name in (
-            *(field.upper() for field in Settings.__struct_fields__),
-            *NON_SETTING_VARIABLES,
-        )
-    ]
-    unknown = [
-        name
-        for name in environment
-        if name.startswith(PREFIX) and name not in {*known, *named, *_warned}
-    ]
-    _warned.update(unknown)
-    return [_sentence(name, known) for name in unknown]
-
-
-def _sentence(name: str, known: list[str]) -> str:
-    import difflib  # here, because every start of a hook or a command passes by this module
-
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f"Did you mean {close[0]}?" if close else "`trivet config` lists the settings."
-    return f"The environment variable {name} is not known, and has no effect. {hint}"
-
 
 CATEGORIES: tuple[str, ...] = (
     "facts",
@@ -78,38 +30,39 @@ CATEGORIES: tuple[str, ...] = (
 )
 
 
-# In an environment variable these are names with commas between them,
+# Comma-separated in an environment variable.
 LISTS = frozenset(("categories", "cells", "earlier_embedders", "replica_urls", "server_hosts"))
 
 
-# and these are JSON.
+# JSON in an environment variable.
 TABLES = frozenset(("federation",))
 
 
-# Secrets: never shown or logged, and sent only to the server or proxy they are for.
+# Secrets: never displayed or logged, and sent only to the server or proxy they are for.
 HIDDEN = ("key", "proxy")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings; docs/server.md repeats the `server_*` descriptions."""
+
     path: Annotated[
         str,
         Meta(
-            description="The store's file, postgresql://USER@HOST/DATABASE, or a server such as https://HOST."
+            description="The store: a file, postgresql://USER@HOST/DATABASE, or a server such as "
+            "https://HOST."
         ),
     ] = ""
-    key: Annotated[
-        str, Meta(description="The key to the server, where the path is the address of one.")
-    ] = ""
+    key: Annotated[str, Meta(description="The API key, if the path is a server.")] = ""
     tenant: Annotated[
         str,
         Meta(
             min_length=1,
             max_length=200,
-            description="Whose memories, where one server keeps those of many.",
+            description="The tenant, if one database holds several.",
         ),
     ] = "default"
     scope: Annotated[
-        str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")
+        str, Meta(pattern=SCOPE_PATTERN, description="The scope of memories stored without one.")
     ] = "default"
     categories: Annotated[
         tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")
@@ -117,21 +70,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     embedder: Annotated[
         str,
         Meta(
-            description="Who makes the vectors, such as bundled, folder:/path or openai:MODEL@URL."
+            description="The model for vectors, such as bundled, folder:/path or openai:MODEL@URL."
         ),
     ] = "bundled"
     earlier_embedders: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Embedders that made a store's vectors before, which answer while it moves to another."
-        ),
+        Meta(description="Previous embedders, which answer while the store moves to a new one."),
     ] = ()
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
     rerank: Annotated[
         str,
         Meta(
-            description="A second look at the best candidates: off, auto (where it is not clear whether they answer), "
-            "fast, best, folder:/path, or an endpoint's name."
+            description="Rerank the best candidates: off, auto (only if their relevance is "
+            "unclear), fast, best, folder:/path, or an endpoint."
         ),
     ] = "auto"
     rerank_time_limit_ms: Annotated[
@@ -139,43 +90,43 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=1,
             le=600_000,
-            description="A reranker that takes longer is left out; the fused order stands.",
+            description="Time limit of the reranker; after it the fused order stands.",
         ),
     ] = 2_000
     changes: Annotated[
         Literal["read", "words", "off"],
         Meta(
-            description="How a saved memory is compared with its neighbours, to tell what it may update: read by the "
-            "bundled model, by words alone, or off."
+            description="How to find what a new memory may update: read (by the bundled model), "
+            "words (by words only) or off."
         ),
     ] = "read"
     relevance_at_least: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
-            description="Only hits that are at least so likely to be relevant; if not set, a recall shows its best "
-            "candidates, and what hooks show unasked is gated at the calibrated threshold."
+            description="Minimum relevance of a hit, 0 to 1. If not set, a recall returns its best "
+            "candidates, and hooks use the calibrated threshold."
         ),
     ] = None
     expand: Annotated[
         bool,
-        Meta(
-            description="Where the first answer is unsure, ask the query's parts or rewrites too."
-        ),
+        Meta(description="If the first answer is unsure, also try the query's parts or rewrites."),
     ] = False
     expand_llm: Annotated[
         str,
         Meta(
-            description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: none."
+            description="A language model that rewrites unsure queries, such as openai:MODEL@URL; "
+            "empty: none."
         ),
     ] = ""
     expand_time_limit_ms: Annotated[
         int,
-        Meta(ge=1, le=600_000, description="After so long no further part or rewrite is asked."),
+        Meta(ge=1, le=600_000, description="Time after which no further part or rewrite is tried."),
     ] = 3_000
     graph_llm: Annotated[
         str,
         Meta(
-            description="A language model that reads memories for the graph, such as openai:MODEL@URL; empty: none."
+            description="A language model that reads memories for the graph, such as "
+            "openai:MODEL@URL; empty: none."
         ),
     ] = ""
     graph_llm_tokens_a_day: Annotated[
@@ -183,13 +134,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=0,
             le=10**12,
-            description="Most tokens a day that memories are read with, as estimated.",
+            description="Maximum estimated tokens a day for graph_llm.",
         ),
     ] = 200_000
     capture: Annotated[
         Literal["off", "inbox", "direct"],
         Meta(
-            description="What is learnt from conversations: nothing, proposals for review, or memories at once."
+            description="What agents' conversations give: nothing (off), proposals for review "
+            "(inbox) or memories at once (direct)."
         ),
     ] = "inbox"
     capture_most_a_turn: Annotated[
@@ -197,61 +149,61 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=1,
             le=50,
-            description="Most proposals or memories that one turn of a conversation makes.",
+            description="Maximum proposals or memories per turn of a conversation.",
         ),
     ] = 3
     capture_llm: Annotated[
         str,
         Meta(
-            description="A language model that reads conversations and curates proposals, such as openai:MODEL@URL; "
-            "empty: rules alone."
+            description="A language model that reads conversations and curates proposals, such as "
+            "openai:MODEL@URL; empty: rules only."
         ),
     ] = ""
     capture_llm_tokens_a_day: Annotated[
         int,
-        Meta(ge=0, le=10**12, description="Most tokens a day that it is asked with, as estimated."),
+        Meta(ge=0, le=10**12, description="Maximum estimated tokens a day for capture_llm."),
     ] = 100_000
     usage_counts: Annotated[
-        bool, Meta(description="Count how often recall shows a memory; no rank depends on it.")
+        bool, Meta(description="Count how often recall returns a memory; ranks do not use it.")
     ] = True
     disk_budget_mb: Annotated[
         int,
         Meta(
             ge=0,
             le=10**9,
-            description="A store larger than this is told by doctor, and captures rest; 0: any.",
+            description="Above this size doctor warns and capture pauses; 0: no limit.",
         ),
     ] = 0
     secrets: Annotated[
         Literal["redact", "refuse", "off"],
         Meta(
-            description="What happens to secrets in what is stored: redact (encrypt them), refuse the text, or off."
+            description="What to do with secrets in new texts: redact (encrypt them), refuse (the "
+            "text) or off."
         ),
     ] = "redact"
     secrets_vault: Annotated[
         str,
         Meta(
-            description="Where HashiCorp Vault keeps the keys of secrets, such as https://HOST:8200/secret/trivet."
+            description="A HashiCorp Vault address that keeps the keys of secrets, such as "
+            "https://HOST:8200/secret/trivet."
         ),
     ] = ""
     secrets_keyring: Annotated[
         bool,
         Meta(
-            description="Keep the keys of secrets in the operating system's keyring where there is one."
+            description="Keep the keys of secrets in the operating system's keyring, if it has one."
         ),
     ] = True
     sync_sensitive: Annotated[
         bool,
-        Meta(
-            description="Let sensitive memories travel between laptop and server; both sides must say so."
-        ),
+        Meta(description="Sync sensitive memories between laptop and server; both must enable it."),
     ] = False
     sync_hide_days: Annotated[
         int,
         Meta(
             ge=1,
             le=3650,
-            description="After so many days without contact a laptop hides what others shared with it.",
+            description="Days without contact after which a laptop hides what others shared.",
         ),
     ] = 30
     leg_time_limit_ms: Annotated[
@@ -259,38 +211,38 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=1,
             le=600_000,
-            description="A leg, words or vectors, that takes longer is left out of the answer.",
+            description="Time limit of a leg (words or vectors); a slower leg is left out.",
         ),
     ] = 5_000
     busy_time_limit_ms: Annotated[
         int,
-        Meta(ge=1, le=600_000, description="How long a write waits for another process's write."),
+        Meta(ge=1, le=600_000, description="Time a write waits for another process's write."),
     ] = 10_000
     postgres_pooler: Annotated[
         Literal["auto", "yes", "no"],
         Meta(
-            description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."
+            description="Whether PostgreSQL is behind a transaction pooler; disables prepared "
+            "statements."
         ),
     ] = "auto"
     replica_urls: Annotated[
         tuple[str, ...],
         Meta(
-            description="Hot standbys of the PostgreSQL database, which answer recalls while they are fresh."
+            description="Hot standbys of the PostgreSQL database that answer recalls while fresh."
         ),
     ] = ()
     replica_lag_seconds: Annotated[
-        float, Meta(gt=0, le=3600, description="How old the answer of a standby may be.")
+        float, Meta(gt=0, le=3600, description="Maximum age of a standby's answer.")
     ] = 5.0
     cells: Annotated[
         tuple[str, ...],
-        Meta(
-            description="PostgreSQL databases beside the path's, to which the server follows tenants that moved."
-        ),
+        Meta(description="Further PostgreSQL databases to which tenants may move."),
     ] = ()
     directory: Annotated[
         str,
         Meta(
-            description="The PostgreSQL database that says which cell a tenant lives in; the path's own if empty."
+            description="The PostgreSQL database that records each tenant's cell; empty: the "
+            "path's database."
         ),
     ] = ""
     vector_memory_mb: Annotated[
@@ -298,25 +250,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=1,
             le=10**6,
-            description="PostgreSQL: memory for vectors; a tenant with too many is searched there.",
+            description="PostgreSQL: memory for vectors; larger tenants are searched in the "
+            "database.",
         ),
     ] = 512
     answer_time_limit_ms: Annotated[
         int,
-        Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer."),
+        Meta(ge=1, le=3_600_000, description="Time a client waits for its server's answer."),
     ] = 60_000
     proxy: Annotated[
-        str, Meta(description="The proxy through which a client reaches its server; empty: none.")
+        str, Meta(description="The proxy between a client and its server; empty: none.")
     ] = ""
     recalls_at_once: Annotated[
-        int, Meta(ge=1, le=1024, description="How many recalls search by meaning at the same time.")
+        int, Meta(ge=1, le=1024, description="Maximum concurrent recalls that search by meaning.")
     ] = 4
     server_requests_at_once: Annotated[
         int,
         Meta(
             ge=1,
             le=10_000,
-            description="Server: most requests at the same time; more are told to come back.",
+            description="Server: maximum concurrent requests; further ones must retry.",
         ),
     ] = 64
     server_threads: Annotated[
@@ -324,56 +277,56 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=1,
             le=1024,
-            description="Server: how many reads are worked on at the same time, and as many writes.",
+            description="Server: maximum concurrent reads, and as many writes.",
         ),
     ] = 8
     server_request_bytes: Annotated[
         int,
         Meta(
-            ge=1024, le=2**30, description="Server: the largest body that is read, but for imports."
+            ge=1024, le=2**30, description="Server: maximum size of a request body, except imports."
         ),
     ] = 4 * 2**20
     server_import_bytes: Annotated[
-        int, Meta(ge=1024, le=2**40, description="Server: the largest import.")
+        int, Meta(ge=1024, le=2**40, description="Server: maximum size of an import.")
     ] = 2**30
     server_request_seconds: Annotated[
         float,
         Meta(
             gt=0,
             le=3600,
-            description="Server: how long a request may take to arrive, and then to be answered.",
+            description="Server: time a request may take to arrive, and again to be answered.",
         ),
     ] = 30.0
     server_requests_a_minute: Annotated[
-        int, Meta(ge=1, le=10**6, description="Server: how often a key may ask in the long run.")
+        int, Meta(ge=1, le=10**6, description="Server: sustained requests a minute per key.")
     ] = 1_200
     server_burst: Annotated[
         int,
-        Meta(
-            ge=1, le=10**6, description="Server: how many requests a key may save up for a moment."
-        ),
+        Meta(ge=1, le=10**6, description="Server: requests a key may send at once after a pause."),
     ] = 200
     server_shutdown_seconds: Annotated[
         int,
-        Meta(ge=0, le=3600, description="Server: how long the end waits for what was accepted."),
+        Meta(ge=0, le=3600, description="Server: time a shutdown waits for accepted requests."),
     ] = 30
     server_hosts: Annotated[
         tuple[str, ...],
         Meta(
-            description="Server: the host names it answers for; on loopback this machine's own, elsewhere any if none."
+            description="Server: host names it answers for; by default this machine's own on "
+            "loopback, any elsewhere."
         ),
     ] = ()
     server_metrics: Annotated[
         Literal["admin", "loopback"],
         Meta(
-            description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."
+            description="Server: who may read /metrics: keys with the right admin, or also any "
+            "process on this machine (loopback)."
         ),
     ] = "admin"
     resident: Annotated[
         Literal["off", "use", "hooks", "always"],
         Meta(
-            description="The resident process: off (never used), use (where it runs), hooks (which start it too), or "
-            "always (the command line and MCP start it too)."
+            description="The resident process: off (never used), use (only if it runs), hooks "
+            "(hooks start it), or always (the command line and MCP start it too)."
         ),
     ] = "hooks"
     resident_idle_seconds: Annotated[
@@ -381,7 +334,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=0,
             le=10**9,
-            description="The resident process ends when nobody asked for so long; 0: never.",
+            description="Idle time after which the resident process ends; 0: never.",
         ),
     ] = 3_600.0
     resident_memory_mb: Annotated[
@@ -389,21 +342,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=1,
             le=10**6,
-            description="The resident process ends when it has more than this in memory.",
+            description="Memory use above which the resident process ends.",
         ),
     ] = 1_024
     hook_time_limit_ms: Annotated[
-        int, Meta(ge=1, le=600_000, description="After so long a hook gives up and says nothing.")
+        int, Meta(ge=1, le=600_000, description="Time after which a hook gives up without output.")
     ] = 3_000
     hook_memories: Annotated[
-        int, Meta(ge=0, le=50, description="Most memories that a hook adds to a prompt; 0: none.")
+        int, Meta(ge=0, le=50, description="Maximum memories a hook adds to a prompt; 0: none.")
     ] = 5
     hook_bytes: Annotated[
         int,
         Meta(
             ge=0,
             le=10**6,
-            description="Most bytes that a hook adds to a prompt or at a session's start.",
+            description="Maximum bytes a hook adds to a prompt or at a session's start.",
         ),
     ] = 8_192
     hook_start_tokens: Annotated[
@@ -411,23 +364,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             ge=0,
             le=100_000,
-            description="About how many tokens of memories a session starts with; 0: none.",
+            description="Approximate tokens of memories at a session's start; 0: none.",
         ),
     ] = 1_000
     code: Annotated[
-        bool, Meta(description="Give agents the tools for code search, over MCP on this machine.")
+        bool, Meta(description="Offer agents code search over MCP on this machine.")
     ] = True
     code_hook: Annotated[
         bool,
-        Meta(
-            description="Let the hook before a prompt name the three files that most likely matter for it."
-        ),
+        Meta(description="Let the prompt hook name the three files most likely to matter."),
     ] = False
     federation: Annotated[
         Mapping[str, ExternalSystem],
-        Meta(
-            description="Other retrieval systems, a table each, which a federated recall asks, too."
-        ),
+        Meta(description="Other retrieval systems, one table each, for federated recalls."),
     ] = {}
     background: Annotated[
         bool, Meta(description="Embed in a background thread while the store is open.")
@@ -441,7 +390,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Every setting as it may be shown."""
+        """Every setting as it may be displayed."""
         return {
             name: "[hidden]"
             if name in HIDDEN and getattr(self, name)
@@ -451,18 +400,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def _displayable(value: Any) -> Any:
-    """The value without secrets: an address of PostgreSQL may hold a password."""
     if isinstance(value, tuple):
-        return tuple(_displayable(one) for one in value)
+        return tuple(_displayable(item) for item in value)
     if isinstance(value, Mapping):
         return {name: member.kind for name, member in value.items()}
     return without_password(value) if isinstance(value, str) else value
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """The settings in force. `overrides` come from the caller and win over everything."""
+    """Return the settings in force.
+
+    Args:
+        environment: Variables to use instead of those of the process.
+        **overrides: Settings by name; they win over everything except None values.
+    """
     given, environment = environment, os.environ if environment is None else environment
-    values: dict[str, Any] = dict(_from_file(_config_file(environment)))
+    values: dict[str, Any] = dict(_from_file(config_path(environment)))
     values.update(_from_environment(environment))
     values.update({name: value for name, value in overrides.items() if value is not None})
     settings = _validated(values, "the settings")
@@ -476,7 +429,6 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any
 
 
 def _warn_of_typos(settings: Settings) -> None:
-    """Once a process, in the log, which is standard error unless the program has set up another."""
 
     for sentence in unknown_variables(os.environ, settings):
         import logging
@@ -490,11 +442,11 @@ def _from_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}. Mend it or move it away.") from None
+        raise InvalidInput(f"{path} cannot be read: {error}. Fix it or move it away.") from None
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{path} is not valid TOML: {error}.") from None
+        raise InvalidInput(f"{path} is not valid TOML: {error}. Fix it.") from None
     _validated(values, str(path))
     return values
 
@@ -518,7 +470,7 @@ def _parse_tables(text: str) -> Any:
         return msgspec.json.decode(text or "{}")
     except msgspec.DecodeError as error:
         raise InvalidInput(
-            f"TRIVET_FEDERATION is not JSON: {error}. Tables are better kept in trivet.toml."
+            f"TRIVET_FEDERATION is not JSON: {error}. Put tables into trivet.toml instead."
         ) from None
 
 
@@ -530,3 +482,54 @@ def _validated(values: Mapping[str, Any], origin: str) -> Settings:
         raise InvalidInput(
             f"{origin}: {str(error).replace('`', '')}. Known settings: {known}."
         ) from None
+
+
+PREFIX = "TRIVET_"
+
+
+# Variables that are not settings: the configuration file, what an agent may see, API keys of
+# services, and folders (lab collections, code indexes, index files of PostgreSQL tenants).
+NON_SETTING_VARIABLES = (
+    "CONFIG",
+    "MCP_REVEAL",
+    "EMBED_API_KEY",
+    "RERANK_API_KEY",
+    "LLM_API_KEY",
+    "DATA",
+    "CODE_CACHE",
+    "INDEX_CACHE",
+)
+
+
+_warned: set[str] = set()
+
+
+def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
+    """Return a warning for each unknown TRIVET_ variable, once per process."""
+    named = {
+        name
+        for system in settings.federation.values()
+        for name in (system.key_env, *system.environment)
+    }
+    known = [
+        PREFIX + name
+        for name in (
+            *(field.upper() for field in Settings.__struct_fields__),
+            *NON_SETTING_VARIABLES,
+        )
+    ]
+    unknown = [
+        name
+        for name in environment
+        if name.startswith(PREFIX) and name not in {*known, *named, *_warned}
+    ]
+    _warned.update(unknown)
+    return [_sentence(name, known) for name in unknown]
+
+
+def _sentence(name: str, known: list[str]) -> str:
+    import difflib  # here, because every hook and command loads this module at startup
+
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"Did you mean {close[0]}?" if close else "`trivet config` lists the settings."
+    return f"The environment variable {name} is unknown and has no effect. {hint}"

@@ -1,4 +1,4 @@
-"""Another retrieval system as the settings declare it: how to ask it, where its hits are, what its ids mean."""
+"""Other retrieval systems, as the settings declare them for federated recalls."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from msgspec import Meta
 from trivet.errors import InvalidInput
 
 Kind = Literal["command", "http", "trivet", "mcp"]
-# What a command prints: one JSON document, a hit a line, `rg --json`, or `path:line:text` as `grep -n` prints it.
+# A command's output: one JSON document, one JSON hit per line, `rg --json`, or `path:line:text` as
+# `grep -n` prints it.
 Format = Literal["json", "jsonl", "rg", "lines"]
 
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
-# Names that a trace or the grammar of fusions uses already.
+# Names already used in traces and in the grammar of recipes.
 RESERVED_NAMES = frozenset(
     ("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm")
 )
@@ -33,7 +34,10 @@ _OPTION_WITH_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
 
 
 class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Exactly one of `command`, `http`, `trivet` and `mcp` says how to ask it. Paths into JSON have dots."""
+    """How to query a system and read its hits; paths into JSON use dots.
+
+    Exactly one of `command`, `http`, `trivet` and `mcp` is set.
+    """
 
     command: tuple[str, ...] = ()
     http: str = ""
@@ -41,7 +45,7 @@ class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     mcp: tuple[str, ...] | str = ()
 
     enabled: bool = True
-    users: bool = False  # whether recalls of a server's users ask it too
+    users: bool = False  # whether recalls of a server's users query it too
     fetch_k: Annotated[int, Meta(ge=1, le=1000)] = 30
     weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
     time_limit_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2_000
@@ -49,12 +53,10 @@ class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     scope: str = ""  # the scope of its hits, for a recall within a scope
 
     format: Format = "json"
-    environment: tuple[
-        str, ...
-    ] = ()  # names of variables that a program gets besides PATH and the like
+    environment: tuple[str, ...] = ()  # variables a program gets besides PATH and the like
     method: Literal["", "GET", "POST"] = ""
     body: Any = None
-    key_env: str = ""  # the variable that holds the key, which is sent as a bearer token
+    key_env: str = ""  # the variable that holds the key, sent as a bearer token
     tool: str = ""
     arguments: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"query": QUERY})
 
@@ -65,12 +67,10 @@ class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     title: str = "title"
     line: str = "line"
     lower_is_better: bool = False
-    floor: float | None = (
-        None  # the least score it can give; 0, or its last score where that is below
-    )
+    floor: float | None = None  # its lowest possible score; default 0 or its last score if lower
 
-    map: str = ""  # a file that says which URI an id means
-    rewrite: Mapping[str, str] = {}  # prefixes of its ids, and what replaces them here
+    map: str = ""  # a file that maps its ids to URIs
+    rewrite: Mapping[str, str] = {}  # prefixes of its ids and their replacements
 
     @property
     def kind(self) -> Kind:
@@ -79,7 +79,7 @@ class ExternalSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def check_systems(systems: Mapping[str, ExternalSystem], legs: Iterable[str] = ()) -> None:
-    """Refuses what cannot be asked. `legs` are names that are taken besides: those of legs that were added later."""
+    """Reject declarations that cannot be queried; `legs` are further names taken."""
     taken = RESERVED_NAMES.union(legs)
     for name, system in systems.items():
         try:
@@ -91,36 +91,35 @@ def check_systems(systems: Mapping[str, ExternalSystem], legs: Iterable[str] = (
 def _check(name: str, system: ExternalSystem, taken: frozenset[str]) -> None:
     if not NAME.fullmatch(name) or name in taken:
         raise InvalidInput(
-            f"the name {name!r} cannot be that of a system: use a-z, 0-9, '_' and '-', beginning with a letter, and "
-            f"none of {', '.join(sorted(taken))}."
+            f"the name {name!r} is not allowed. Use a-z, 0-9, '_' and '-', starting with a letter, "
+            f"and none of {', '.join(sorted(taken))}."
         )
     given = [kind for kind in ("command", "http", "trivet", "mcp") if getattr(system, kind)]
     if len(given) != 1:
         raise InvalidInput(
-            f"say in one way how to ask it: command, http, trivet or mcp. Here it is {' and '.join(given) or 'none'}."
+            "set exactly one of command, http, trivet and mcp. "
+            f"It has {' and '.join(given) or 'none'}."
         )
     if system.kind == "mcp" and not system.tool:
-        raise InvalidInput("name the tool that searches, such as tool = 'search'.")
+        raise InvalidInput("mcp needs the tool that searches, such as tool = 'search'.")
     if system.kind == "http" and not system.http.startswith(("http://", "https://")):
-        raise InvalidInput("http must be an address that begins with http:// or https://.")
+        raise InvalidInput("http must be an address that starts with http:// or https://.")
     _check_program(system.command or (system.mcp if isinstance(system.mcp, tuple) else ()))
 
 
 def _check_program(command: tuple[str, ...]) -> None:
-    """Refuses commands in which a shell would run the query as code."""
+    """Reject commands in which a shell would run the query as code."""
     if not command:
         return
     if any(mark in command[0] for mark in PLACEHOLDERS):
-        raise InvalidInput("the program itself cannot be taken from the query.")
+        raise InvalidInput("the query must not name the program to run.")
     if any(mark in part for part in _shell_script_arguments(command) for mark in PLACEHOLDERS):
         raise InvalidInput(
-            "the query would be run as a part of the shell's script. Give it as an argument instead: "
+            "the shell would run the query as part of its script. Pass it as an argument: "
             '["sh", "-c", \'grep -rn -e "$1" notes\', "sh", "{words}"].'
         )
     if _reads_script_from_stdin(command):
-        raise InvalidInput(
-            "a shell without a script would run the query, which stands on its standard input."
-        )
+        raise InvalidInput("a shell without a script would run the query from its standard input.")
 
 
 def _reads_script_from_stdin(command: tuple[str, ...]) -> bool:
@@ -131,7 +130,7 @@ def _reads_script_from_stdin(command: tuple[str, ...]) -> bool:
 
 
 def _shell_script_arguments(command: tuple[str, ...]) -> tuple[str, ...]:
-    """The arguments that a shell would run, also a shell started by another program such as `env` or `nice`."""
+    """Return the arguments that a shell would run, even if `env` or `nice` starts it."""
     names = [PurePath(part).name.lower().removesuffix(".exe") for part in command]
     shell = next((place for place, name in enumerate(names) if name in SHELLS), len(command))
     rest = command[shell + 1 :]
@@ -142,7 +141,7 @@ def _shell_script_arguments(command: tuple[str, ...]) -> tuple[str, ...]:
     option = next(
         (place for place, part in enumerate(rest) if _COMMAND_OPTION.fullmatch(part)), len(rest)
     )
-    # Options may stand between -c and the script, and some of them have a value.
+    # Options may come between -c and the script; some of them take a value.
     script = next(
         (place for place in range(option + 1, len(rest)) if _is_script(rest, place)), len(rest)
     )

@@ -1,6 +1,6 @@
-"""Public values of Trivet, all frozen; none knows how it is stored or found.
+"""Public value types, frozen and independent of storage and search.
 
-The OpenAPI document publishes the docstrings of the structs as descriptions.
+The OpenAPI document publishes the docstrings of the structs.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ from trivet.types.memories import (
 )
 
 __all__ = [
+    "LOCAL",
     "Answer",
     "AuditEntry",
     "Budget",
@@ -109,7 +110,6 @@ __all__ = [
     "Hit",
     "Imported",
     "Key",
-    "LOCAL",
     "LegHealth",
     "Link",
     "LinkKind",

@@ -1,4 +1,4 @@
-"""Values of running a store: statistics, health, users, keys, budgets, sync."""
+"""Values of administration: statistics, health, users, keys, budgets, sync."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ Permission = Literal["read", "write"]
 Role = Literal["reader", "writer", "admin"]
 
 
-# What a key of a server allows. `reveal` shows secrets and sensitive contents, `admin` sees the acts of all users.
+# The rights of a server's key. `reveal` shows secrets and sensitive contents; `admin` also sees the
+# audit record of all users.
 Right = Literal["read", "write", "share", "reveal", "admin"]
 
 
 TidyKind = Literal["duplicate", "expired", "unused", "unhelpful", "orphan"]
 
 
-# What `mend` can do, in the words of the command line.
+# The repairs of `mend`, spelled as on the command line.
 Mending = Literal["reindex lexical", "reindex vectors", "reindex graph", "embed"]
 
 
 class Stats(Value, frozen=True, kw_only=True):
-    """Counts of what a store holds and of the work still waiting."""
+    """Counts of a store's contents and of the work still waiting."""
 
     path: str
     memories: Mapping[str, int]
@@ -44,8 +45,8 @@ class Stats(Value, frozen=True, kw_only=True):
     mentions: int = 0
     statements: int = 0
     not_in_graph: int = 0
-    read_in_part: int = 0  # took too long to read for the graph, since this process began
-    mending: Mending | None = None  # what `mend` does now, in the process that answers
+    read_in_part: int = 0  # memories that took too long to read for the graph, in this process
+    mending: Mending | None = None  # the repair that runs now, in the process that answers
     embedder: str | None
     schema: int
     bytes: int | None
@@ -53,7 +54,7 @@ class Stats(Value, frozen=True, kw_only=True):
 
 
 class Caller(Value, frozen=True, kw_only=True):
-    """Who calls a server: a user of a tenant, and the rights of the key they used."""
+    """The caller of a server: a user of a tenant, and the rights of the key in use."""
 
     tenant: str
     user: str
@@ -69,7 +70,7 @@ class User(Value, frozen=True, kw_only=True):
 
 
 class Key(Value, frozen=True, kw_only=True):
-    """An API key without its secret, which is shown once, when it is made, and stored only as a hash."""
+    """An API key without its secret, which is shown once at creation and stored only as a hash."""
 
     id: str
     user: str
@@ -81,13 +82,13 @@ class Key(Value, frozen=True, kw_only=True):
 
 
 class NewKey(Key, frozen=True, kw_only=True):
-    """An API key that was just made. `key` is its text, which is shown this once."""
+    """A new API key. `key` is its secret text, shown only this once."""
 
     key: str
 
 
 class Share(Value, frozen=True, kw_only=True):
-    """A memory, or all memories of an owner with a tag, shared with a user or, as *, with everyone of the tenant."""
+    """A memory, or all memories of an owner with a tag, shared with a user or (*) everyone."""
 
     owner: str
     id: str | None = None
@@ -98,10 +99,10 @@ class Share(Value, frozen=True, kw_only=True):
 
 
 class SyncStatus(Value, frozen=True, kw_only=True):
-    """How far a store that follows a server is from it: what waits since when, clashed, was refused or stays here.
+    """How far a store is from the server it follows.
 
-    `contact` is when the server last answered. `level` is None where it was not asked whether both hold the same, and
-    `trouble` says why it could not be.
+    `contact` is when the server last answered. `level`: both hold the same; None if the server was
+    not asked or could not be, as `trouble` explains.
     """
 
     server: str
@@ -121,10 +122,10 @@ class SyncStatus(Value, frozen=True, kw_only=True):
 
 
 class EditConflict(Value, frozen=True, kw_only=True):
-    """An edit that clashed with a memory and lies beside it: the fields in which both differ, and the edit's author.
+    """An edit that conflicts with a memory: the differing fields of both, and the author.
 
-    `name` is the memory's title or the beginning of its text; `diff` leads from the memory to the edit.
-    `masked`: one of them is sensitive, and the words of both are left out.
+    `name` is the memory's title or first words; `diff` leads from the memory to the edit. `masked`:
+    one is sensitive, so both texts are left out.
     """
 
     id: str
@@ -139,10 +140,10 @@ class EditConflict(Value, frozen=True, kw_only=True):
 
 
 class RefusedOperation(Value, frozen=True, kw_only=True):
-    """What a server refused to take from the store that follows it: the reason, and what was to be said.
+    """An operation that the followed server refused, with the reason.
 
-    `name` is the memory's title or the beginning of its text; None where the memory is not here any longer.
-    `masked`: its words are or were sensitive, and are left out.
+    `name` is the memory's title or first words, None if it no longer exists here; `said` is the
+    refused content. `masked`: the text is or was sensitive and is left out.
     """
 
     op: str
@@ -156,7 +157,7 @@ class RefusedOperation(Value, frozen=True, kw_only=True):
 
 
 class Budget(Value, frozen=True, kw_only=True):
-    """How much of a limited resource is used; `allowed` is None if no limit is set."""
+    """The use of a limited resource; `allowed` is None if no limit is set."""
 
     name: str
     unit: Literal["MB", "tokens today"]
@@ -170,7 +171,7 @@ class Budget(Value, frozen=True, kw_only=True):
 
 
 class Tidied(Value, frozen=True, kw_only=True):
-    """One memory that a tidy forgot, or with a dry run would forget, and why. `act` says what is done with it."""
+    """A memory that a tidy forgot (or would forget), and why. `act`: forget it, or look at it."""
 
     kind: TidyKind
     id: str
@@ -180,7 +181,7 @@ class Tidied(Value, frozen=True, kw_only=True):
 
 
 class Tidy(Value, frozen=True, kw_only=True):
-    """What a tidy found. `run` is the id by which it is undone; None if nothing was forgotten."""
+    """The result of a tidy. `run` is the id for undoing it; None if nothing was forgotten."""
 
     findings: tuple[Tidied, ...]
     forgotten: int = 0
@@ -190,14 +191,14 @@ class Tidy(Value, frozen=True, kw_only=True):
 
 
 class Count(Value, frozen=True, kw_only=True):
-    """How many memories that the caller may see have a tag, a category or a source, or were created on a day."""
+    """The number of visible memories with a tag, category or source, or created on a day."""
 
     name: str
     memories: int
 
 
 class AuditEntry(Value, frozen=True, kw_only=True):
-    """One act: what was done when, by whom, to which memory. It never holds a secret."""
+    """One action: what was done when, by whom, to which memory. Never holds a secret."""
 
     at: datetime
     actor: str | None
@@ -207,9 +208,9 @@ class AuditEntry(Value, frozen=True, kw_only=True):
 
 
 class Redacted(Value, frozen=True, kw_only=True):
-    """What redacting stored memories took out: how many memories had secrets, and the secrets by kind.
+    """What redacting stored memories removed: affected memories, and secrets by kind.
 
-    `pending` says where the old texts are still to be erased from the files, if anywhere.
+    `pending` says where old texts still have to be erased.
     """
 
     memories: int
@@ -218,17 +219,16 @@ class Redacted(Value, frozen=True, kw_only=True):
 
 
 class Purged(Value, frozen=True, kw_only=True):
-    """A memory that is gone. `pending` says where words of it are still to be erased from the files, if anywhere."""
+    """An erased memory; `pending` says where its text still has to be erased."""
 
     id: str
     pending: str | None = None
 
 
 class Rotated(Value, frozen=True, kw_only=True):
-    """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone.
+    """The result of a key rotation. `resumed`: it continued an unfinished one.
 
-    `resumed`: it went on with the key of an earlier rotation that was not finished here. `kept` names the old keys that
-    should have been dropped and were not, each with the stores that may still need it.
+    `kept` lists keys that could not be dropped, each with the stores that may need it.
     """
 
     key: str
@@ -239,7 +239,7 @@ class Rotated(Value, frozen=True, kw_only=True):
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """One check of `doctor`. A problem says why it matters and what mends it; `mends` is the act that `mend` takes."""
+    """One check of `doctor`; `mends` is the argument of `mend` that fixes a problem."""
 
     check: str
     ok: bool
@@ -250,7 +250,7 @@ class Finding(Value, frozen=True, kw_only=True):
 
 
 class Mended(Value, frozen=True, kw_only=True):
-    """What `mend` began, or found begun. It goes on in the background; `stats` tells when it is done."""
+    """A repair that `mend` started or found running. `stats` shows when it is done."""
 
     act: Mending
     status: Literal["started", "under way already"]

@@ -1,7 +1,4 @@
-"""Values of a recall: candidates, rankings, hits, answers and their explanations.
-
-Values of the concept graph.
-"""
+"""Values of a recall (candidates, rankings, hits, answers, explanations) and of the graph."""
 
 from __future__ import annotations
 
@@ -23,9 +20,10 @@ Strength = Literal["strong", "possible", "weak"]
 
 
 class Candidate(Value, frozen=True, kw_only=True):
-    """One memory as a leg sees it. `passage` is the ordinal of its best passage where the leg knows one.
+    """One memory as ranked by a leg; `passage` is the index of its best passage, if known.
 
-    `estimated`: the leg cannot see the memory (a sensitive one has no vector), and other evidence stands for its score.
+    `estimated`: the leg cannot see it (a sensitive memory has no vector), so other evidence sets
+    its score.
     """
 
     id: str
@@ -35,9 +33,9 @@ class Candidate(Value, frozen=True, kw_only=True):
 
 
 class Ranking(Value, frozen=True, kw_only=True):
-    """What a leg returns: best first, ties broken by id, every score finite and at or above `floor`.
+    """A leg's result: best first, ties broken by id, scores finite and at least `floor`.
 
-    `floor` is the least score that the leg can give; a memory that it did not return counts as that.
+    `floor` is the lowest possible score and counts for memories not returned.
     """
 
     leg: str
@@ -46,7 +44,7 @@ class Ranking(Value, frozen=True, kw_only=True):
 
 
 class Contribution(Value, frozen=True, kw_only=True):
-    """What one leg gave to one fused candidate. `rank` is None where the leg did not return it."""
+    """A leg's part in a fused candidate. `rank` is None if the leg did not return it."""
 
     leg: str
     rank: int | None
@@ -57,9 +55,9 @@ class Contribution(Value, frozen=True, kw_only=True):
 
 
 class Fused(Value, frozen=True, kw_only=True):
-    """A candidate after fusion: its score on 0..1, and each leg's part in it.
+    """A candidate after fusion: its score from 0 to 1, and each leg's contribution.
 
-    If a reranker read it, `rerank` is its result and `blended` the score that counts from then on.
+    If a reranker read it, `rerank` is its result and `blended` replaces the score.
     """
 
     id: str
@@ -70,131 +68,121 @@ class Fused(Value, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> float:
-        """The score that decides its rank."""
+        """The score that decides the rank."""
         return self.score if self.blended is None else self.blended
 
 
 class PathStep(Value, frozen=True, kw_only=True):
-    """A step on the path from the query to a memory: a concept by its usual writing, or a memory by its id."""
+    """A step from the query to a memory: a concept by its usual spelling, or a memory by its id."""
 
     kind: Literal["concept", "memory"]
     name: str
 
 
 class Why(Value, frozen=True, kw_only=True):
-    """Why a hit has its rank: each leg's part, then what every later step did to the score."""
+    """Why a hit has its rank: each leg's part, then the effect of every later step."""
 
     legs: Annotated[
         Mapping[str, Contribution],
-        Meta(description="What each leg found: its rank there and its score."),
+        Meta(description="Each leg's result: the rank there and the score."),
     ]
     matched_words: Annotated[
-        tuple[str, ...], Meta(description="The words of the query that it holds.")
+        tuple[str, ...], Meta(description="The query's words that it contains.")
     ]
-    fused: Annotated[float, Meta(description="The score of all legs together.")]
+    fused: Annotated[float, Meta(description="The fused score of all legs.")]
     exactness: Annotated[
         float,
-        Meta(description="How much of the quoted words or identifiers it holds exactly, 0 to 1."),
+        Meta(description="Share of the quoted words or identifiers it contains exactly, 0 to 1."),
     ]
-    bonus: Annotated[float, Meta(description="What that adds to the score.")]
-    prior: Annotated[float, Meta(description="The factor of its importance.")]
+    bonus: Annotated[float, Meta(description="What exactness adds to the score.")]
+    prior: Annotated[float, Meta(description="The factor for its importance.")]
     rerank: Annotated[
         Contribution | None,
         Meta(
-            description="The reranker's result, if it read it: place and raw score among those it read, the deviation "
-            "from their mean, and its weight in `blended`."
+            description="The reranker's result, if it read this hit: rank and raw score among "
+            "those it read, deviation from their mean, and weight in `blended`."
         ),
     ] = None
     blended: Annotated[float | None, Meta(description="The score after the reranker.")] = None
     redirected_from: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Ids of superseded memories that matched well enough to be read and led to this one."
-        ),
+        Meta(description="Ids of superseded memories that matched and led to this one."),
     ] = ()
     collapsed: Annotated[
         tuple[str, ...],
-        Meta(description="Ids of hits that say the same and were folded into this one."),
+        Meta(description="Ids of hits with the same content, folded into this one."),
     ] = ()
     yields_to: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Ids of notes that this page of links lists, and that stand before it for that."
-        ),
+        Meta(description="Ids of notes that this page of links lists; they rank before it."),
     ] = ()
     path: Annotated[
         tuple[PathStep, ...],
-        Meta(
-            description="How the graph reached it: the query, then these concepts and memories, then this one."
-        ),
+        Meta(description="The graph's path from the query to this memory: concepts and memories."),
     ] = ()
     time: Annotated[
-        str | None, Meta(description="Why it belongs to the time that the query names.")
+        str | None, Meta(description="Why it matches the time that the query names.")
     ] = None
     time_factor: Annotated[
-        float, Meta(description="The factor of what does not belong to that time.")
+        float, Meta(description="The factor applied if it does not match that time.")
     ] = 1.0
     older_than: Annotated[
-        str | None, Meta(description="A later hit on the same matter, which may have replaced it.")
+        str | None, Meta(description="A later hit on the same matter that may have replaced it.")
     ] = None
     newer_than: Annotated[
         tuple[str, ...],
-        Meta(description="Earlier hits on the same matter, before which it stands for that."),
+        Meta(description="Earlier hits on the same matter, ranked after it for that reason."),
     ] = ()
     conflicts: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Edits that clashed with it and wait for a decision; `sync conflicts` shows them."
-        ),
+        Meta(description="Conflicting edits that wait for a decision; see `sync conflicts`."),
     ] = ()
 
 
 class Resolution(Value, frozen=True, kw_only=True):
-    """A memory that resolves a hit, attached to it."""
+    """A memory that resolves a hit."""
 
     id: str
     content: str
 
 
 class Hit(Memory, frozen=True, kw_only=True):
-    """One recalled memory: its own fields, and those of the hit. This is its shape on every surface (docs/hit.md).
+    """One recalled memory, the same on every surface (docs/hit.md).
 
-    Agents are given fewer of the fields (serve/mcp/result_types.py), under the same names.
+    Agents get fewer fields (serve/mcp/result_types.py), under the same names.
     """
 
     passage: Annotated[str, Meta(description="The part of the content that matched best.")]
     score: Annotated[
-        float, Meta(description="0 to 1; compares it with the other candidates of this query.")
+        float, Meta(description="0 to 1, comparable only with other candidates of this query.")
     ]
-    rank: Annotated[int, Meta(description="Its place in the answer, from 1 on.")]
+    rank: Annotated[int, Meta(description="Its position in the answer, from 1.")]
     why: Annotated[
         Why,
-        Meta(
-            description="Why it has its rank: what each leg found, and what every later step did."
-        ),
+        Meta(description="Why it has its rank: each leg's result and the effect of later steps."),
     ]
     resolved_by: Annotated[
         tuple[Resolution, ...],
-        Meta(description="The memories that resolve it, each with id and content."),
+        Meta(description="Memories that resolve it, each with id and content."),
     ] = ()
     relevance: Annotated[
-        float, Meta(description="How likely it is to be relevant at all, 0 to 1.")
+        float, Meta(description="The probability that it is relevant at all, 0 to 1.")
     ] = 0.0
     strength: Annotated[
-        Strength, Meta(description="The relevance in a word: strong, possible or weak.")
+        Strength, Meta(description="The relevance as a word: strong, possible or weak.")
     ] = "weak"
 
     @property
     def memory(self) -> Memory:
-        """The memory alone, without what this query made of it."""
+        """The memory without the fields of this query."""
         return Memory(**{name: getattr(self, name) for name in Memory.__struct_fields__})
 
 
 class ForeignHit(Value, frozen=True, kw_only=True):
-    """A hit of another system that is no memory of this store. Its text is cut to a limit, and is not to be trusted.
+    """A hit of another system, not a memory here. Its text is truncated and untrusted.
 
-    `id` is a URI or a path that systems share, or else the other system's own id. `rank` counts all hits of the
-    answer, memories included.
+    `id` is a shared URI or path, otherwise the system's own id. `rank` counts all hits of the
+    answer.
     """
 
     systems: tuple[str, ...]
@@ -208,7 +196,7 @@ class ForeignHit(Value, frozen=True, kw_only=True):
 
 
 class LegHealth(Value, frozen=True, kw_only=True):
-    """Whether a leg answered, how many candidates it gave, and if not, why not."""
+    """Whether a leg answered, its number of candidates and, if it failed, why."""
 
     leg: str
     answered: bool
@@ -232,11 +220,10 @@ class Health(Value, frozen=True, kw_only=True):
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """The reply to a recall: the hits, the health of what made them, and how long each stage took.
+    """The answer to a recall: hits, health of the parts involved, time per stage.
 
-    `nothing_relevant`: even the likeliest candidate, at `best_relevance`, is below `relevance_at_least`, or below the
-    calibrated threshold if the caller set none. The best candidates are among the hits all the same, unless the caller
-    set one.
+    `nothing_relevant`: even the best candidate, at `best_relevance`, is below `relevance_at_least`
+    or, by default, the calibrated threshold; then the best candidates are returned all the same.
     """
 
     query: str
@@ -249,18 +236,15 @@ class Answer(Value, frozen=True, kw_only=True):
     truncated: bool = False
     nothing_relevant: bool = False
     best_relevance: float | None = None
-    foreign: tuple[ForeignHit, ...] = ()  # hits of other systems, in a federated recall
-    asked: tuple[
-        str, ...
-    ] = ()  # the query's parts or rewrites that were asked too, if the first answer was unsure
+    foreign: tuple[ForeignHit, ...] = ()  # hits of other systems in a federated recall
+    asked: tuple[str, ...] = ()  # the query's parts or rewrites also tried for an unsure answer
 
     def _repr_html_(self) -> str | None:
-        """How a notebook shows it."""
         return render_in_notebook("answer_html", self)
 
 
 class WhyNot(Value, frozen=True, kw_only=True):
-    """Why a memory did or did not come back for a query, found by running that query."""
+    """Why a query did or did not return a memory, found by running that query."""
 
     query: str
     id: str
@@ -278,7 +262,7 @@ ConceptSort = Literal["memories", "name"]
 
 
 class Concept(Value, frozen=True, kw_only=True):
-    """Something that memories mention. `name` is common to all its writings, `label` the most frequent writing."""
+    """A thing that memories mention; `label` is the most frequent spelling."""
 
     name: str
     label: str
@@ -288,7 +272,7 @@ class Concept(Value, frozen=True, kw_only=True):
 
 
 class ConceptPage(Value, frozen=True, kw_only=True):
-    """One page of the concepts and the total behind it; `not_in_graph` memories still wait to be read."""
+    """One page of concepts and the total count; `not_in_graph` memories are not read yet."""
 
     concepts: tuple[Concept, ...]
     total: int
@@ -297,9 +281,9 @@ class ConceptPage(Value, frozen=True, kw_only=True):
 
 
 class GraphNode(Value, frozen=True, kw_only=True):
-    """A memory by its id, or a concept by its name with the number of memories that mention it.
+    """A memory by its id, or a concept by its name with its number of memories.
 
-    `distance` is the number of steps from where the neighbourhood starts.
+    `distance` is the number of steps from the start node.
     """
 
     kind: Literal["memory", "concept"]
@@ -312,9 +296,10 @@ class GraphNode(Value, frozen=True, kw_only=True):
 
 
 class GraphEdge(Value, frozen=True, kw_only=True):
-    """A mention (memory to concept, `relation` is its role), a link between memories, or a statement on two concepts.
+    """A mention (memory to concept), a link between memories, or a statement about two concepts.
 
-    A statement says from when to when it holds, since when it is known, which memory says it and which one ended it.
+    A mention's `relation` is its role. `evidence` is the memory with the statement, `ended_by` the
+    one that ended it.
     """
 
     kind: Literal["mention", "link", "statement"]
@@ -330,7 +315,7 @@ class GraphEdge(Value, frozen=True, kw_only=True):
 
 
 class Neighbourhood(Value, frozen=True, kw_only=True):
-    """The surroundings of a memory or a concept. The first node is the start; the others come nearest first."""
+    """The surroundings of a memory or concept: the start node first, the others nearest first."""
 
     start: str
     depth: int
@@ -341,5 +326,4 @@ class Neighbourhood(Value, frozen=True, kw_only=True):
     not_in_graph: int = 0
 
     def _repr_svg_(self) -> str | None:
-        """How a notebook shows it."""
         return render_in_notebook("graph_svg", self)

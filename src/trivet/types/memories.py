@@ -1,4 +1,4 @@
-"""Values of memories, their links, revisions and proposals."""
+"""Values of memories, links, revisions, imports and proposals."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 State = Literal["active", "superseded", "archived", "deleted"]
 
 
-# The owner of memories that were stored without a server.
+# The owner of memories stored without a server.
 LOCAL = "local"
 
 
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 
 
-# Why a proposal is worth keeping, what accepting it does, and what the user decided.
+# Why a proposal is worth keeping, what accepting it does, and its state.
 ProposalKind = Literal["asked", "decision", "preference", "correction", "workaround", "told"]
 
 
@@ -31,19 +31,19 @@ ProposalState = Literal["waiting", "accepted", "rejected"]
 Usefulness = Literal["useful", "not-useful"]
 
 
-# Called by long work, each time with how many more are done.
+# Called by long operations with the number of items done since the last call.
 Progress = Callable[[int], None]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Base of every value: immutable, compared by content, readable and writable as JSON.
+    """Base of all values: immutable, compared by content, convertible to and from JSON.
 
-    Values refer to each other in no circles, so the garbage collector need not track the hundreds that a recall makes.
+    Values form no cycles, so the garbage collector need not track a recall's hundreds.
     """
 
 
 class Source(Value, frozen=True, kw_only=True):
-    """Where a memory came from: a URI or path and, for files, the lines."""
+    """The origin of a memory: a URI or path and, for files, the lines."""
 
     uri: str
     start_line: int | None = None
@@ -51,7 +51,10 @@ class Source(Value, frozen=True, kw_only=True):
 
 
 class Memory(Value, frozen=True, kw_only=True):
-    """One self-contained text with what is known about it. Times are in UTC: datetimes in Python, ISO 8601 in JSON."""
+    """One self-contained text with its metadata.
+
+    Times are in UTC: datetimes in Python, ISO 8601 in JSON.
+    """
 
     id: str
     content: str
@@ -74,7 +77,7 @@ class Memory(Value, frozen=True, kw_only=True):
 
 
 class Link(Value, frozen=True, kw_only=True):
-    """A typed edge from one memory to another, read as a sentence: `source` supersedes `target`."""
+    """A typed link between two memories, read as a sentence: `source` supersedes `target`."""
 
     kind: LinkKind
     source: str
@@ -83,7 +86,7 @@ class Link(Value, frozen=True, kw_only=True):
 
 
 class Revision(Value, frozen=True, kw_only=True):
-    """A memory at one point of its history, and the act that made it so."""
+    """A memory at one point in its history, and the action that created this revision."""
 
     revision: int
     changed_at: datetime
@@ -92,10 +95,7 @@ class Revision(Value, frozen=True, kw_only=True):
 
 
 class Filter(Value, frozen=True, kw_only=True):
-    """Which memories a read may see. It is part of every query of every leg, never applied afterwards.
-
-    Its times are stamps, as the columns hold them.
-    """
+    """The memories that a read may see, part of every leg's query. Times are stamps."""
 
     scope: str | None = None
     categories: tuple[str, ...] = ()
@@ -105,9 +105,7 @@ class Filter(Value, frozen=True, kw_only=True):
     created_after: str | None = None
     created_before: str | None = None
     as_of: str | None = None
-    viewer: str | None = (
-        None  # a user of a server, who sees their own memories and those shared with them
-    )
+    viewer: str | None = None  # a server's user: sees own memories and those shared with them
 
 
 class Duplicate(Value, frozen=True, kw_only=True):
@@ -119,10 +117,7 @@ class Duplicate(Value, frozen=True, kw_only=True):
 
 
 class PossibleUpdate(Value, frozen=True, kw_only=True):
-    """A stored memory that the one just saved may update: the same matter, said otherwise. Nothing was linked.
-
-    `probability` is how likely that is, and `why` what speaks for it.
-    """
+    """A stored memory that the new one may update; `why` is the evidence. Nothing was linked."""
 
     id: str
     content: str
@@ -131,10 +126,10 @@ class PossibleUpdate(Value, frozen=True, kw_only=True):
 
 
 class Remembered(Value, frozen=True, kw_only=True):
-    """What `remember` did: `stored`, or `unchanged` if the same id and content were stored already.
+    """The result of `remember`; `unchanged` if the same id and content were stored before.
 
-    `may_update` names memories that the new one may replace; the caller decides and links them with supersedes.
-    `redacted` says how many secrets of each kind were replaced by placeholders before anything was stored.
+    `may_update` lists memories to link with supersedes if they are replaced. `redacted` counts
+    secrets replaced by placeholders, by kind.
     """
 
     id: str
@@ -146,7 +141,7 @@ class Remembered(Value, frozen=True, kw_only=True):
 
 
 class Page(Value, frozen=True, kw_only=True):
-    """One page of a listing and the total behind it."""
+    """One page of a listing and the total count."""
 
     memories: tuple[Memory, ...]
     total: int
@@ -154,7 +149,7 @@ class Page(Value, frozen=True, kw_only=True):
 
 
 class Imported(Value, frozen=True, kw_only=True):
-    """What an import did, line by line counted; `errors` name the line."""
+    """The counts of an import; each of the `errors` names its line."""
 
     stored: int
     unchanged: int
@@ -166,9 +161,9 @@ class Imported(Value, frozen=True, kw_only=True):
 
 
 class Proposal(Value, frozen=True, kw_only=True):
-    """A statement worth keeping that waits for its owner to decide.
+    """A statement worth keeping that waits for its owner's decision.
 
-    `memory` is the one that an update or a supersession is about; `stored` the one that an accepted proposal became.
+    `memory` is the one to update or supersede; `stored` is what an accepted proposal became.
     """
 
     id: str
@@ -190,7 +185,7 @@ class Proposal(Value, frozen=True, kw_only=True):
 
 
 class ProposalPage(Value, frozen=True, kw_only=True):
-    """One page of an inbox and the total behind it."""
+    """One page of an inbox and the total count."""
 
     proposals: tuple[Proposal, ...]
     total: int
@@ -198,7 +193,7 @@ class ProposalPage(Value, frozen=True, kw_only=True):
 
 
 class Proposed(Value, frozen=True, kw_only=True):
-    """The outcome of proposing: it waits, or the same is stored, waits already, or was rejected before."""
+    """The outcome of a proposal: waiting, or already stored, waiting or rejected."""
 
     status: Literal["waiting", "stored already", "waits already", "rejected before"]
     id: str | None = None
@@ -207,7 +202,7 @@ class Proposed(Value, frozen=True, kw_only=True):
 
 
 class Usage(Value, frozen=True, kw_only=True):
-    """How often recall showed a memory, when it last did, and how often callers rated it useful or not."""
+    """How often recall returned a memory, when it last did, and how callers rated it."""
 
     id: str
     shown: int = 0
@@ -217,7 +212,7 @@ class Usage(Value, frozen=True, kw_only=True):
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):
-    """An encrypted secret of a memory: kind and number name it in the text, revision and field say where it was."""
+    """An encrypted secret; kind and number name it in the text, revision and field locate it."""
 
     revision: int
     field: str
@@ -238,5 +233,5 @@ def set_notebook_renderer(renderer: Callable[[str, Value], str]) -> None:
 
 
 def render_in_notebook(kind: str, value: Value) -> str | None:
-    """Return what a notebook shows for the value, or None where no renderer is registered."""
+    """Return a notebook's view of the value, or None without a registered renderer."""
     return None if _notebook_renderer is None else _notebook_renderer(kind, value)

@@ -1,4 +1,4 @@
-"""Learning from conversations: what a user said that is worth keeping, into the inbox or straight into the store."""
+"""Learning from conversations: statements worth keeping."""
 
 from trivet.agents.capture.learn import learn
 from trivet.agents.capture.proposals import Captured, Curated, ReadByModel, curate, read_waiting

@@ -1,7 +1,4 @@
-"""After a turn of a conversation: finds what its user said that is worth keeping, by rules, and proposes it.
-
-The language model's part of capture, in a thread of its own: a hook never waits for it.
-"""
+"""Capture after a turn: rules run at once, the language model in a background thread."""
 
 from __future__ import annotations
 
@@ -31,15 +28,16 @@ _SEPARATOR = re.compile(r"[/\\]")
 
 
 def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
-    """For an agent's stop hook, with its JSON. Reads only what the transcript has gained since the last call."""
+    """Learn from what the transcript gained since the last call; `event` is a stop hook's JSON."""
     settings = memory.settings
     if settings.capture == "off":
         return Captured()
     full = _over_budget(memory)
     if full:
         return Captured(problems=(full,))
-    if isinstance(told := event.get("user_messages"), list):
-        return _learn_told(memory, event, [message for message in told if isinstance(message, str)])
+    if isinstance(given := event.get("user_messages"), list):
+        messages = [message for message in given if isinstance(message, str)]
+        return _learn_from_messages(memory, event, messages)
     try:
         path = transcript_of(event)
         session = str(event.get("session_id") or path)
@@ -56,15 +54,14 @@ def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
     return _with_losses(captured, new.skipped_bytes, new.broken_lines)
 
 
-def _learn_told(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -> Captured:
-    """From an agent without a transcript to read: its plugin hands over what the user said since the last answer."""
+def _learn_from_messages(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -> Captured:
+    """Learn from messages that a plugin passes on, for agents without a transcript."""
     found = list(dict.fromkeys(one for message in messages for one in statements(message)))
     conversation = PurePath("conversation") / str(event.get("session_id") or "unknown")
     return propose_all(memory, found, conversation, _project(event))
 
 
 def _project(event: Mapping[str, Any]) -> str:
-    """The name of the folder in which the agent works."""
     folder = event.get("cwd")
     return (
         _SEPARATOR.split(folder.rstrip("/\\"))[-1][:MAX_PROJECT_CHARACTERS]
@@ -80,15 +77,15 @@ def _over_budget(memory: Trivet) -> str | None:
     if not budget.exceeded:
         return None
     return (
-        f"The store has {budget.used:g} MB, more than disk_budget_mb = {budget.allowed:g}, so nothing is captured. "
-        "`trivet tidy --dry-run` shows what could go; or allow more."
+        f"The store has {budget.used:g} MB, more than disk_budget_mb = {budget.allowed:g}, so "
+        "capture is paused. `trivet tidy --dry-run` shows what to remove, or raise the limit."
     )
 
 
 def _with_losses(captured: Captured, skipped_bytes: int, broken_lines: int) -> Captured:
     lost = [f"{skipped_bytes:,} bytes of a long transcript were skipped."] if skipped_bytes else []
     lost += (
-        [f"{broken_lines} lines of the transcript are no JSON and were skipped."]
+        [f"{broken_lines} lines of the transcript are not JSON and were skipped."]
         if broken_lines
         else []
     )
@@ -103,7 +100,7 @@ _running = threading.Lock()
 
 
 def start_in_background(memory: Trivet) -> threading.Thread | None:
-    """Starts a thread that reads what waits, then curates; None if one runs. What it cannot do waits for the next."""
+    """Start a thread that reads waiting conversations and curates, unless one runs."""
     if not _running.acquire(blocking=False):
         return None
     thread = threading.Thread(
@@ -120,7 +117,7 @@ def _read_and_curate(memory: Trivet) -> None:
             note_problem(problems[-1])
         else:
             forget_problem()
-    except TrivetError as error:  # `doctor` shows it; the store may have been closed meanwhile
+    except TrivetError as error:  # `doctor` shows it; the store may be closed by now
         note_problem(str(error))
     finally:
         _running.release()

@@ -1,7 +1,4 @@
-"""The new turns of an agent's transcript: those after a position in the file, whole lines only.
-
-The sentences a user wrote in a message, without what was pasted, quoted, injected or marked private.
-"""
+"""New turns of an agent's transcript, and the sentences that the user wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from trivet.sources.files.conversations import (
     is_gemini,
 )
 
-# Most that is read at once, from the end: the newest turns count, and a hook must not hold up the agent.
+# Bounds one read, from the end: the newest turns matter, and a hook must not delay the agent.
 MAX_READ_BYTES = 8 * 2**20
 USER = "User"
 # Without it, opening a named pipe would wait for a writer.
@@ -34,8 +31,6 @@ _NONBLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
 class NewTurns(msgspec.Struct, frozen=True):
-    """The turns since a position, the position after them, and counts of what could not be read."""
-
     turns: tuple[Turn, ...]
     position: int
     skipped_bytes: int = 0
@@ -50,13 +45,16 @@ def transcript_of(event: Mapping[str, Any]) -> Path:
     named = event.get("transcript_path")
     if not isinstance(named, str) or not named.strip() or "\x00" in named:
         raise InvalidInput(
-            "The hook's event names no transcript_path, so there is nothing to learn from."
+            "The hook's event has no transcript_path, so there is nothing to learn from."
         )
     return Path(named).expanduser()
 
 
 def new_turns(path: Path, position: int, end: int | None = None) -> NewTurns:
-    """Turns from a position on; from the start if the file is shorter than that, since then it is another file."""
+    """Return the turns after a position, whole lines only.
+
+    A file shorter than the position is new and read from the start.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | _NONBLOCKING)
     except (OSError, ValueError) as error:
@@ -66,14 +64,14 @@ def new_turns(path: Path, position: int, end: int | None = None) -> NewTurns:
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise InvalidInput(f"The transcript {path} is no file.")
+            raise InvalidInput(f"The transcript {path} is not a regular file.")
         size = min(status.st_size, end) if end is not None else status.st_size
         start = position if position <= size else 0
         first = max(start, size - MAX_READ_BYTES)
         data = _read(handle, first, size)
     finally:
         os.close(handle)
-    if first > start:  # probably in the middle of a line
+    if first > start:  # probably inside a line
         data = data[data.find(b"\n") + 1 :] if b"\n" in data else b""
     whole = data[: data.rfind(b"\n") + 1]
     broken: list[int] = []
@@ -106,9 +104,8 @@ def _objects(data: bytes, broken: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
-    if any(
-        is_gemini(event) for event in events
-    ):  # first: its opening line looks like one of Claude Code
+    # Gemini first: its opening line looks like Claude Code's.
+    if any(is_gemini(event) for event in events):
         yield from gemini_turns(events)
     elif any(is_claude_code(event) for event in events):
         yield from claude_code_turns(events)
@@ -116,38 +113,39 @@ def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
         yield from codex_turns(events)
 
 
-# Bounds of a sentence in characters. Longer ones are pasted, or say too much for one memory.
+# Bounds of a sentence in characters; longer ones are pasted or too much for one memory.
 SHORTEST, LONGEST = 12, 400
-# A longer message is mostly material: what its author wants kept stands in its first and last lines.
+# A longer message is mostly pasted; its author's own words are in the first and last lines.
 LONGEST_MESSAGE = 20_000
 
 _not_by_user = re.compile(
-    # Our own wrapper around recalled memories, and what programs put into a user's message.
+    # Trivet's wrapper around recalled memories, and what programs insert into a user's message.
     r"<memory-data\b.*?(?:</memory-data[^<>]*>|\Z)"
-    r"|<(trivet[\w-]*|system-reminder|[\w-]*(?:context|instructions|memory|memories)|local-command-\w+|"
+    r"|<(trivet[\w-]*|system-reminder|[\w-]*(?:context|instructions|memory|memories)"
+    r"|local-command-\w+|"
     r"command-\w+)\b[^<>]*>"
     r".*?(?:</\1\s*>|\Z)"
-    # Code, and text between long quotation marks.
     r"|```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)"
     r"|[\"“][^\"“”\n]{20,400}[\"”]",
     re.DOTALL | re.IGNORECASE,
 )
-# Only blanks of the same line: \s would also match line ends, and be quadratic over many empty lines.
+# Blanks without line ends: \s would match those too and be quadratic over many empty lines.
 _quoted_line = re.compile(r"^[^\S\n]*(?:>|\||\$ |\+|-{2,}|={2,}|#include|at \w).*$", re.MULTILINE)
 _log = re.compile(
-    r"Traceback|\b\w*(?:Error|Exception)\b:|\b(?:WARN|ERROR|INFO|DEBUG|FATAL)\b|^\s*\[?\d{4}-\d\d-\d\d[ T]|"
+    r"Traceback|\b\w*(?:Error|Exception)\b:|\b(?:WARN|ERROR|INFO|DEBUG|FATAL)\b"
+    r"|^\s*\[?\d{4}-\d\d-\d\d[ T]|"
     r"\b0x[0-9a-f]{6,}"
     r"|^\s*File \""
 )
 _bullet = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-# An end mark before a space; not after "e.g.", a number's dot or a single letter.
+# An end mark before a space, except after "e.g." and the like.
 _sentence_end = re.compile(
     r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)\s+(?=[\"'“(]?[A-Z0-9a-z])"
 )
 
 
 def sentences(message: str) -> Iterator[tuple[str, str]]:
-    """Each sentence with the one before it in the same paragraph, or nothing."""
+    """Yield each sentence with its predecessor in the paragraph, or an empty text."""
     for paragraph in user_text(message).splitlines():
         before = ""
         if _log.search(paragraph):
@@ -160,7 +158,7 @@ def sentences(message: str) -> Iterator[tuple[str, str]]:
 
 
 def user_text(message: str) -> str:
-    """The message without what its author did not write, or marked private."""
+    """Return what the author wrote, without pasted, quoted, injected and private text."""
     message = remove_private_parts(message)
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[: LONGEST_MESSAGE // 2]}\n{message[-LONGEST_MESSAGE // 2 :]}"

@@ -1,6 +1,6 @@
-"""The table of moments, by the names that hooks are installed with and those that people type.
+"""The table of hook moments, and the entry point without a resident process.
 
-A hook where no resident process runs: starts one if the settings allow it, else opens the store itself.
+It starts a resident process if the settings allow it, otherwise it opens the store itself.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ HandlerWithoutStore = Callable[[HookCall, Event], bytes]
 
 
 def answer(memory: Trivet, call: HookCall) -> bytes:
-    """The bytes that the agent's program reads from the hook; at most moments there are none."""
+    """Return what the agent's program reads from the hook, usually nothing."""
     done = answer_without_store(call)
     return done if done is not None else MOMENTS[_moment(call)](memory, call, event_of(call.given))
 
 
 def answer_without_store(call: HookCall) -> bytes | None:
-    """The answer at a moment that needs no store; None at any other."""
+    """Return the answer at a moment that needs no store, otherwise None."""
     handler = WITHOUT_STORE.get(_moment(call))
     return None if handler is None else handler(call, event_of(call.given))
 
@@ -40,18 +40,14 @@ def _moment(call: HookCall) -> str:
     name = ALSO_CALLED.get(call.moment, call.moment)
     if name not in MOMENTS and name not in WITHOUT_STORE:
         known = ", ".join((*MOMENTS, *WITHOUT_STORE, *ALSO_CALLED))
-        raise InvalidInput(f"There is no moment {call.moment!r}. There are {known}.")
+        raise InvalidInput(f"Unknown moment {call.moment!r}. Known moments: {known}.")
     return name
 
 
 def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
-    """When the agent has answered: proposes or stores what its user said that is worth keeping.
-
-    The agent is not told. A problem is raised, so that it is counted as a failed hook; what was learnt is kept.
-    """
-    from trivet.agents.capture import (
-        learn,
-    )  # only this moment needs it: it loads the readers of transcripts
+    """Propose or store what the user said; a problem counts as a failed hook."""
+    # Only this moment needs it; it loads the transcript readers.
+    from trivet.agents.capture import learn
 
     captured = learn(memory, event.raw)
     if captured.problems:
@@ -60,10 +56,10 @@ def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
 
 
 def before_compaction(call: HookCall, event: Event) -> bytes:
-    """Before the agent's program shortens a conversation: notes that its memories go out of the model's sight.
+    """Record that a compaction removes shown memories from the model's context.
 
-    No agent's program takes text at this moment; `at_start` shows them again after the cut. Gemini CLI has this event
-    before every turn, whether or not it is going to shorten anything, unless its user asked for it.
+    No agent's program accepts text now; `at_start` shows the memories again. Gemini CLI sends an
+    automatic event before every turn, whether or not it compacts.
     """
     if event.name == "PreCompress" and event.source == "auto":
         return b""
@@ -72,7 +68,7 @@ def before_compaction(call: HookCall, event: Event) -> bytes:
 
 
 def at_end(call: HookCall, event: Event) -> bytes:
-    """At a session's end: the list of shown memories stays, for a later resume, unless the user cleared the session."""
+    """Keep the list of shown memories for a resume, unless the user cleared the session."""
     if event.source == "clear":
         ShownMemories(call.environment, event.session).forget()
     return b""
@@ -104,9 +100,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: list[str], given: bytes) -> bytes:
     call = hook_call(os.environ, Path.cwd(), arguments, given)
-    done = answer_without_store(
-        call
-    )  # a session that ends or is shortened is no reason to start a process
+    # A session's end or compaction does not start a resident process.
+    done = answer_without_store(call)
     if done is not None:
         return done
     if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
@@ -115,7 +110,7 @@ def _answer(arguments: list[str], given: bytes) -> bytes:
         hook_client.log_failure(
             os.environb,
             arguments,
-            "the resident process did not come up; the hook worked without it",
+            "the resident process did not start; the hook worked without it",
         )
         return _in_this_process(call)
     try:

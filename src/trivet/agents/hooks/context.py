@@ -1,11 +1,4 @@
-"""The files that most likely matter for a prompt, where the user wants them named (`code_hook`).
-
-Only from an index that the resident process has open: a prompt never waits for files to be read.
-
-Before a prompt: recalls the few memories that matter for it, and answers nothing where none does.
-
-At a session's start, and after its conversation was shortened: what is known of the project and its user.
-"""
+"""What hooks add to a conversation: memories and likely files."""
 
 from __future__ import annotations
 
@@ -35,17 +28,17 @@ from trivet.trivet import Trivet
 from trivet.types import Answer, Hit, Memory, Page
 
 MAX_FILES = 3
-# Of one file several parts may come first.
 MAX_FILE_HITS = 12
 FILES_OPENING = "Files that most likely matter for this prompt (Trivet code search):"
 
 
 def likely_files(call: HookCall, event: Event, query: str) -> str:
+    """Name files from an index the resident process has open; a prompt never waits for reads."""
     if not call.settings.code_hook or call.code is None or not event.folder:
         return ""
     try:
         folder = check_project_folder(Path(event.folder))
-    except InvalidInput:  # the agent works in no project
+    except InvalidInput:  # not in a project
         return ""
     found = call.code(str(folder), Search(query=query, limit=MAX_FILE_HITS, budget=None))
     files: dict[str, CodeHit] = {}
@@ -57,19 +50,19 @@ def likely_files(call: HookCall, event: Event, query: str) -> str:
     return "\n".join([FILES_OPENING, *rows]) if rows else ""
 
 
-# Of a long prompt: people ask at its beginning or its end, and paste material in between.
+# People ask at a long prompt's start or end and paste material in between.
 HEAD_CHARACTERS = 1_500
 TAIL_CHARACTERS = 500
-# Most hits asked for, to find some that the conversation was not shown yet.
+# Bounds the hits requested to find new ones.
 MAX_HITS_REQUESTED = 50
-# A memory among the dense leg's first so many is near by meaning, and not only by a shared word.
+# The dense leg's top ranks are similar in meaning, not only by a shared word.
 NEAR_RANKS = 20
-# Less likely than this share of the best one, a memory is not worth its tokens.
+# Below this share of the best relevance, a memory is not worth its tokens.
 SHARE_OF_BEST = 0.2
-# A prompt of one word that is in no dictionary, such as `pgbouncer`, names something; shorter ones are often slang.
+# A one-word prompt not in the dictionary, such as `pgbouncer`, is a name; shorter words are often
+# slang.
 MIN_NAME_LENGTH = 4
-# From this relevance on a memory comes with a prompt that begins by an answer to the agent ("perfect, merged"): such a
-# prompt goes on with what is being done, and hardly ever asks for something remembered.
+# Minimum relevance after a reaction to the agent ("perfect, merged"), which rarely needs a memory.
 MIN_RELEVANCE_AFTER_REACTION = 0.3
 PROMPT_OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _PARTIAL_FIRST_WORD = re.compile(r"^\S+")
@@ -78,12 +71,15 @@ _POSSESSIVE = re.compile(
     r"\b(?:my|our|mein|meine|unser|unsere|mon|ma|mes|notre|nos|mi|mis|nuestro|nuestra)\s+\w",
     re.IGNORECASE,
 )
-# With a comma or a stop behind it, what may else begin a question: "right, go on", but "right wing of the house".
+# Words that may start a question count only before punctuation: "right, go on" but not "right wing
+# of the house".
 _REACTION = re.compile(
     r"\W*(?:(?:ok|okay|yep|nope|hm+|thanks|thank you|well done|looks? (?:good|fine|right)|"
     r"that (?:reads|looks|works|sounds)|danke|merci|gracias|köszi|köszönöm|obrigad[oa])\b|"
-    r"(?:yes|no|sure|fine|right|good|great|nice|cool|perfect|super|excellent|awesome|lovely|wonderful|alright|sorry|"
-    r"ja|nein|gut|passt|genau|oui|non|parfait|d'accord|sí|perfecto|vale|igen|nem|sim|não|ótimo)\s*[,.!;])",
+    r"(?:yes|no|sure|fine|right|good|great|nice|cool|perfect|super|excellent|awesome|lovely"
+    r"|wonderful|alright|sorry|"
+    r"ja|nein|gut|passt|genau|oui|non|parfait|d'accord|sí|perfecto|vale|igen|nem|sim|não"
+    r"|ótimo)\s*[,.!;])",
     re.IGNORECASE,
 )
 
@@ -114,16 +110,16 @@ def _memories(memory: Trivet, call: HookCall, event: Event, query: str) -> str:
 
 
 def min_relevance(settings: Settings) -> float:
-    """The relevance from which a memory is shown unasked: the user's setting, else the calibrated threshold."""
+    """Return the relevance required of unrequested memories."""
     given = settings.relevance_at_least
     return relevance_model().threshold if given is None else given
 
 
 def _question(prompt: str) -> str:
-    """The prompt as a query: without private parts, and shortened where it is long.
+    """Return the prompt as a query: without private parts, and shortened if long.
 
-    Private parts go first: half a <private> mark would hide nothing. The cut never splits a word: the secret
-    detection knows a key by its whole form only.
+    Private parts go first, because half a <private> mark hides nothing. The cut splits no word,
+    because secret detection recognizes only whole keys.
     """
     text = remove_private_parts(prompt).strip()
     if len(text) <= HEAD_CHARACTERS + TAIL_CHARACTERS:
@@ -133,10 +129,7 @@ def _question(prompt: str) -> str:
 
 
 def _asks_something(query: str) -> bool:
-    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier, name or words in quotes.
-
-    And for what is one's own: "my dentist".
-    """
+    """Return whether to recall: for a name, an identifier, a quote or "my dentist"."""
     question = analyse_query(query)
     if (
         len(question.terms) > 1
@@ -151,7 +144,6 @@ def _asks_something(query: str) -> bool:
 
 
 def _unshown(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
-    """The hits to show: not shown before, not sensitive (those are masked), and none that only comes along."""
     by_meaning = any(
         leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs
     )
@@ -168,10 +160,7 @@ def _unshown(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
 
 
 def _shares_words_only(hit: Hit) -> bool:
-    """Whether a hit only repeats the prompt's words and is far from it by meaning.
-
-    Recall shows such hits; but a prompt such as "thanks, looks good" is no search for those words.
-    """
+    """Return whether a hit only repeats words: "thanks, looks good" is no search for them."""
     dense = hit.why.legs.get(DENSE)
     return hit.strength != "strong" and (
         dense is None or dense.rank is None or dense.rank > NEAR_RANKS
@@ -179,7 +168,6 @@ def _shares_words_only(hit: Hit) -> bool:
 
 
 def _fit_bytes(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:
-    """The text of as many hits as fit, the best first; a hit that is too long is skipped."""
     text, fitting = "", tuple[Found, ...]()
     for hit in recalled.hits:
         longer = _text_of(recalled, (*fitting, hit))
@@ -195,13 +183,12 @@ def _text_of(recalled: Recalled, hits: tuple[Found, ...]) -> str:
 
 
 PREFERENCES = "preferences"
-# Memories looked at for each reason; the token budget lets far fewer through.
+# Candidates per reason; the token budget admits far fewer.
 MAX_PER_REASON = 20
-# Few by the project's name alone: many a folder is called by a common word.
+# Few, because many folders have a common word as name.
 MAX_BY_PROJECT_NAME = 5
 START_OPENING = "From the user's long-term memory (Trivet), for this session."
 
-# A memory and the reason why it is shown.
 Chosen = tuple[Memory, str]
 
 
@@ -226,19 +213,18 @@ def at_start(memory: Trivet, call: HookCall, event: Event) -> bytes:
 def _candidates(
     memory: Trivet, call: HookCall, event: Event, lost: tuple[str, ...]
 ) -> Iterator[Chosen]:
-    """In order of need: what the model saw before the cut, then the project's scope, then the user's preferences."""
     for id in lost:
         yield from _by_id(memory, id)
     project = PurePath(event.folder).name
     scopes = [scope for scope in memory.stats().scopes if _of_project(scope, project)]
     for scope in scopes:
         page = memory.list(scope=scope, sort="importance", limit=MAX_PER_REASON)
-        yield from ((one, "of this project's scope") for one in page.memories)
+        yield from ((one, "from this project's scope") for one in page.memories)
     if project:
         answer = memory.recall(
             project, limit=MAX_BY_PROJECT_NAME, relevance_at_least=min_relevance(call.settings)
         )
-        yield from ((hit.memory, "about a thing of this project's name") for hit in answer.hits)
+        yield from ((hit.memory, "matches this project's name") for hit in answer.hits)
     if PREFERENCES in call.settings.categories:
         page = memory.list(
             category=[PREFERENCES],
@@ -255,7 +241,7 @@ def _by_id(memory: Trivet, id: str) -> Iterator[Chosen]:
     except NotFound:
         return  # purged meanwhile
     if found.state != "deleted":
-        yield found, "in sight before the conversation was cut short"
+        yield found, "shown before the conversation was compacted"
 
 
 def _of_project(scope: str, project: str) -> bool:
@@ -265,12 +251,11 @@ def _of_project(scope: str, project: str) -> bool:
 def _fit_budget(
     chosen: Iterator[Chosen], most_tokens: int, most_bytes: int
 ) -> tuple[str, list[str]]:
-    """The text of as many as fit, each once; one that is too long is skipped."""
     wrapper = Wrapper()
     rows, ids = [f"{START_OPENING} {wrapper.notice}"], []
     bytes_left, tokens_left = most_bytes - len(rows[0].encode()), most_tokens
     for memory, reason in chosen:
-        if memory.id in ids or memory.sensitive:  # a sensitive one is masked, and would say nothing
+        if memory.id in ids or memory.sensitive:  # a sensitive one is masked and useless here
             continue
         (shown,) = agent_results.listed(Page(memories=(memory,), total=1, offset=0)).memories
         row = f"- {reason}\n{wrapper.wrap(f'{label(shown)}{chr(10)}{shown.content}', memory.id)}"

@@ -1,10 +1,6 @@
-"""The JSON that an agent's program gives a hook, and the JSON it expects back. Most programs agree on both.
+"""Hook input and output, the memories shown to each conversation, and failed hooks.
 
-Which memories a conversation was shown already, so that no hook shows one twice.
-
-One small file of ids a conversation, for the latest conversations only.
-
-Counts failed hooks for `trivet status`: a hook never reports a failure to the agent, it only logs it.
+A hook logs its failures for `trivet status` and never reports them to the agent.
 """
 
 from __future__ import annotations
@@ -24,12 +20,11 @@ from trivet.common.files import private_folder
 from trivet.errors import InvalidInput
 from trivet.settings import data_folder
 
-# Around what a hook gave, in a prompt of Gemini CLI.
 _GIVEN_BY_HOOK = ("<hook_context>", "</hook_context>")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The fields that the moments use; `raw` is the whole object that the agent gave."""
+    """The fields that the moments use; `raw` is the agent's whole object."""
 
     name: str
     session: str
@@ -40,13 +35,13 @@ class Event(msgspec.Struct, frozen=True):
 
 
 def event_of(given: bytes) -> Event:
-    """Claude Code, Codex and Gemini use the same field names; Cursor has some of its own."""
+    """Parse a hook's input; Claude Code, Codex and Gemini share field names."""
     try:
         raw = json.loads(given.decode(errors="replace"))
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"What the agent said is not JSON: {type(error).__name__}.") from None
+        raise InvalidInput(f"The hook's input is not JSON: {type(error).__name__}.") from None
     if not isinstance(raw, dict):
-        raise InvalidInput("What the agent said is not a JSON object.")
+        raise InvalidInput("The hook's input is not a JSON object.")
     roots = raw.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots else None
     return Event(
@@ -60,11 +55,11 @@ def event_of(given: bytes) -> Event:
 
 
 def answer_of(event: Event, text: str, usual_name: str) -> bytes:
-    """The text that the agent's model is to read, in the shape that its program expects."""
+    """Return the text in the format that the agent's program expects."""
     if not text:
         return b""
     name = event.name or usual_name
-    if name[:1].islower():  # Cursor's names
+    if name[:1].islower():  # Cursor
         return msgspec.json.encode({"additional_context": text})
     return msgspec.json.encode(
         {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
@@ -72,7 +67,7 @@ def answer_of(event: Event, text: str, usual_name: str) -> bytes:
 
 
 def _typed(prompt: str) -> str:
-    """What the user typed. Gemini CLI puts what a hook gave at the session's start before it: our own memories."""
+    """Strip the session-start memories that Gemini CLI puts before the prompt."""
     if not prompt.startswith(_GIVEN_BY_HOOK[0]):
         return prompt
     _, end, typed = prompt.partition(_GIVEN_BY_HOOK[1])
@@ -80,19 +75,19 @@ def _typed(prompt: str) -> str:
 
 
 def _text(value: object) -> str:
-    """JSON may hold half a surrogate pair, which UTF-8 cannot encode: it becomes a question mark."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 MAX_CONVERSATIONS = 200
-# Ids read back of one conversation; beyond that the earliest may be shown again.
+# Ids read per conversation; earlier ones may be shown again.
 MAX_SHOWN = 1_000
-# A line that says: here the agent's program shortened the conversation, so its model no longer sees the ids above.
+# A line that marks a compaction: the model no longer sees the ids above it.
 COMPACTED = "compacted"
 
 
 class ShownMemories:
-    """A file, so that it outlives the resident process and hooks without one use it too."""
+    """The ids shown to a conversation, in a file that processes share."""
 
     def __init__(self, environment: Mapping[str, str], session: str) -> None:
         self._folder = data_folder(environment) / "hooks" / "seen"
@@ -100,12 +95,12 @@ class ShownMemories:
         self._file = self._folder / name if session else None
 
     def shown(self) -> frozenset[str]:
-        """Ids that the agent's model sees now."""
+        """Return the ids in the model's current context."""
         rows = self._rows()
         return frozenset(rows[_last(rows, COMPACTED) + 1 :])
 
     def lost(self) -> tuple[str, ...]:
-        """Ids that the model saw before the conversation was shortened last, the latest first."""
+        """Return the ids that the last compaction removed, latest first."""
         rows = self._rows()
         end = _last(rows, COMPACTED)
         before = rows[:end] if end >= 0 else rows
@@ -115,7 +110,7 @@ class ShownMemories:
         self._append(list(ids))
 
     def compact(self) -> None:
-        """Called before and after one cut, it writes one line."""
+        """Mark a compaction, once even if called before and after it."""
         rows = self._rows()
         if rows and rows[-1] != COMPACTED:
             self._append([COMPACTED])
@@ -154,7 +149,7 @@ class ShownMemories:
 def _age(file: Path) -> float:
     try:
         return file.stat().st_mtime
-    except FileNotFoundError:  # dropped by another hook just now
+    except FileNotFoundError:  # another hook has just dropped it
         return 0.0
 
 
@@ -163,7 +158,7 @@ def _last(rows: list[str], mark: str) -> int:
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Counts of the latest few hundred failures; the log drops older ones."""
+    """Counts of the latest few hundred failures."""
 
     count: int
     moments: dict[str, int]

@@ -1,1 +1,1 @@
-"""Puts Trivet into the settings of coding agents: shown before it is written, and taken back exactly."""
+"""Installation into coding agents' settings, previewed first and undone exactly."""

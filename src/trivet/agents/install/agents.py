@@ -1,8 +1,6 @@
-"""Where each agent keeps its settings, and how it writes a server and hooks there.
+"""Each agent's settings files, and a plugin folder for Claude Code.
 
-A plugin folder for Claude Code: manifest, server, hooks, three commands and a skill, in a marketplace of one.
-
-It can be shared: no path of this machine stands in it. Its own script looks for Trivet where it runs.
+The plugin can be shared: it contains no local path, and its script finds Trivet where it runs.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ SERVER = "trivet"
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How an agent starts Trivet: the program, the options that name the store, and the fast command of a hook."""
+    """How an agent starts Trivet; `arguments` name the store."""
 
     program: str
     arguments: tuple[str, ...] = ()
@@ -41,16 +39,18 @@ class Launch(msgspec.Struct, frozen=True):
 
     @property
     def hook_words(self) -> tuple[str, ...]:
-        """What stands before the moment and the arguments."""
         return self.hook_program or (self.program, "hook")
 
     def hook(self, moment: str) -> str:
-        """The hook's command. It exits with 0 even if the program is gone: some agents take a failed hook as a veto."""
+        """Return a command that exits with 0 even without the program.
+
+        Some agents treat a failed hook as a veto.
+        """
         return f"{shlex.join([*self.hook_words, moment, *self.arguments])} || exit 0"
 
 
 class DesiredFile(msgspec.Struct, frozen=True):
-    """What Trivet puts into one file: values at paths, and items of lists at paths; or a file that is ours alone."""
+    """Trivet's part of a file: values and list items at paths, or a whole text."""
 
     file: Path
     values: tuple[tuple[tuple[str, ...], Any], ...] = ()
@@ -69,16 +69,16 @@ def plugin_hooks(launch: Launch) -> dict[str, Any]:
     return {path[-1]: [group] for path, group in _nested(launch, _CLAUDE_CODE)}
 
 
-# Agents cancel a hook that takes longer, Claude Code at a session's end even after 1.5 s if nothing is said here. It is
-# longer than the hook's own limit (hook_time_limit_ms), so that the hook gives up by itself and is counted.
+# Agents cancel a slower hook; by default Claude Code does so after 1.5 s at a session's end. Longer
+# than hook_time_limit_ms, so that the hook gives up first and its failure is counted.
 HOOK_SECONDS = 30
-# What a user must do before an agent runs our hooks.
 AFTERWARDS: Mapping[AgentName, str] = {
-    "codex": "Codex runs no new hook before you trust it: start codex, type /hooks, and trust those of Trivet. "
-    "Until then it recalls by its tools alone. After each change of a hook it asks again.",
+    "codex": "Codex runs a new hook only after you trust it: start codex, type /hooks and trust "
+    "Trivet's hooks. Until then it recalls only with its tools. It asks again after each change.",
 }
 
-# Each agent's events and our moments. An agent whose prompt event cannot add text to the conversation has none.
+# Each agent's events and their moments. Agents whose prompt event cannot add text have no prompt
+# hook.
 _CLAUDE_CODE = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
@@ -187,7 +187,7 @@ def _opencode(launch: Launch, home: Path, project: Path | None) -> list[DesiredF
 
 
 def _opencode_plugin(launch: Launch) -> str:
-    """A script, because opencode runs no commands at its events."""
+    """Return a script, because opencode runs no commands at its events."""
     script = (
         resources.files("trivet.agents.install")
         .joinpath("opencode/trivet.js")
@@ -217,7 +217,6 @@ def server_entry(launch: Launch) -> dict[str, Any]:
 def _nested(
     launch: Launch, events: Mapping[str, str], timeout: int = HOOK_SECONDS, name: str = ""
 ) -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """The form of Claude Code, which other agents use too: an event holds groups, a group holds hooks."""
     named = {"name": name} if name else {}
     return tuple(
         (
@@ -250,7 +249,7 @@ def _application(home: Path, name: str) -> Path:
 
 MANIFEST = ".claude-plugin/plugin.json"
 MARKETPLACE = ".claude-plugin/marketplace.json"
-# Claude Code puts the plugin's folder in here. Single quotation marks would keep a shell from doing it.
+# The shell expands the variable that Claude Code sets; single quotes would prevent it.
 PROGRAM = "${CLAUDE_PLUGIN_ROOT}/bin/trivet"
 SCRIPTS = "bin/"
 EXECUTABLE = 0o755
@@ -259,13 +258,15 @@ DESCRIPTION = "A long-term memory that recalls what matters, offline, and says w
 
 
 def write_plugin(folder: Path, arguments: tuple[str, ...]) -> list[str]:
-    """Writes or renews the folder and returns its files. A folder of something else is left alone.
+    """Write or update the plugin folder and return its files.
 
-    The arguments name a store, where the plugin is to use another than the usual one.
+    Args:
+        folder: The folder, empty or with an older plugin.
+        arguments: Options that name a store other than the default.
     """
     launch = Launch(PROGRAM, arguments)
     if folder.exists() and any(folder.iterdir()) and not _is_ours(folder):
-        raise Conflict(f"{folder} holds something else. Nothing was written; name a new folder.")
+        raise Conflict(f"{folder} contains other files. Nothing was written; choose a new folder.")
     contents = {
         MANIFEST: _json(_manifest()),
         MARKETPLACE: _json(_marketplace()),
@@ -283,7 +284,7 @@ def write_plugin(folder: Path, arguments: tuple[str, ...]) -> list[str]:
                 (folder / name).chmod(EXECUTABLE)
     except OSError as error:
         raise StoreError(
-            f"{folder} cannot be written: {error.strerror}. Name another folder."
+            f"{folder} cannot be written: {error.strerror}. Choose another folder."
         ) from None
     return sorted(contents)
 
@@ -300,7 +301,7 @@ def _manifest() -> dict[str, Any]:
 
 
 def _marketplace() -> dict[str, Any]:
-    """With it the folder, or a repository made of it, can be added as it is: `claude plugin marketplace add FOLDER`."""
+    """Return a marketplace of one, for `claude plugin marketplace add FOLDER`."""
     plugin = {
         "name": "trivet",
         "source": "./",

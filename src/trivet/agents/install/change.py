@@ -1,7 +1,4 @@
-"""The text of a settings file with Trivet's entries in it, or without them.
-
-Changes of settings files: planned for all files of an agent first, then each is written atomically.
-"""
+"""Changes of settings files: all are planned first, then each file is written atomically."""
 
 from __future__ import annotations
 
@@ -23,7 +20,6 @@ from trivet.common.files import OWNER_ONLY_FILE, atomic_write, private_folder
 from trivet.common.threads import prepared_type
 from trivet.errors import Conflict, InvalidInput, StoreError
 
-# A hook is ours by the command it runs, wherever the program lies.
 _MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
 # Older versions had `resident` outside of `serve`.
 _SCRIPT = r"[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
@@ -49,7 +45,7 @@ def with_trivet_entries(text: str, wanted: DesiredFile) -> str:
 
 
 def without_trivet_entries(text: str, wanted: DesiredFile) -> str:
-    """Removes our entries, and objects and lists that are empty afterwards."""
+    """Remove Trivet's entries, and objects and lists that become empty."""
     if wanted.file.suffix == ".toml":
         return _toml_without(text, wanted)
     for path, _ in wanted.items:
@@ -71,7 +67,7 @@ def has_trivet_entries(text: str, wanted: DesiredFile) -> bool:
 
 
 def is_empty(text: str, wanted: DesiredFile) -> bool:
-    """Whether nothing is left in the file but values that we set at its top level."""
+    """Return whether only top-level values set by Trivet are left."""
     if wanted.file.suffix == ".toml":
         return not text.strip()
     left = jsonc.parse(text).value
@@ -114,7 +110,7 @@ def _toml_with(text: str, wanted: DesiredFile) -> str:
         if outer not in document:
             document.add(outer, tomlkit.table(is_super_table=True))
         if not hasattr(document[outer], "keys"):
-            raise InvalidInput(f"{outer} is not a table there. Mend it first; nothing was changed.")
+            raise InvalidInput(f"{outer} is not a table. Fix it first; nothing was changed.")
         if document[outer].get(name) == value:
             continue
         table = tomlkit.table()
@@ -142,7 +138,7 @@ def _toml(text: str) -> Any:
 
 
 def same_except_trivet(before: str, after: str, wanted: DesiredFile) -> bool:
-    """A check before writing: without our entries, both texts must mean the same."""
+    """Return whether both texts mean the same without Trivet's entries."""
     if wanted.file.suffix == ".toml":
         one, other = (
             _toml(without_trivet_entries(text, wanted)).unwrap() for text in (before, after)
@@ -160,7 +156,7 @@ def same_except_trivet(before: str, after: str, wanted: DesiredFile) -> bool:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A file's text before and after; None stands for a file that does not exist."""
+    """A file's text before and after; None if the file does not exist."""
 
     file: str
     before: str | None
@@ -184,7 +180,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class ChangeRecord(msgspec.Struct, frozen=True):
-    """The record from which a change is undone exactly: the text before, and the digest of the text after."""
+    """The record for an exact undo; `after` is a digest."""
 
     file: str
     before: str | None
@@ -196,7 +192,7 @@ def plan_install(wanted: Sequence[DesiredFile]) -> list[Change]:
 
 
 def plan_uninstall(wanted: Sequence[DesiredFile], records: Path) -> list[Change]:
-    """Restores the old text if the file is still as we left it, else removes our entries from the present one."""
+    """Restore the old text if the file is unchanged, otherwise remove Trivet's entries."""
     changes = []
     for one in wanted:
         record = _record(records, one.file)
@@ -215,7 +211,7 @@ def write(changes: Sequence[Change], records: Path, installing: bool) -> None:
         file = Path(change.file)
         if _read(file) != change.before:
             raise Conflict(
-                f"{file} was changed meanwhile, by another program it seems. Nothing was written; try again."
+                f"Another program seems to have changed {file}. Nothing was written; try again."
             )
         if installing:
             _write_record(records, change)
@@ -241,20 +237,19 @@ def _planned(wanted: DesiredFile, installing: bool) -> Change:
         after = with_trivet_entries(before or "", wanted)
         if not same_except_trivet(before or "", after, wanted):
             raise InvalidInput(
-                "it has a form that cannot be changed safely. Add Trivet by hand, see docs/mcp.md"
+                "its format cannot be changed safely. Add Trivet by hand, see docs/mcp.md"
             )
     except InvalidInput as error:
-        raise InvalidInput(f"{wanted.file} was left as it is: {str(error).rstrip('.')}.") from None
+        raise InvalidInput(f"{wanted.file} was not changed: {str(error).rstrip('.')}.") from None
     return Change(str(wanted.file), before, after)
 
 
 def _planned_whole(wanted: DesiredFile, before: str | None, installing: bool) -> Change:
-    """Of a file that is ours alone. It is known by its first line, wherever that stands now."""
     mark = wanted.text.partition("\n")[0]
     is_ours = before is not None and mark in before
     if installing and before is not None and not is_ours:
         raise InvalidInput(
-            f"{wanted.file} was left as it is: it is not Trivet's. Move it away, or say --no-hooks."
+            f"{wanted.file} was not changed: Trivet did not write it. Move it or use --no-hooks."
         )
     after = wanted.text if installing else None if is_ours else before
     return Change(str(wanted.file), before, after)
@@ -262,7 +257,7 @@ def _planned_whole(wanted: DesiredFile, before: str | None, installing: bool) ->
 
 def _without_trivet(before: str | None, wanted: DesiredFile) -> str | None:
     if before is None or not has_trivet_entries(before, wanted):
-        return before  # nothing of ours: empty lists in it are the user's
+        return before  # any empty lists in it are the user's
     after = without_trivet_entries(before, wanted)
     return None if after != before and is_empty(after, wanted) else after
 
@@ -273,13 +268,12 @@ def _read(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{file} was left as it is: it is not UTF-8.") from None
+        raise InvalidInput(f"{file} was not changed: it is not UTF-8. Convert it first.") from None
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}. Nothing was changed.") from None
 
 
 def _replace(file: Path, text: str) -> None:
-    """The file keeps its mode."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         mode = file.stat().st_mode & 0o777 if file.exists() else OWNER_ONLY_FILE
@@ -287,18 +281,18 @@ def _replace(file: Path, text: str) -> None:
             stream.write(text.encode())
     except OSError as error:
         raise StoreError(
-            f"{file} cannot be written: {error.strerror}. It was left as it is."
+            f"{file} cannot be written: {error.strerror}. It was not changed."
         ) from None
 
 
 def _write_record(records: Path, change: Change) -> None:
-    """Writes the record. Only its owner may read it: settings may hold keys of other programs."""
+    """Write the record for its owner only: settings may hold other programs' keys."""
     private_folder(records)
     file = _record_file(records, Path(change.file))
     known = _record(records, Path(change.file))
     before = change.before
     if known is not None and before is not None and _digest(before) == known.after:
-        before = known.before  # installed twice: undoing goes back to before the first time
+        before = known.before  # installed twice: undo restores the text before the first time
     assert change.after is not None
     record = ChangeRecord(change.file, before, _digest(change.after))
     _replace(file, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())

@@ -1,4 +1,4 @@
-"""Edits JSON with comments as text: all that is not edited keeps its blanks and comments."""
+"""Edits JSON with comments as text, so everything else keeps its blanks and comments."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _INDENT = re.compile(r"\n([ \t]+)\S")
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
-DEEPEST = 200  # nested collections; deeper ones would exhaust the stack
+DEEPEST = 200  # deeper nesting would exhaust the stack
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A value and its place in the text. `items`: key (empty in an array), start and node of each member."""
+    """A value and its position; `items` are key (empty in an array), start and node."""
 
     value: Any
     start: int
@@ -36,12 +36,12 @@ def parse(text: str) -> Node:
         return Node({}, start, start)
     node = _value(text, start, 0)
     if _skip(text, node.stop) != len(text):
-        raise _wrong(text, _skip(text, node.stop), "nothing more is expected")
+        raise _wrong(text, _skip(text, node.stop), "expected the end of the file")
     return node
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a value set at a path of keys; objects on the way are made if they are not there."""
+    """Set a value at a path of keys; missing objects are created."""
     node, depth = _nearest(text, path)
     if depth == len(path):
         return _replaced(text, node, value)
@@ -51,19 +51,17 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def append(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with one more item in the array at a path."""
+    """Append an item to the array at a path."""
     node, depth = _nearest(text, path)
     if depth < len(path):
         return put(text, path, [value])
     if not isinstance(node.value, list):
-        raise InvalidInput(
-            f"{'.'.join(path)} is not a list there. Mend it first; nothing was changed."
-        )
+        raise InvalidInput(f"{'.'.join(path)} is not a list. Fix it first; nothing was changed.")
     return _inserted(text, node, "", value)
 
 
 def remove(text: str, path: Sequence[str], index: int | None = None) -> str:
-    """The text without the member at a path, or without one item of the array there."""
+    """Remove the member at a path, or an item of the array there."""
     node, depth = _nearest(text, path if index is not None else path[:-1])
     number = index if index is not None else _last_index(node, path[-1])
     if depth < len(path) - (index is None) or number is None:
@@ -79,14 +77,11 @@ def _last_index(node: Node, key: str) -> int | None:
 
 
 def _nearest(text: str, path: Sequence[str]) -> tuple[Node, int]:
-    """The innermost node on a path that exists, and how many keys lead to it."""
     node = parse(text)
     for depth, key in enumerate(path):
         if not isinstance(node.value, dict):
             where = ".".join(path[:depth]) or "the whole file"
-            raise InvalidInput(
-                f"{where} is not an object there. Mend it first; nothing was changed."
-            )
+            raise InvalidInput(f"{where} is not an object. Fix it first; nothing was changed.")
         inner = node.member(key)
         if inner is None:
             return node, depth
@@ -148,7 +143,6 @@ def _without(text: str, node: Node, number: int) -> str:
 
 
 def _without_last(text: str, before: int, item: tuple[str, int, Node], after: int) -> str:
-    """Removes the comma before the last item, or a trailing comma after it. Comments stay."""
     trailing = text[after] == ","
     comma = _skip(text, before)
     kept = text[comma + 1 : item[1]].rstrip()
@@ -183,21 +177,20 @@ def _value(text: str, start: int, depth: int) -> Node:
         try:
             return Node(json.loads(found[0]), start, found.end())
         except ValueError:
-            raise _wrong(text, start, "a string is expected, and this has a bad escape") from None
+            raise _wrong(text, start, "expected a string, but it has a bad escape") from None
     if found := _PLAIN.match(text, start):
         return Node(json.loads(found[0]), start, found.end())
-    raise _wrong(text, start, "a value is expected")
+    raise _wrong(text, start, "expected a value")
 
 
 def _collection(text: str, start: int, depth: int) -> Node:
-    """A comma after the last item is allowed, as the programs that read these files allow it."""
     is_object = text[start] == "{"
     close = "}" if is_object else "]"
     items: list[tuple[str, int, Node]] = []
     position = _skip(text, start + 1)
     while not text.startswith(close, position):
         if items:
-            raise _wrong(text, position, f"a comma or {close} is expected")
+            raise _wrong(text, position, f"expected a comma or {close}")
         while True:
             begin, key = position, ""
             if is_object:
@@ -208,7 +201,7 @@ def _collection(text: str, start: int, depth: int) -> Node:
             if not text.startswith(",", position):
                 break
             position = _skip(text, position + 1)
-            if text.startswith(close, position):
+            if text.startswith(close, position):  # readers of these files allow a trailing comma
                 break
     value: Any = (
         {key: node.value for key, _, node in items}
@@ -221,10 +214,10 @@ def _collection(text: str, start: int, depth: int) -> Node:
 def _key(text: str, position: int) -> tuple[str, int]:
     found = _STRING.match(text, position)
     if found is None:
-        raise _wrong(text, position, "a key in double quotes is expected")
+        raise _wrong(text, position, "expected a key in double quotes")
     colon = _skip(text, found.end())
     if not text.startswith(":", colon):
-        raise _wrong(text, colon, "a colon is expected")
+        raise _wrong(text, colon, "expected a colon")
     return str(json.loads(found[0])), _skip(text, colon + 1)
 
 

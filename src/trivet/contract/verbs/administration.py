@@ -1,7 +1,4 @@
-"""What an admin of a server asks for their tenant, over HTTP; the owner of a store asks the same of it.
-
-What only the owner can ask, who has the store itself. The command line has options of its own for these.
-"""
+"""Administration verbs: those of a server's admin, then those of the store's owner only."""
 
 from __future__ import annotations
 
@@ -37,13 +34,13 @@ from trivet.types import User as UserOfServer
     routes=(Route("GET", "/v1/doctor"),),
 )
 class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
-    """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+    """Check the store, indexes, embedder and other systems; each problem comes with its remedy."""
 
     quick: Annotated[
         bool | None,
         Meta(
-            description="Leave out reading every row, which takes seconds in a large store. If none, a store of your "
-            "own is read whole, and a server's is not."
+            description="Skip reading every row, which takes seconds in a large store. By default "
+            "a local store is read in full and a server's store is not."
         ),
     ] = None
 
@@ -53,12 +50,12 @@ class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
     "trivet.memory.admin.upkeep:mend",
     needs="admin",
     routes=(Route("POST", "/v1/mend", 202),),
-    command=False,  # `trivet reindex` and `trivet embed` do the same, and wait for it
+    command=False,  # `trivet reindex` and `trivet embed` do the same and wait
 )
 class MendRequest(Request[Mended], frozen=True, kw_only=True):
-    """Mend what doctor found, in the background: an act that one of its findings names."""
+    """Start a repair that a doctor finding names, in the background."""
 
-    act: Annotated[Mending, Meta(description="What to do, as the finding's `mends` says.")]
+    act: Annotated[Mending, Meta(description="The repair: the finding's `mends`.")]
 
 
 @verb(
@@ -69,7 +66,7 @@ class MendRequest(Request[Mended], frozen=True, kw_only=True):
     command=False,
 )
 class BudgetsRequest(Request[tuple[UsedBudget, ...]], frozen=True, kw_only=True):
-    """How much memory, disk and tokens are used, and how much is allowed."""
+    """Show how much memory, disk and tokens are used and allowed."""
 
 
 @verb(
@@ -108,7 +105,7 @@ class AddUser(Request[UserOfServer], frozen=True, kw_only=True):
     command=False,
 )
 class SetRole(Request[UserOfServer], frozen=True, kw_only=True):
-    """Give a user another role; their keys allow no more than it from now on."""
+    """Change a user's role; their keys allow no more than the new role from now on."""
 
     name: UserName
     role: Annotated[Role, Meta(description="reader, writer or admin.")]
@@ -124,7 +121,7 @@ class SetRole(Request[UserOfServer], frozen=True, kw_only=True):
     command=False,
 )
 class RemoveUser(Request[None], frozen=True, kw_only=True):
-    """Remove a user, with all their keys and what was shared with them. Their memories stay."""
+    """Remove a user, their keys and what was shared with them. Their memories stay."""
 
     name: UserName
 
@@ -137,7 +134,7 @@ class RemoveUser(Request[None], frozen=True, kw_only=True):
     command=False,
 )
 class ListKeys(Request[tuple[Key, ...]], frozen=True, kw_only=True):
-    """List keys, never their secrets: your own, or everybody's for an admin."""
+    """List keys without their secrets: your own, or everyone's if you are an admin."""
 
 
 @verb(
@@ -150,20 +147,20 @@ class ListKeys(Request[tuple[Key, ...]], frozen=True, kw_only=True):
     command=False,
 )
 class AddKey(Request[NewKey], frozen=True, kw_only=True):
-    """Make a key, which is shown once: over HTTP one for yourself, or the first of a user who is new."""
+    """Create a key, shown once: over HTTP one for yourself, or a new user's first."""
 
     user: UserName
     rights: Annotated[
         tuple[Right, ...],
         Meta(
             max_length=5,
-            description="What it allows; if none, what the role does, except to reveal.",
+            description="What it allows; by default everything the role does except reveal.",
         ),
     ] = ()
     label: Annotated[str, Meta(max_length=200, description="What it is for.")] = ""
     days: Annotated[
         Annotated[int, Meta(ge=1, le=36_500)] | None,
-        Meta(description="After how many days it expires; never if none."),
+        Meta(description="Days until it expires; never by default."),
     ] = None
 
 
@@ -177,14 +174,14 @@ class AddKey(Request[NewKey], frozen=True, kw_only=True):
     command=False,
 )
 class RevokeKey(Request[None], frozen=True, kw_only=True):
-    """Make a key void at once."""
+    """Revoke a key at once."""
 
     id: KeyId
 
 
 ProgressCallback = Annotated[
     Progress | None,
-    Meta(description="Called with the number of memories done since the last call."),
+    Meta(description="Called with the number of memories done since its last call."),
 ]
 
 
@@ -195,17 +192,15 @@ ProgressCallback = Annotated[
     instead="Run `trivet rotate-keys` on the server's machine.",
 )
 class RotateKeysRequest(Request[Rotated], frozen=True, kw_only=True):
-    """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
+    """Seal all secrets with a new key. Old keys stay, for backups, unless you drop them."""
 
     drop_old: Annotated[
         bool,
-        Meta(
-            description="Remove the old keys that no store needs any longer, when everything is sealed anew."
-        ),
+        Meta(description="After sealing, remove the old keys that no store needs any more."),
     ] = False
     drop: Annotated[
         tuple[str, ...],
-        Meta(description="Remove these old keys, even if other stores were noted to use them."),
+        Meta(description="Remove these old keys, even if other stores are recorded as using them."),
     ] = ()
 
 
@@ -216,7 +211,7 @@ class RotateKeysRequest(Request[Rotated], frozen=True, kw_only=True):
     instead="Run `trivet redact` on the server's machine.",
 )
 class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
-    """Take secrets out of memories and revisions that were stored while nothing looked for them."""
+    """Remove secrets from memories and revisions that were stored while detection was off."""
 
     progress: ProgressCallback = None
 
@@ -228,24 +223,24 @@ class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
     instead="Run `trivet tidy` on the server's machine.",
 )
 class TidyRequest(Request[Tidy], frozen=True, kw_only=True):
-    """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted."""
+    """Find duplicate, expired, unused, unhelpful or orphaned memories; forget them on request."""
 
     kinds: Annotated[tuple[TidyKind, ...], Meta(description="Only these kinds of findings.")] = ()
-    dry_run: Annotated[bool, Meta(description="Only say what would be forgotten.")] = True
+    dry_run: Annotated[bool, Meta(description="Only report what would be forgotten.")] = True
     unused_days: Annotated[
-        int, Meta(ge=1, description="Unused is what was not recalled in so many days.")
+        int, Meta(ge=1, description="Days without a recall after which a memory is unused.")
     ] = 180
-    undo: Annotated[bool, Meta(description="Bring back what the last run forgot.")] = False
+    undo: Annotated[bool, Meta(description="Restore what the last run forgot.")] = False
 
 
 @verb(
     "backup",
     "trivet.memory.admin.upkeep:backup",
     needs="store",
-    instead="Run `trivet backup FILE` on the server's machine, or take an export(), which travels.",
+    instead="Run `trivet backup FILE` on the server's machine, or call export().",
 )
 class BackupRequest(Request[None], frozen=True, kw_only=True):
-    """Copy the store to a new file while others go on using it."""
+    """Copy the store to a new file while other processes keep using it."""
 
     target: Annotated[str | PathLike[str], Meta(description="The new file.")]
 
@@ -257,11 +252,11 @@ class BackupRequest(Request[None], frozen=True, kw_only=True):
     instead="Run `trivet reindex` on the server's machine.",
 )
 class ReindexRequest(Request[int], frozen=True, kw_only=True):
-    """Rebuild derived data from the memories and return how many memories were embedded."""
+    """Rebuild derived data from the memories; returns how many memories were embedded."""
 
-    lexical: Annotated[bool, Meta(description="The lexical index.")] = True
-    vectors: Annotated[bool, Meta(description="The vectors.")] = True
-    graph: Annotated[bool, Meta(description="The concept graph.")] = True
+    lexical: Annotated[bool, Meta(description="Rebuild the lexical index.")] = True
+    vectors: Annotated[bool, Meta(description="Rebuild the vectors.")] = True
+    graph: Annotated[bool, Meta(description="Rebuild the concept graph.")] = True
     progress: ProgressCallback = None
 
 
@@ -269,11 +264,11 @@ class ReindexRequest(Request[int], frozen=True, kw_only=True):
     "drain",
     "trivet.memory.admin.upkeep:drain",
     needs="store",
-    instead="The server embeds by itself; stats().not_embedded tells how many memories still wait.",
+    instead="The server embeds on its own; stats().not_embedded counts the memories still waiting.",
     command=False,
 )
 class DrainRequest(Request[int], frozen=True, kw_only=True):
-    """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""
+    """Embed what is due now; returns how many memories this call embedded."""
 
     progress: ProgressCallback = None
 
@@ -282,9 +277,9 @@ class DrainRequest(Request[int], frozen=True, kw_only=True):
     "embed",
     "trivet.memory.admin.upkeep:embed",
     needs="store",
-    instead="The server embeds by itself; to try again at once what failed, run `trivet embed` on its machine.",
+    instead="The server embeds on its own; to retry failures at once, run `trivet embed` there.",
 )
 class EmbedRequest(Request[int], frozen=True, kw_only=True):
-    """Embed everything that waits, also what failed before and would be retried later."""
+    """Embed everything that waits, including failed memories that are due for a later retry."""
 
     progress: ProgressCallback = None

@@ -1,9 +1,4 @@
-"""Looking closely at a memory, and over all of them.
-
-Proposals that wait for a person to decide.
-
-What was useful, and how large the store is.
-"""
+"""Verbs for browsing memories, reviewing proposals, rating usefulness and counting."""
 
 from __future__ import annotations
 
@@ -63,7 +58,7 @@ from trivet.types import (
     routes=(Route("POST", "/v1/memories/{id}/reveal"),),
 )
 class RevealRequest(Request[Memory], frozen=True, kw_only=True):
-    """Show one memory with its secrets and private parts, which is written to the audit record."""
+    """Show one memory with its secrets and private parts; the audit record notes it."""
 
     id: Id
 
@@ -89,14 +84,15 @@ class History(Request[tuple[Revision, ...]], frozen=True, kw_only=True):
     tool=Tool(
         "memory_why",
         "Why not recalled",
-        "Use it when memory_recall did not return a memory you know the id of; give the same arguments and the id.",
+        "Use it when memory_recall did not return a memory you know the id of; give the same "
+        "arguments and the id.",
         rare=frozenset(Recall.__struct_fields__) - {"query", "reveal"},
         described_elsewhere=frozenset((*Recall.__struct_fields__, "id")),
         elsewhere="As in memory_recall",
     ),
 )
 class WhyNotRequest(Recall, Request[WhyNot], frozen=True, kw_only=True):
-    """Explain why a memory did not come back for a query, or where it came."""
+    """Explain why a query did not return a memory, or at which rank it did."""
 
     id: Id
 
@@ -109,38 +105,38 @@ class WhyNotRequest(Recall, Request[WhyNot], frozen=True, kw_only=True):
     positional=("text",),
 )
 class ConceptsRequest(Selection, Request[ConceptPage], frozen=True, kw_only=True):
-    """List the concepts that memories mention, those mentioned most first."""
+    """List the concepts that memories mention, most mentioned first."""
 
     text: Annotated[
-        ConceptText | None, Meta(description="Only concepts with this in their name; all if none.")
+        ConceptText | None, Meta(description="Only concepts whose name contains this.")
     ] = None
     kind: Annotated[ConceptKind | None, Meta(description="Only concepts of this kind.")] = None
-    sort: Annotated[
-        ConceptSort, Meta(description="Order: by the number of memories, or by name.")
-    ] = "memories"
+    sort: Annotated[ConceptSort, Meta(description="Order: memories (by their number) or name.")] = (
+        "memories"
+    )
     limit: PageSize = 50
     offset: Offset = 0
 
 
 @verb("graph", "trivet.memory.browse:graph", needs="read", routes=(Route("GET", "/v1/graph"),))
 class GraphRequest(Selection, Request[Neighbourhood], frozen=True, kw_only=True):
-    """Show what a memory or a concept is connected with, and how."""
+    """Show what a memory or concept is connected with, and how."""
 
     start: Annotated[
         str,
         Meta(
-            min_length=1, max_length=200, description="A memory's id, or a concept in any writing."
+            min_length=1, max_length=200, description="A memory's id, or a concept's name or alias."
         ),
     ]
-    depth: Annotated[int, Meta(ge=1, le=4, description="How many steps to go from there.")] = 2
+    depth: Annotated[int, Meta(ge=1, le=4, description="Maximum number of steps from it.")] = 2
     limit: Annotated[
-        int, Meta(ge=2, le=500, description="How many memories and concepts to show at most.")
+        int, Meta(ge=2, le=500, description="Maximum number of memories and concepts to return.")
     ] = 40
 
 
 @verb("tags", "trivet.memory.browse:tags", needs="read", routes=(Route("GET", "/v1/tags"),))
 class TagsRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
-    """Count the memories of each tag, the most used first."""
+    """Count the memories of each tag, most used first."""
 
     limit: MaxCount = 100
 
@@ -152,24 +148,24 @@ class TagsRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=Tr
     routes=(Route("GET", "/v1/categories"),),
 )
 class CategoriesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
-    """Count the memories of each category, those without any included."""
+    """Count the memories of each category, empty categories included."""
 
 
 @verb(
     "sources", "trivet.memory.browse:sources", needs="read", routes=(Route("GET", "/v1/sources"),)
 )
 class SourcesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
-    """Count the memories of each source (a file, a conversation, an address), those with most first."""
+    """Count the memories of each source (a file, conversation or address), largest first."""
 
     text: Annotated[
-        SourceText | None, Meta(description="Only sources with this in their name; all if none.")
+        SourceText | None, Meta(description="Only sources whose name contains this.")
     ] = None
     limit: MaxCount = 100
 
 
 @verb("days", "trivet.memory.browse:days", needs="read", routes=(Route("GET", "/v1/days"),))
 class DaysRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
-    """Count the memories created on each day that has any, the newest day first."""
+    """Count the memories created on each day, newest day first; empty days are left out."""
 
     utc_offset: UtcOffset = 0
     limit: MaxCount = 366
@@ -179,7 +175,7 @@ class DaysRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=Tr
     "audit", "trivet.memory.sealed_secrets:audit", needs="read", routes=(Route("GET", "/v1/audit"),)
 )
 class AuditRequest(Request[tuple[AuditEntry, ...]], frozen=True, kw_only=True):
-    """Show who did what, the latest first: your own acts, or everybody's if you have the store."""
+    """Show who did what, latest first: your own acts, or all users' if you own the store."""
 
     limit: MaxCount = 50
 
@@ -188,9 +184,7 @@ class AuditRequest(Request[tuple[AuditEntry, ...]], frozen=True, kw_only=True):
 class InboxList(Request[ProposalPage], frozen=True, kw_only=True):
     """List the proposals of your inbox, newest first."""
 
-    state: Annotated[
-        ProposalState, Meta(description="Those that wait, or those accepted or rejected.")
-    ] = "waiting"
+    state: Annotated[ProposalState, Meta(description="Only proposals in this state.")] = "waiting"
     limit: PageSize = 20
     offset: Offset = 0
 
@@ -206,12 +200,12 @@ class InboxShow(Request[Proposal], frozen=True, kw_only=True):
 
 @verb("inbox_propose", "trivet.memory.propose:propose", routes=(Route("POST", "/v1/inbox", 201),))
 class InboxPropose(Request[Proposed], frozen=True, kw_only=True):
-    """Propose a memory for review. What is stored, waits or was rejected already is not proposed again."""
+    """Propose a memory for review, unless it is already stored, waiting or rejected."""
 
     content: Content
-    kind: Annotated[ProposalKind, Meta(description="What makes it worth keeping.")] = "told"
+    kind: Annotated[ProposalKind, Meta(description="Why it is worth keeping.")] = "told"
     reason: Annotated[
-        str, Meta(max_length=300, description="Why it is proposed, for whoever reviews it.")
+        str, Meta(max_length=300, description="Why it is proposed, for the reviewer.")
     ] = ""
     action: Action = "add"
     memory: ConcernedMemory | None = None
@@ -225,7 +219,7 @@ class InboxPropose(Request[Proposed], frozen=True, kw_only=True):
     "inbox_accept", "trivet.memory.inbox:accept", atomic=True, routes=(Route("POST", "/v1/accept"),)
 )
 class InboxAccept(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
-    """Accept proposals: all of them are stored, or at the first error none."""
+    """Accept proposals: all of them, or none if one fails."""
 
     ids: ProposalIds
 
@@ -237,7 +231,7 @@ class InboxAccept(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     routes=(Route("PATCH", "/v1/inbox/{id}"),),
 )
 class InboxEdit(Request[Proposal], frozen=True, kw_only=True):
-    """Change a waiting proposal before it is accepted."""
+    """Change a waiting proposal."""
 
     id: ProposalId
     content: Content | UnsetType = UNSET
@@ -251,7 +245,7 @@ class InboxEdit(Request[Proposal], frozen=True, kw_only=True):
     "inbox_reject", "trivet.memory.inbox:reject", atomic=True, routes=(Route("POST", "/v1/reject"),)
 )
 class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
-    """Reject proposals. What they say is not proposed again."""
+    """Reject proposals. The same text is not proposed again."""
 
     ids: ProposalIds
 
@@ -260,7 +254,7 @@ class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     "inbox_reopen", "trivet.memory.inbox:reopen", atomic=True, routes=(Route("POST", "/v1/reopen"),)
 )
 class InboxReopen(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
-    """Take decisions on proposals back: they wait again, and what accepting them changed is undone."""
+    """Undo decisions on proposals: they wait again, and changes made by accepting are reverted."""
 
     ids: ProposalIds
 
@@ -273,18 +267,19 @@ class InboxReopen(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     tool=Tool(
         "memory_feedback",
         "Say what helped",
-        "Use it after memory_recall, with the same query: useful for what helped, not-useful for what misled.",
+        "Use it after memory_recall, with the same query: useful for what helped, not-useful for "
+        "what misled.",
         described_elsewhere=frozenset(("id",)),
     ),
 )
 class FeedbackRequest(Request[Usage], frozen=True, kw_only=True):
-    """Say whether a memory that came was useful. It is kept for tuning and changes no rank."""
+    """Rate a recalled memory as useful or not. Ratings serve tuning and do not change ranks."""
 
     id: Id
     verdict: Annotated[Usefulness, Meta(description="Whether it helped: useful or not-useful.")]
     query: Annotated[
         Query | None,
-        Meta(description="What was asked when it came; then `trivet tune` can use it."),
+        Meta(description="The query that returned it; lets `trivet tune` use the rating."),
     ] = None
 
 
@@ -295,7 +290,7 @@ class FeedbackRequest(Request[Usage], frozen=True, kw_only=True):
     routes=(Route("GET", "/v1/memories/{id}/usage"),),
 )
 class UsageRequest(Request[Usage], frozen=True, kw_only=True):
-    """Show how often recall showed a memory, and what was said of it."""
+    """Show how often recall returned a memory, and how it was rated."""
 
     id: Id
 
@@ -312,4 +307,4 @@ class UsageRequest(Request[Usage], frozen=True, kw_only=True):
     ),
 )
 class StatsRequest(Request[Stats], frozen=True, kw_only=True):
-    """Count what the store holds and the work waiting."""
+    """Count what the store holds and the work still waiting."""

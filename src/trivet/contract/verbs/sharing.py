@@ -1,7 +1,4 @@
-"""Who else sees a memory, and the key that one came with.
-
-Edits that clashed, and how a store that follows a server stands: what waits for somebody to decide.
-"""
+"""Verbs for sharing memories, the caller's own key, and sync: conflicts, status, refusals."""
 
 from __future__ import annotations
 
@@ -25,14 +22,14 @@ class ShareRequest(Request[Share], frozen=True, kw_only=True):
     """Let another user of the server see a memory, or all of yours with a tag."""
 
     user: Annotated[
-        User, Meta(description="Who may see it; * for every user of this server's tenant.")
+        User, Meta(description="The user who may see it; * for all users of the tenant.")
     ]
-    id: Annotated[Id | None, Meta(description="The memory to share; or name a tag.")] = None
+    id: Annotated[Id | None, Meta(description="The memory to share; or give a tag.")] = None
     tag: Annotated[
         Tag | None,
-        Meta(description="Share every memory of yours that carries this tag, now or later."),
+        Meta(description="Share all your memories with this tag, present and future."),
     ] = None
-    permission: Annotated[Permission, Meta(description="read, or write, which includes edits.")] = (
+    permission: Annotated[Permission, Meta(description="read, or write to allow edits too.")] = (
         "read"
     )
 
@@ -45,15 +42,13 @@ class ShareRequest(Request[Share], frozen=True, kw_only=True):
     routes=(Route("DELETE", "/v1/shares", 204),),
 )
 class UnshareRequest(Request[None], frozen=True, kw_only=True):
-    """Take back what was shared; it is out of the other's sight at once."""
+    """Withdraw a share; the other user loses access at once."""
 
     user: Annotated[
-        User, Meta(description="Who shall not see it any longer; * for the share with everyone.")
+        User, Meta(description="The user who loses access; * for the share with everyone.")
     ]
-    id: Annotated[Id | None, Meta(description="The memory that was shared; or name the tag.")] = (
-        None
-    )
-    tag: Annotated[Tag | None, Meta(description="The tag that was shared.")] = None
+    id: Annotated[Id | None, Meta(description="The shared memory; or give the tag.")] = None
+    tag: Annotated[Tag | None, Meta(description="The shared tag.")] = None
 
 
 @verb(
@@ -64,18 +59,18 @@ class UnshareRequest(Request[None], frozen=True, kw_only=True):
     routes=(Route("GET", "/v1/keys/own"),),
 )
 class OwnKey(Request[Key], frozen=True, kw_only=True):
-    """Say whose key this is, what it allows and when it ends."""
+    """Show who owns the key in use, what it allows and when it expires."""
 
 
 @verb(
     "sign_out",
     "trivet.memory.admin.accounts:sign_out",
-    needs="read",  # whoever can use a key can give it back
+    needs="read",  # any valid key can revoke itself
     command=False,
     routes=(Route("DELETE", "/v1/keys/own", 204),),
 )
 class SignOut(Request[None], frozen=True, kw_only=True):
-    """Make the key that this is asked with void at once."""
+    """Revoke the key in use at once."""
 
 
 @verb(
@@ -89,7 +84,7 @@ class SharesRequest(Request[tuple[Share, ...]], frozen=True, kw_only=True):
 
 
 OperationId = Annotated[
-    str, Meta(min_length=1, max_length=ID_LENGTH, description="As sync_refused names it.")
+    str, Meta(min_length=1, max_length=ID_LENGTH, description="The op from sync_refused.")
 ]
 
 
@@ -100,9 +95,9 @@ OperationId = Annotated[
     routes=(Route("GET", "/v1/sync/conflicts"),),
 )
 class SyncConflicts(Request[tuple[EditConflict, ...]], frozen=True, kw_only=True):
-    """List edits that clashed: both texts are kept until one is chosen."""
+    """List conflicting edits: the store keeps both texts until you choose one."""
 
-    id: Annotated[Id | None, Meta(description="Of this memory alone.")] = None
+    id: Annotated[Id | None, Meta(description="Only conflicts of this memory.")] = None
     limit: PageSize = 100
     reveal: Reveal = False
 
@@ -115,7 +110,7 @@ class SyncConflicts(Request[tuple[EditConflict, ...]], frozen=True, kw_only=True
     routes=(Route("POST", "/v1/sync/conflicts/{id}"),),
 )
 class SyncResolve(Request[Memory], frozen=True, kw_only=True):
-    """Settle the conflicts of a memory: keep it as it is, take an edit that clashed, or give another text."""
+    """Settle a memory's conflicts: keep the memory, take a conflicting edit, or give a new text."""
 
     id: Id
     take: Annotated[
@@ -124,7 +119,7 @@ class SyncResolve(Request[Memory], frozen=True, kw_only=True):
             min_length=1, max_length=ID_LENGTH, description="head, or the rev of the edit to take."
         ),
     ] = "head"
-    content: Annotated[Content | None, Meta(description="Another text instead of both.")] = None
+    content: Annotated[Content | None, Meta(description="A new text to replace both.")] = None
 
 
 @verb(
@@ -135,7 +130,7 @@ class SyncResolve(Request[Memory], frozen=True, kw_only=True):
     command=False,  # `trivet sync status` also asks the server
 )
 class SyncStatusRequest(Request[SyncStatus | None], frozen=True, kw_only=True):
-    """Say how this store stands with the server it follows, without asking it; nothing if it follows none."""
+    """Show how far this store is from the server it follows, without contacting the server."""
 
 
 @verb(
@@ -146,7 +141,7 @@ class SyncStatusRequest(Request[SyncStatus | None], frozen=True, kw_only=True):
     command=False,  # `trivet sync refused` lists and drops
 )
 class SyncRefused(Request[tuple[RefusedOperation, ...]], frozen=True, kw_only=True):
-    """List what the server that this store follows refused. Nothing of it is ever dropped by itself."""
+    """List the operations that the followed server refused. They stay until you drop them."""
 
     reveal: Reveal = False
 
@@ -160,6 +155,6 @@ class SyncRefused(Request[tuple[RefusedOperation, ...]], frozen=True, kw_only=Tr
     command=False,
 )
 class SyncDrop(Request[None], frozen=True, kw_only=True):
-    """Let go of an operation that the server refused, with its words."""
+    """Drop a refused operation and its text."""
 
     op: OperationId
