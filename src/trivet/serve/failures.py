@@ -1,4 +1,4 @@
-"""What a server tells of a failure: to callers without places and secrets, to its log without any text."""
+"""Error texts: without locations and secrets for callers, without user data for the log."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from trivet.secrets.detect import without_secrets
 
 logger = logging.getLogger("trivet.serve")
 
-SECRET_KEYS_UNAVAILABLE = "A key of secrets cannot be used, so nothing was read or written. `trivet doctor` tells the owner why."
+SECRET_KEYS_UNAVAILABLE = (
+    "A secret key is unavailable, so nothing was read or written. "
+    "The owner can run `trivet doctor` to see why."
+)
 
 
 def public_message(error: TrivetError) -> str:
-    """The error as a caller may see it. Where keys are kept (a file, the address of a vault) is the owner's to know."""
+    """Return the text for the caller; only the owner's log names where secret keys are kept."""
     if isinstance(error, SecretError):
         logger.error("%s", error)
         return SECRET_KEYS_UNAVAILABLE
@@ -22,7 +25,7 @@ def public_message(error: TrivetError) -> str:
 
 
 def log_failure(where: str, error: BaseException) -> None:
-    """Where it happened, and not its message, which may quote memories."""
+    """Log the traceback without the message, which may quote memories."""
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error(
         "%s failed with %s\nTraceback (most recent call last):\n%s",
@@ -33,8 +36,10 @@ def log_failure(where: str, error: BaseException) -> None:
 
 
 def error_text(error: Exception, where: str) -> str:
-    """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
         return public_message(error)
     log_failure(where, error)
-    return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
+    return (
+        f"The call failed unexpectedly ({type(error).__name__}); the server's log has the details. "
+        "Other calls still work."
+    )

@@ -1,1 +1,1 @@
-"""Where memories come from: files of the user, and other memory systems."""
+"""Sources of memories: the user's files and other memory systems."""

@@ -1,5 +1,5 @@
-// The address of a view is the fragment, which no browser sends to a server: #/NAME/PATH...?QUERY. Parameters have the
-// names that the API gives them, and lists are repeated.
+// The address of a view is the fragment, which browsers never send to a server: #/NAME/PATH...?QUERY. Parameters have
+// the API's names, and lists are repeated.
 
 /** @typedef {{name: string, path: string[], query: URLSearchParams}} Address */
 
@@ -17,7 +17,7 @@ export const address = (name, path = [], query = {}) => {
   return `#/${[name, ...path].map(encodeURIComponent).join('/')}${text ? `?${text}` : ''}`;
 };
 
-/** {tags: ['a', 'b'], scope: 'x', state: []} -> tags=a&tags=b&scope=x; what is empty is left out. */
+/** {tags: ['a', 'b'], scope: 'x', state: []} -> tags=a&tags=b&scope=x; empty values are left out. */
 export const parameters = (values) => {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -37,6 +37,6 @@ const decoded = (part) => {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // somebody typed it so
+    return part; // typed by hand
   }
 };

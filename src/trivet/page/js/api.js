@@ -1,7 +1,7 @@
-// The server's API, as every client has it: api.get('/v1/memories', {limit: 20, tags: ['a', 'b']}, {signal}),
-// api.post('/v1/recall', body, {signal}), put, patch, delete. They give the parsed answer, or null where there is none.
-// api.read(path, query, {signal}) gives {value, etag}, for a later write with headers: {'If-Match': etag}.
-// What the server refuses is thrown as a Problem, in its own words. A key that is no longer good leads to the sign-in view.
+// The server's API: api.get('/v1/memories', {limit: 20, tags: ['a', 'b']}, {signal}),
+// api.post('/v1/recall', body, {signal}), put, patch, delete. They return the parsed answer, or null if there is none.
+// api.read(path, query, {signal}) returns {value, etag}, for a later write with headers: {'If-Match': etag}.
+// Errors of the server are thrown as a Problem. An invalid key leads to the sign-in view.
 
 import { parameters } from './address.js';
 import { key } from './session.js';
@@ -9,13 +9,13 @@ import { key } from './session.js';
 export const SIGNED_OUT = 'trivet:signed-out';
 
 export class Problem extends Error {
-  constructor({ status = 0, title = 'It did not work', detail = '', type = '', instance = '' }) {
+  constructor({ status = 0, title = 'The request failed', detail = '', type = '', instance = '' }) {
     super(detail || title);
     Object.assign(this, { name: 'Problem', status, title, detail, type, instance });
   }
 }
 
-/** Whether the person left, or asked something newer: nothing to tell them. */
+/** Whether the user left or sent a newer request, so that there is nothing to report. */
 export const isAbort = (error) => error?.name === 'AbortError';
 
 export const api = {
@@ -55,7 +55,7 @@ const sent = async (path, request) => {
     if (isAbort(error)) throw error;
     throw new Problem({
       title: 'The server does not answer',
-      detail: 'The server does not answer. It may have ended: `trivet open` starts it again.',
+      detail: 'The server does not answer. It may have stopped: `trivet open` restarts it.',
     });
   }
 };
@@ -63,11 +63,11 @@ const sent = async (path, request) => {
 const head = (method, body) => ({
   ...(key() ? { Authorization: `Bearer ${key()}` } : {}),
   ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-  // So that a write that the network repeats acts once.
+  // A write that the network repeats must act once.
   ...(method === 'POST' || method === 'PATCH' ? { 'Idempotency-Key': newKey() } : {}),
 });
 
-// crypto.randomUUID is there only over TLS or on loopback; this is everywhere.
+// crypto.randomUUID exists only over TLS or on loopback; this works everywhere.
 const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 

@@ -1,4 +1,4 @@
-// Starts the page: the colours, the menu, the keyboard, the view that the address names.
+// Start of the page: colors, menu, keyboard and the view in the address.
 
 import { api, SIGNED_OUT } from './api.js';
 import { address } from './address.js';

@@ -1,28 +1,28 @@
-// Elements from words: h('p', {class: 'note'}, 'text', node). A string becomes a text node, and there is no other way
-// in, so stored text can never become markup.
+// Element builder: h('p', {class: 'note'}, 'text', node). Strings always become text nodes, so stored text can never
+// become markup.
 //
-// properties: class, on: {click: ...}, style: {'--part': '40%'} (set through the object model, which the content security
-// policy allows), value/checked/... as properties, anything else as an attribute; true is an empty attribute, and false,
-// null and undefined leave it out. Children may be nodes, strings, numbers, lists of these, or nothing (null, false).
+// Properties: class, on: {click: ...}, style: {'--part': '40%'} (set through the object model, as the content security
+// policy requires), value/checked/... as properties, others as attributes; true is an empty attribute, and false, null and
+// undefined leave it out. Children may be nodes, strings, numbers, lists of these, or nothing (null, false).
 
 const SVG = 'http://www.w3.org/2000/svg';
 const LIVE = new Set(['value', 'checked', 'selected', 'disabled', 'indeterminate']);
-// A link leads within the page, to this server, or to the web: never to javascript: or data:.
+// Links may lead within the page, to this server or to the web, but never to javascript: or data:.
 const SAFE_LINK = /^(#|\/(?!\/)|https?:\/\/)/i;
 
 export const h = (tag, properties, ...children) => filled(document.createElement(tag), properties, children);
 export const s = (tag, properties, ...children) => filled(document.createElementNS(SVG, tag), properties, children);
 
-/** Puts these children in the place of those that are there. */
+/** Replaces the element's children. */
 export const refill = (element, ...children) => {
   element.replaceChildren(...nodes(children));
   return element;
 };
 
-/** For what shall be read out but not seen. */
+/** Text for screen readers only. */
 export const unseen = (text) => h('span', { class: 'unseen' }, text);
 
-/** A short text that somebody stored, within a line: its direction cannot turn what stands around it. */
+/** A short stored text within a line, whose direction cannot change that of the text around it. */
 export const stored = (text) => h('bdi', { class: 'stored' }, text);
 
 const filled = (element, properties, children) => {

@@ -1,6 +1,6 @@
-// The filters of a view, kept in its address, so that a view can be sent as a link.
-// filterBar(place, {names, changed}) -> an element. `names` are those the view has, by the API's names; `changed()` is
-// called after the address has been changed. chosen(place.query) -> {scope, tags: [...], ...} for a request.
+// The filters of a view, kept in its address, so that a view can be shared as a link.
+// filterBar(place, {names, changed}) -> an element. `names` are the API's names of the view's filters; `changed()` is
+// called after the address has changed. chosen(place.query) -> {scope, tags: [...], ...} for a request.
 
 import { api } from './api.js';
 import { h, refill, stored } from './dom.js';
@@ -28,7 +28,7 @@ const HINTS = {
   as_of: '2026-11-03',
 };
 
-/** What the address asks for, as the API takes it. */
+/** The filters in the address, in the form of the API. */
 export const chosen = (query, names = ALL) =>
   Object.fromEntries(names.filter((name) => query.has(name)).map((name) => [name, LISTS.includes(name) ? query.getAll(name) : query.get(name)]));
 
@@ -65,7 +65,7 @@ const without = (query, name, value) => {
   return rest;
 };
 
-/** With one value more of a list, or another value of what has one. An empty one takes it away. */
+/** Adds a value to a list, or sets a single value. An empty value removes it. */
 export const withValue = (query, name, value) => {
   const next = without(query, name, value);
   if (!LISTS.includes(name)) next.delete(name);
@@ -89,7 +89,7 @@ const field = (name, place, put) => {
   return h('label', { class: 'field' }, h('span', {}, LABELS[name]), control);
 };
 
-/** A list that is added to: after each choice it is ready for the next. */
+/** A menu that adds to a list and then resets for the next choice. */
 const choice = (name, put) => {
   const select = h('select', { name, on: { change: () => { put(name, select.value); select.value = ''; } } },
     h('option', { value: '' }, name === 'state' ? 'current' : 'any'),
@@ -111,7 +111,7 @@ const text = (name, place, put) => {
   return [input, h('datalist', { id: `offer-${name}` })];
 };
 
-/** What there is to choose from. */
+/** The values to choose from. */
 const offered = async (signal) => {
   const [tags, categories, stats] = await Promise.all([
     api.get('/v1/tags', { limit: 100 }, { signal }),

@@ -1,8 +1,8 @@
-// The keyboard. Everywhere: / goes to search, g and a letter to a view, j and k to the next and the previous item,
-// Enter opens it, ? shows this list. A view adds its own: export const keys = [{key: 'e', does: '...', act: (place) => ...}].
+// Keyboard shortcuts. Everywhere: / goes to search, g and a letter to a view, j and k to the next and previous item,
+// Enter opens it, ? shows the list. A view adds its own: export const keys = [{key: 'e', does: '...', act: (place) => ...}].
 //
-// An item is any element with data-item (and tabindex="-1"); what Enter opens is the link or button with data-open in it.
-// Keys do nothing while the person types in a field, in a dialog, or with ctrl, alt or meta.
+// An item is any element with data-item (and tabindex="-1"); Enter opens the link or button with data-open in it.
+// Keys do nothing in a field, in a dialog, or with ctrl, alt or meta.
 
 import { dialog } from './parts/dialog.js';
 import { h } from './dom.js';
@@ -66,7 +66,7 @@ const focusSearch = (go) => {
   else go('search');
 };
 
-/** The item that has the focus, or holds what has it. */
+/** The item that has or contains the focus. */
 export const currentItem = () => document.activeElement?.closest('[data-item]') ?? null;
 
 const move = (step) => {
@@ -82,12 +82,12 @@ const open = (item) => item.querySelector('[data-open]')?.click();
 const help = (views) => {
   const rows = [
     ['/', 'Search'],
-    ['j  k', 'Next, previous item'],
+    ['j  k', 'Next or previous item'],
     ['Enter', 'Open the item'],
     ...views.map((view) => [`g ${view.key}`, view.title]),
     ...own.map((one) => [one.key, one.does]),
-    ['?', 'This list'],
+    ['?', 'Show this list'],
   ];
   const list = rows.map(([keys, does]) => [h('dt', {}, keys.split(/ +/).map((one) => h('kbd', {}, one))), h('dd', {}, does)]);
-  dialog('Keys', h('dl', { class: 'keys' }, list));
+  dialog('Keyboard shortcuts', h('dl', { class: 'keys' }, list));
 };

@@ -1,5 +1,5 @@
-// Which view is at which address. A view is loaded when it is first asked for. `key` is its letter after g; a view
-// without a key stands in no menu and is reached by links.
+// The views by address, each loaded on first use. `key` is a view's letter after g; a view without a key is not in the
+// menu and is reached by links.
 
 import { isAbort } from './api.js';
 import { address, parameters, parsed } from './address.js';
@@ -23,7 +23,7 @@ export const VIEWS = {
 export const menu = () =>
   Object.entries(VIEWS).filter(([, view]) => view.key).map(([name, view]) => ({ name, key: view.key, title: view.title }));
 
-/** Called with the name of the view whenever another is shown. */
+/** Called with the name of the view on every change. */
 let shown = () => {};
 let leaving = new AbortController();
 
@@ -85,7 +85,7 @@ const placeOf = (name, at, signal) => ({
   },
 });
 
-/** Where a view has not put the focus itself. */
+/** Focuses the heading unless the view has set the focus. */
 const focusHeading = (main) => {
   if (main.contains(document.activeElement) && document.activeElement !== main) return;
   (main.querySelector('h1') ?? main).focus({ preventScroll: true });

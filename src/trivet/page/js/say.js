@@ -1,20 +1,20 @@
-// One line at the foot of the page that says what was done, and is read out: say('Forgotten.', {undo: async () => ...}),
-// and what did not work: complain(problem).
+// The status line at the bottom of the page, which screen readers announce: say('Forgotten.', {undo: async () => ...})
+// for results and complain(problem) for errors.
 
 import { isAbort } from './api.js';
 import { h, refill } from './dom.js';
 
-// Long enough to read two sentences and to reach for Undo.
+// Long enough to read two sentences and reach Undo.
 const SHOWN_MS = 8_000;
 let timer = 0;
 
 /** @param {string} text @param {{undo?: () => Promise<any>}} [options] */
 export const say = (text, { undo } = {}) => show('', text, undo);
 
-/** Errors are shown until the next word; what the person broke off themselves is not told. */
+/** Shows an error until the next message; aborts by the user are not reported. */
 export const complain = (error) => {
   if (isAbort(error) || error?.status === 401) return;
-  show('wrong', error?.message || 'It did not work.');
+  show('wrong', error?.message || 'The request failed.');
   clearTimeout(timer);
 };
 

@@ -1,5 +1,5 @@
-// The key that the page sends, and whose it is. A key is kept for this tab, or on this computer if the person wants it;
-// a cookie would go to every program that listens on another port of this machine.
+// The key that the page sends, and its owner. A key is kept for this tab, or on this computer if the user wants it. A
+// cookie would go to every program on other ports of this machine.
 
 const NAME = 'trivet.key';
 const PLACE = 'trivet.place';
@@ -19,13 +19,13 @@ export const drop = () => {
   localStorage.removeItem(NAME);
 };
 
-/** Whose key it is and what it allows: {user, rights, expires_at, ...}. Asked for once. */
+/** The key's owner and rights: {user, rights, expires_at, ...}. Requested once. */
 export const me = async (api) => (known ??= await api.get('/v1/keys/own'));
 
-/** What the key allows as far as it is known by now; a view that needs it sure awaits `me`. */
+/** Whether the key has the right, as far as known; a view that must be sure awaits `me`. */
 export const may = (right) => known?.rights.includes(right) ?? false;
 
-/** Where the person was when their key ended, to go on from there. */
+/** The address at which the key expired, to return to after signing in. */
 export const rememberPlace = (hash) => sessionStorage.setItem(PLACE, hash);
 export const rememberedPlace = () => {
   const hash = sessionStorage.getItem(PLACE);

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; a choice is kept on this computer.
+// The theme: light, dark or that of the system. The choice is kept on this computer.
 
 import { h, s } from './dom.js';
 
@@ -25,8 +25,8 @@ const turn = (button) => {
 
 const tell = (button) => {
   const theme = localStorage.getItem(NAME) ?? 'system';
-  button.setAttribute('aria-label', `Colours: ${theme}. Change to ${NEXT[theme]}`);
-  button.title = `Colours: ${theme}`;
+  button.setAttribute('aria-label', `Colors: ${theme}. Change to ${NEXT[theme]}`);
+  button.title = `Colors: ${theme}`;
 };
 
 const halfMoon = () =>

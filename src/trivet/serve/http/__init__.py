@@ -1,1 +1,1 @@
-"""The server: every operation of the contract over HTTP, and the agent's tools over MCP, on one port."""
+"""HTTP server: verbs, MCP and the browser page on one port."""

@@ -1,4 +1,4 @@
-"""Puts the server together: who is let in, what each address does, and what is said where there is none."""
+"""Assembly of the HTTP application: middleware, routes, lifespan and error answers."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def build_app(
     links: SignInLinks | None = None,
     neighbours: WorkerPeers | None = None,
 ) -> Starlette:
-    """The application. It closes the stores of its tenants when it ends. `links` are those that sign in to the page.
+    """Build the application, which closes its tenants' stores at shutdown.
 
-    `neighbours` are the other processes of the server, if there are any.
+    `links` sign in to the browser page; `neighbours` are the server's other workers.
     """
     others = neighbours or WorkerPeers()
     metrics = Metrics(tenants.load)
@@ -63,7 +63,7 @@ def build_app(
                 yield
         if _finished(context, streams):
             tenants.close()
-        else:  # what still runs uses the stores; the end of the process takes both
+        else:  # running work still uses the stores; the end of the process closes both
             app.state.unfinished = True
 
     app = Starlette(
@@ -87,18 +87,17 @@ def build_app(
         ],
         exception_handlers={HTTPException: _no_route, TrivetError: _refused},
     )
-    app.router.redirect_slashes = False  # an address with a slash too many is none of ours
+    app.router.redirect_slashes = False  # a path with a trailing slash is unknown
     app.state.unfinished = False
     app.state.news = news
     return app
 
 
 def _finished(context: ServerContext, streams: Streams) -> bool:
-    """Whether all that was accepted is done, within the time that the end may take."""
     seconds = context.settings.server_shutdown_seconds
     done = [streams.close(seconds), context.pool.close(seconds)]
     if not all(done):
-        logger.error("Requests were still being worked on after %s s; they are cut off.", seconds)
+        logger.error("Requests were still running after %s s; they are cut off.", seconds)
     return all(done)
 
 
@@ -117,7 +116,6 @@ def _routes(
 
 
 def _names(settings: Settings, host: str) -> tuple[str, ...]:
-    """A server on loopback answers for this machine's own names alone, unless others are named."""
     return (*LOOPBACK_NAMES, *settings.server_hosts) if is_loopback(host) else settings.server_hosts
 
 
@@ -129,9 +127,9 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        message = f"{request.method} is not possible here; the header Allow says what is."
+        message = f"{request.method} is not allowed here; see the header Allow."
     else:
-        message = "There is nothing at this address. GET /openapi.json lists what there is."
+        message = "There is nothing at this address. GET /openapi.json lists all addresses."
     return problem_response(
         RouteNotFound(error.status_code, message, error.headers or {}), request.state.request_id
     )

@@ -1,9 +1,6 @@
-"""Which hosts the server answers for, and which pages may ask: a site that points its own name at this machine
-(DNS rebinding), or a page that posts across sites, is turned away.
+"""Checks before a request reaches its endpoint: host, origin, API key and limits.
 
-Lets a request in: within the limit of requests at once, with a known key, and within that key's rate.
-
-Every address needs a key but those named here, so a route that is added later is closed until it is named.
+Host and origin checks stop DNS rebinding. Every path needs a key unless it is listed as public.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ def is_loopback(host: str) -> bool:
 
 
 class HostCheck:
-    """`names` empty: any host is answered, which a server behind a proxy that checks it may want."""
+    """Middleware that checks Host and Origin; empty `names` accept any host."""
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
         self._app = app
@@ -62,22 +59,21 @@ class HostCheck:
         host = headers.get("host", "")
         if "transfer-encoding" in headers and "content-length" in headers:
             raise Malformed(
-                "The body has two lengths. Send Content-Length or Transfer-Encoding, not both."
+                "The request has both Content-Length and Transfer-Encoding. Send only one of them."
             )
         if self._names and _name(host) not in self._names:
             raise Misdirected(
-                f"This server answers for {', '.join(sorted(self._names))} alone. "
-                "Another name goes into the setting server_hosts."
+                f"This server answers only for {', '.join(sorted(self._names))}. "
+                "Add other names to the setting server_hosts."
             )
         if any(origin.partition("://")[2] != host for origin in headers.getlist("origin")):
-            raise CrossSiteRequest("A page of another site may not use this server.")
+            raise CrossSiteRequest("Pages of other sites may not use this server.")
 
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::\d*)?", re.IGNORECASE)
 
 
 def _name(host: str) -> str:
-    """Without the port, and without the brackets of an IPv6 address; empty where it is no name at all."""
     match = _HOST.fullmatch(host)
     return (match[1] or match[2] or "").lower() if match else ""
 
@@ -85,12 +81,15 @@ def _name(host: str) -> str:
 HEALTH = frozenset(("/healthz", "/readyz"))
 PUBLIC_PATHS = HEALTH | {"/", "/docs", "/openapi.json"}
 MAX_KEY_CHARACTERS = 1000
-# Each is a socket and a coroutine.
+# Clients waiting for changes. Each costs a socket and a coroutine.
 MAX_WAITING = 2_000
 READ_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
-# So many keys must come together to fill the server.
+# One key may use 1/4 of the concurrent requests.
 MIN_KEYS_TO_FILL = 4
-NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
+NO_KEY = (
+    "This request needs a key: send the header Authorization: Bearer KEY. "
+    "`trivet key add` makes one."
+)
 
 
 class Authentication:
@@ -122,7 +121,8 @@ class Authentication:
             return
         if self._running >= self._max_running:
             raise Busy(
-                f"{self._max_running} requests are being worked on, and no more at once. Try again in a moment."
+                f"The server is at its limit of {self._max_running} concurrent requests. "
+                "Nothing was done; try again in a moment."
             )
         self._running += 1
         try:
@@ -130,9 +130,8 @@ class Authentication:
                 key = _key(Headers(scope=scope))
                 caller = scope["state"]["caller"] = await self._authenticate(key)
                 scope["state"]["known_at"] = time.monotonic()
-                scope["state"]["secret"] = hashlib.sha256(
-                    key.encode()
-                ).digest()  # see idempotency.py
+                # Seals the kept answers of idempotent requests.
+                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()
                 if scope["path"] == WAIT_PATH:
                     await self._wait(scope, receive, send)
                 else:
@@ -145,10 +144,10 @@ class Authentication:
             self._running -= 1
 
     async def _wait(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A laptop that waits for news takes no room from those who work; there is room for many of them."""
         if self._waiting >= MAX_WAITING:
             raise Busy(
-                f"{MAX_WAITING} laptops wait for news, and no more at once. Ask again later."
+                f"The server is at its limit of {MAX_WAITING} clients that wait for changes. "
+                "Try again later."
             )
         self._waiting += 1
         self._running -= 1
@@ -165,11 +164,11 @@ class Authentication:
 
     @contextmanager
     def _slot_of(self, key: str) -> Iterator[None]:
-        """One key cannot take the room of all, with requests that it sends by halves, say."""
         if self._by_key[key] >= self._max_running_per_key:
             self._metrics.limited.inc()
             raise Limited(
-                f"This key has {self._max_running_per_key} requests under way, and no more at once.",
+                f"This key is at its limit of {self._max_running_per_key} concurrent requests. "
+                "Nothing was done; try again in a moment.",
                 1,
             )
         self._by_key[key] += 1
@@ -183,9 +182,8 @@ class Authentication:
     def _is_open(self, scope: Scope) -> bool:
         if scope["path"] == METRICS_PATH and self._metrics_on_loopback:
             headers = Headers(scope=scope)
-            forwarded = (
-                "x-forwarded-for" in headers or "forwarded" in headers
-            )  # by a proxy on this machine
+            # Behind a local proxy, every client looks like loopback.
+            forwarded = "x-forwarded-for" in headers or "forwarded" in headers
             return not forwarded and is_loopback((scope.get("client") or ("", 0))[0])
         return scope["path"] in PUBLIC_PATHS or scope["path"].startswith(PAGE)
 
@@ -194,7 +192,9 @@ class Authentication:
         wait = self._rate.take(f"{caller.tenant}.{caller.key}")
         if wait:
             self._metrics.limited.inc()
-            raise Limited(f"This key asks too often. Nothing was done; wait {wait} s.", wait)
+            raise Limited(
+                f"This key sends too many requests. Nothing was done; wait {wait} s.", wait
+            )
         return caller
 
 

@@ -1,4 +1,4 @@
-"""Errors that only HTTP has, and how any error is answered: as problem+json, without traces or values."""
+"""HTTP-only errors, and the problem+json answer to any error."""
 
 from __future__ import annotations
 
@@ -13,79 +13,77 @@ from trivet.errors import Conflict, InvalidInput, Moved, Moving, TooMany, Trivet
 from trivet.serve.failures import public_message
 
 AUTH_SCHEME = "Bearer"
-UNEXPECTED = ProblemKind("unexpected", 500, "The server failed at this")
+UNEXPECTED = ProblemKind("unexpected", 500, "Unexpected server error")
 
 
 class Malformed(InvalidInput):
-    """The request cannot be read at all."""
+    pass
 
 
 class NoSuchRoute(TrivetError):
-    """The address or its method is not one of this server's."""
+    pass
 
 
 class TooLarge(TrivetError):
-    """The request is larger than this server reads."""
+    pass
 
 
 class WrongMediaType(TrivetError):
-    """The body is of another kind than this route takes."""
+    pass
 
 
 class OutOfDate(TrivetError):
-    """The memory has changed since the caller read it."""
+    """A memory that changed since the caller read it."""
 
 
 class Misdirected(TrivetError):
-    """The request names another host than this server answers for."""
+    """A host that this server does not answer for."""
 
 
 class CrossSiteRequest(TrivetError):
-    """A page of another site asks."""
+    pass
 
 
 class BodyTimedOut(TrivetError):
-    """The caller did not send the request in time."""
+    pass
 
 
 class Busy(TrivetError):
-    """The server has no room for this request now; nothing was done."""
+    """A request refused at a limit; nothing was done."""
 
 
 class WorkTimedOut(TrivetError):
-    """The work goes on, but the caller has waited long enough."""
+    """Work that goes on after its caller has waited long enough."""
 
 
 class StillRunning(Conflict):
-    """The same request is being worked on."""
+    pass
 
 
 RETRY_SECONDS: Mapping[type[TrivetError], int] = {Busy: 1, StillRunning: 1, Moved: 1, Moving: 2}
 
 _HTTP_PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
-    Malformed: ProblemKind("malformed", 400, "The request cannot be read"),
+    Malformed: ProblemKind("malformed", 400, "The request cannot be parsed"),
     BodyTimedOut: ProblemKind("too-slow", 408, "The request did not arrive in time"),
-    OutOfDate: ProblemKind("out-of-date", 412, "It has changed meanwhile"),
+    OutOfDate: ProblemKind("out-of-date", 412, "The memory has changed since you read it"),
     TooLarge: ProblemKind("too-large", 413, "The request is too large"),
-    WrongMediaType: ProblemKind("wrong-media-type", 415, "The body is of the wrong kind"),
-    Misdirected: ProblemKind("misdirected", 421, "This server does not answer for that host"),
+    WrongMediaType: ProblemKind("wrong-media-type", 415, "The body has the wrong media type"),
+    Misdirected: ProblemKind("misdirected", 421, "This server does not answer for this host"),
     CrossSiteRequest: ProblemKind("foreign", 403, "Not allowed from another site"),
     Busy: ProblemKind("busy", 503, "The server is busy"),
-    WorkTimedOut: ProblemKind("took-too-long", 504, "The work takes too long"),
+    WorkTimedOut: ProblemKind("took-too-long", 504, "The work is taking too long"),
 }
 ALL_PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {**_HTTP_PROBLEMS, **PROBLEMS}
 
 
 class Limited(TooMany):
-    """Carries how long to wait."""
-
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)
         self.seconds = seconds
 
 
 class RouteNotFound(NoSuchRoute):
-    """As the router says it: 404, or 405 with the methods there are."""
+    """The router's 404, or its 405 with the allowed methods."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -106,8 +104,8 @@ def problem_response(error: TrivetError, request_id: str) -> Response:
 
 
 def failure_response(request_id: str) -> Response:
-    """For an unexpected error. The caller gets the id under which the server's log has the details."""
-    detail = f"Nothing is known to be wrong with the request. The server's log has the details under {request_id}."
+    """Answer an unexpected error with the id of its log entry."""
+    detail = f"The request may be correct. The server's log has the details under {request_id}."
     return _problem(UNEXPECTED, detail, request_id, {})
 
 

@@ -1,13 +1,7 @@
-"""How often somebody may ask: a bucket of tokens each, which fills again with time.
+"""Limits on request rates, worker threads and idle connections.
 
-The threads that do the work, so that none holds up the event loop, and how long a caller waits for it.
-
-There are three lanes, so that no write waits behind recalls that hang, and nobody at the door behind either.
-
-Closes connections that a client holds open for nothing: with a head that never ends (slowloris), with a body that
-goes on after its answer, with an answer that is not read, or by the thousand.
-
-When there is no room for another connection, one that waits for nothing goes: whoever comes to ask is let in.
+Three thread pools ("lanes") keep writes and authentication from waiting behind slow recalls.
+Connections close on slow headers (slowloris), unread answers, or idleness while the server is full.
 """
 
 from __future__ import annotations
@@ -30,12 +24,12 @@ from trivet.common.bounded_cache import MIB, BoundedCache
 from trivet.serve.http.errors import Busy, Malformed, WorkTimedOut, problem_response
 from trivet.store.relational.database import lease_scope
 
-# For the buckets of some 20,000 keys. One that is forgotten is full again.
+# About 20,000 keys. An evicted bucket counts as full.
 BUCKETS_BYTES = 8 * MIB
 
 
 class RateLimiter:
-    """Used by the event loop's thread alone, so it needs no lock."""
+    """Token buckets by name, for the event loop's thread only."""
 
     def __init__(
         self, per_minute: int, burst: int, clock: Callable[[], float] = time.monotonic
@@ -46,13 +40,12 @@ class RateLimiter:
         self._buckets: BoundedCache[str, tuple[float, float]] = BoundedCache(BUCKETS_BYTES)
 
     def take(self, name: str) -> int:
-        """Takes a token. 0, or in how many seconds there will be one."""
+        """Take a token and return 0, or return the seconds to wait for one."""
         tokens, wait = self._available_tokens(name), self.wait(name)
         self._buckets.put(name, (tokens if wait else tokens - 1, self._clock()))
         return wait
 
     def wait(self, name: str) -> int:
-        """As `take`, without taking one."""
         tokens = self._available_tokens(name)
         return 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / self._per_second))
 
@@ -63,14 +56,14 @@ class RateLimiter:
 
 
 T = TypeVar("T")
-# At the door it is looked who comes, and whether the store can be reached: moments, unless a tenant must be opened.
+# "door" authenticates and checks health: short, unless a tenant must be opened.
 Lane = Literal["read", "write", "door"]
 AUTH_THREADS = 4
 logger = logging.getLogger("trivet.serve.http")
 
 
 class ThreadPool:
-    """A fixed set of threads. What they borrow for a piece of work, such as a tenant's connection, goes back then."""
+    """Worker threads by lane. Leases taken during a task end with it."""
 
     def __init__(self, threads: int, seconds: float) -> None:
         sizes: dict[Lane, int] = {"read": threads, "write": threads, "door": AUTH_THREADS}
@@ -81,7 +74,12 @@ class ThreadPool:
         self._running: set[Future[Any]] = set()
 
     async def run(self, function: Callable[[], T], lane: Lane = "read") -> T:
-        """What the function returns. Work that began is finished, also when its caller has stopped waiting."""
+        """Run the function in a lane; once started, it always finishes.
+
+        Raises:
+            Busy: No thread became free in time; nothing was done.
+            WorkTimedOut: The work has started but not finished.
+        """
         work = self._lanes[lane].submit(_run_and_release, function)
         self._running.add(work)
         work.add_done_callback(self._running.discard)
@@ -91,16 +89,18 @@ class ThreadPool:
             return answer.result()
         if work.cancel():
             raise Busy(
-                f"The request waited {self._seconds:g} s for its turn. Nothing was done; try again later."
+                f"The request waited {self._seconds:g} s for a free thread. Nothing was done; "
+                "try again later."
             )
         work.add_done_callback(_log_late_failure)
         raise WorkTimedOut(
-            f"The work is not done after {self._seconds:g} s. It goes on and will be finished; look whether it was, "
-            "or ask again with the same Idempotency-Key."
+            f"The work is not finished after {self._seconds:g} s. The server will finish it; "
+            "check later, "
+            "or send the request again with the same Idempotency-Key."
         )
 
     def close(self, seconds: float) -> bool:
-        """Waits for the work that was accepted. False where some of it is not done by then."""
+        """Wait for accepted work; return False on timeout."""
         for threads in self._lanes.values():
             threads.shutdown(wait=False)
         return not wait(set(self._running), timeout=seconds).not_done
@@ -114,21 +114,21 @@ def _run_and_release(function: Callable[[], T]) -> T:
 def _log_late_failure(work: Future[T]) -> None:
     error = work.exception()
     if error is not None:
-        logger.warning("Work that outlasted its request failed: %s", type(error).__name__)
+        logger.warning("Work that outlived its request failed: %s", type(error).__name__)
 
 
-# A head is a few kilobytes: who needs longer does not mean it.
+# Headers are a few kilobytes.
 HEAD_SECONDS = 10.0
-# Each costs a file descriptor and some memory. Beyond, idle ones are closed to let others in.
+# Each costs a file descriptor and memory. Beyond this, idle ones close.
 MAX_CONNECTIONS = 2_000
-# So many go together, so that a flood of connections does not have the idle ones sorted for each of them.
+# Closed per sweep, so that a flood does not sort the idle ones for each connection.
 IDLE_CLOSED_AT_ONCE = 50
-# How long the rest of a finished answer is kept for a client that does not read it.
+# For the rest of an answer that the client does not read.
 UNREAD_SECONDS = 60.0
 
 
 class LimitedConnection(H11Protocol):
-    """uvicorn's own, with a time limit wherever it waits for the client outside a request."""
+    """uvicorn's h11 connection with a time limit on every wait between requests."""
 
     _limit: asyncio.TimerHandle | None = None
     _idle_since = 0.0
@@ -159,10 +159,7 @@ class LimitedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """What is not HTTP is answered like every other error."""
-        answer = problem_response(
-            Malformed("This is not an HTTP request that can be read."), str(uuid.uuid4())
-        )
+        answer = problem_response(Malformed("This is not a valid HTTP request."), str(uuid.uuid4()))
         body = bytes(answer.body)
         headers: list[tuple[bytes, bytes]] = [
             (b"content-type", MEDIA_TYPE.encode()),
@@ -186,7 +183,7 @@ class LimitedConnection(H11Protocol):
         return self.client[0] if self.client else ""
 
     def _make_room(self) -> bool:
-        """Ends the connections that have been idle for longest, of the address that has most of them."""
+        """Close the longest-idle connections of the address that has the most."""
         idle = [
             one
             for one in self.connections
@@ -199,9 +196,8 @@ class LimitedConnection(H11Protocol):
             (one for one in idle if one._address == greedy), key=lambda one: one._idle_since
         )
         for one in theirs[:IDLE_CLOSED_AT_ONCE]:
-            self.connections.discard(
-                one
-            )  # at once: it hears of its end only after those that come now
+            # Now: its connection_lost runs only after those arriving.
+            self.connections.discard(one)
             one.transport.abort()
         return True
 

@@ -1,8 +1,7 @@
-"""What the server counts, for Prometheus. Labels are route templates and statuses, never what a user wrote.
+"""Prometheus metrics, the request log and the health checks.
 
-The first and last to see a request: it gives each an id, counts and logs it, and lets no error out untold.
-
-For monitoring: is the process alive, can it reach its store, and what has it done.
+Metric labels never contain text from users. The request log is the outermost middleware and turns
+every error into an answer.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ from trivet.serve.http.endpoints.endpoint import JSON, EndpointRoute, ServerCont
 from trivet.serve.http.errors import failure_response, problem_response
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
-# Where the processes of one server keep their numbers. The library reads it when it is loaded.
+# Shared by the workers. prometheus_client reads it on import.
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-# From a listing of few memories to an import of many.
+# From a short listing to a large import.
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 
 
@@ -57,11 +56,10 @@ _LABELS = ("purpose", "model")
 
 
 class Metrics:
-    """One registry a server, so that several of them can live in one process.
+    """Metrics of one server.
 
-    Where a server is several processes, they count together, and any of them tells the sum. What only a process itself
-    can tell (its memory, its batches, what gave way, which endpoints are silent for it) is then left out, as it would
-    be one's alone.
+    Workers count together, and any of them reports the sum. Figures of a single process, such as
+    its memory, are left out then.
     """
 
     def __init__(self, load: RecallLoad) -> None:
@@ -83,13 +81,13 @@ class Metrics:
         )
         self.running = Gauge(
             "trivet_http_requests_running",
-            "Requests being worked on.",
+            "Requests in progress.",
             registry=registry,
             multiprocess_mode="livesum",
         )
         self.limited = Counter(
             "trivet_http_rate_limited",
-            "Requests refused since their key asked too often.",
+            "Requests refused because their key exceeded its rate.",
             registry=registry,
         )
         if together:
@@ -110,8 +108,6 @@ class Metrics:
 
 
 class _BatchSizes(Collector):
-    """Read when asked for: the embedders count by themselves, and know nothing of Prometheus."""
-
     def collect(self) -> Iterator[HistogramMetricFamily]:
         sizes = batch_sizes()
         bounds = [2**power for power in range(MAX_BATCH.bit_length())]
@@ -132,22 +128,30 @@ class _YieldedRecalls(Collector):
         self._load = load
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        told = "Recalls and saves whose texts were not read again, since others waited for a core."
-        yield CounterMetricFamily("trivet_recall_gave_way", told, value=self._load.shed_count)
+        help_text = (
+            "Recalls and saves that skipped reading their texts because others needed a core."
+        )
+        yield CounterMetricFamily("trivet_recall_gave_way", help_text, value=self._load.shed_count)
 
 
 class _Endpoints(Collector):
-    """Those that are asked over the network, by what for and by model; never by address, which may hold a key."""
+    """Remote models by purpose and model, not by address, which may hold a key."""
 
     def collect(self) -> Iterator[Metric]:
         silent = GaugeMetricFamily(
-            "trivet_endpoint_silent", "1: it does not answer and is left alone.", labels=_LABELS
+            "trivet_endpoint_silent",
+            "1 while the endpoint does not answer and is not called.",
+            labels=_LABELS,
         )
         opened = CounterMetricFamily(
-            "trivet_endpoint_fell_silent", "How often it stopped answering.", labels=_LABELS
+            "trivet_endpoint_fell_silent",
+            "How often the endpoint stopped answering.",
+            labels=_LABELS,
         )
         refused = CounterMetricFamily(
-            "trivet_endpoint_not_asked", "Questions that it was spared.", labels=_LABELS
+            "trivet_endpoint_not_asked",
+            "Calls skipped because the endpoint was silent.",
+            labels=_LABELS,
         )
         by_labels: dict[tuple[str, str], list[CircuitBreaker]] = {}
         for breaker in breakers():
@@ -173,16 +177,14 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-# Anyone can send a made-up method; as a label each would be kept for ever.
+# Others count as "other": clients can invent methods, and labels are kept forever.
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-# What a web server writes where the client went away before there was an answer.
+# nginx's status for a client that left.
 CLIENT_CLOSED_REQUEST = 499
 NO_ROUTE = "none"
 
 
 class Exchange:
-    """One request and what is known of its answer so far."""
-
     def __init__(self, scope: Scope, send: Send, seconds: float) -> None:
         self._seconds = seconds
         self.id = str(uuid.uuid4())
@@ -204,11 +206,10 @@ class Exchange:
             async with asyncio.timeout(self._seconds):
                 await self._send(message)
         except TimeoutError:
-            raise ClientDisconnect from None  # it takes nothing any longer, and would be waited for in vain
+            raise ClientDisconnect from None  # the client no longer reads
 
     @property
     def route(self) -> str:
-        """The template, which names no memory."""
         return getattr(self._scope.get("route"), "path", NO_ROUTE)
 
     @property
@@ -221,7 +222,7 @@ class Exchange:
         return time.perf_counter() - self._started
 
     def line(self) -> str:
-        """Neither the address with its ids and query, nor the body, nor the key."""
+        """Return the access log line, without ids, query, body or key."""
         caller = self._scope["state"].get("caller")
         return msgspec.json.encode(
             {
@@ -240,7 +241,7 @@ class Exchange:
 class RequestLog:
     def __init__(self, app: ASGIApp, metrics: Metrics, seconds: float) -> None:
         self._app = app
-        self._seconds = seconds  # how long a client may take for each part of its answer
+        self._seconds = seconds  # seconds a client may take for each part of its answer
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -268,7 +269,7 @@ class RequestLog:
                 await problem_response(error, exchange.id)(scope, receive, exchange.send)
                 return
             logger.error(
-                "Request %s ended in the middle of its answer: %s",
+                "Request %s failed in the middle of its answer: %s",
                 exchange.id,
                 type(error).__name__,
             )
@@ -276,11 +277,11 @@ class RequestLog:
         except Exception as error:
             log_failure(f"Request {exchange.id}", error)
             if exchange.status is not None:
-                raise  # the answer is under way: that it breaks off is all that can be told
+                raise  # the answer has started: all that is left is to break it off
             await failure_response(exchange.id)(scope, receive, exchange.send)
 
 
-# For so long a store that could be reached is taken for reachable.
+# How long a successful store check is valid.
 READY_CACHE_SECONDS = 1.0
 OK = b'{"status":"ok"}'
 
@@ -292,14 +293,15 @@ def health_routes(context: ServerContext, metrics: Metrics) -> list[EndpointRout
     looked = [-READY_CACHE_SECONDS]
 
     async def ready(request: Request) -> Response:
-        """Needs no key, so it must not be a way to make the store work."""
+        """Cache the result, so that anonymous callers cannot load the store."""
         if time.monotonic() - looked[0] >= READY_CACHE_SECONDS:
             await context.pool.run(context.tenants.check, "door")
             looked[0] = time.monotonic()
         return Response(OK, media_type=JSON)
 
     async def numbers(request: Request) -> Response:
-        if hasattr(request.state, "caller"):  # else it came over loopback, which the settings allow
+        # Without a caller, it came over loopback, which the settings allow.
+        if hasattr(request.state, "caller"):
             authenticate(request, "admin")
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 

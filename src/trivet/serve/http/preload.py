@@ -1,7 +1,6 @@
-"""What the processes of one server have in common, loaded before they are forked, so that they share its memory.
+"""Modules and models loaded before the fork, so that worker processes share them.
 
-Python's fork server imports this module and does nothing else: there is no thread yet that a fork would lose. The
-models run in the thread of whoever asks them, so they can be opened before.
+Python's fork server imports only this module, before any thread starts.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import gc
 import logging
 import os
 
-import starlette.applications  # noqa: F401 - this and what follows is for the processes to come
+import starlette.applications  # noqa: F401 - these imports are for the workers
 import uvicorn  # noqa: F401
 
 import trivet.memory.recall
@@ -22,14 +21,13 @@ from trivet.models.embed.registry import DEFAULT
 from trivet.models.rerank.registry import PRESETS, RerankSpec
 from trivet.settings import Settings
 
-# Says to the fork server which of the models are going to be asked.
+# Names the models that the fork server opens.
 PRELOADED_MODELS = "_TRIVET_OPENED_BEFORE_FORK"
 EMBEDDER, READER = "embedder", "changes"
 logger = logging.getLogger("trivet.serve.http")
 
 
 def bundled_models(settings: Settings) -> list[str]:
-    """Those of the bundled models that a server with these settings asks."""
     wanted = {EMBEDDER: settings.embedder == DEFAULT, READER: settings.changes == "read"}
     kind = RerankSpec.parse(settings.rerank).kind
     return [
@@ -50,13 +48,11 @@ def open_models(names: list[str]) -> None:
                 open_pair_model()
             else:
                 bundled_reranker(PRESETS[name].folder).open()
-        except TrivetError as error:  # whoever asks the model meets it too, and tells it
-            logger.warning(
-                "The model %s is not shared by the processes of the server: %s", name, error
-            )
+        except TrivetError as error:  # callers of the model get the same error
+            logger.warning("The worker processes cannot share the model %s: %s", name, error)
 
 
 if PRELOADED_MODELS in os.environ:
     open_models(os.environ[PRELOADED_MODELS].split())
     gc.collect()
-    gc.freeze()  # or the first collection of each process would write to, and so copy, all that is shared
+    gc.freeze()  # else each worker's first collection would copy the shared memory

@@ -1,11 +1,6 @@
-"""How much memory the threads of a server set aside.
+"""The server process: listening socket, uvicorn, logs and graceful shutdown.
 
-The C library of Linux (glibc) gives threads arenas of their own, up to eight for each core, and what is freed in one is
-not used by another. A server has some twenty threads, of which Python lets one run at a time: they need few.
-
-The process: a socket, uvicorn, logs, and an end that finishes what was accepted.
-
-A server in a thread of another process: the page over a store, until nobody has looked at it for long.
+`BackgroundServer` runs the same server in a thread, for `trivet open`.
 """
 
 from __future__ import annotations
@@ -35,14 +30,18 @@ from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
 MAX_ARENAS = 2
-# In malloc.h.
+# M_ARENA_MAX in malloc.h.
 _M_ARENA_MAX = -8
-# Whoever sets this has decided.
+# A user who sets this has chosen a limit.
 _USER_VARIABLE = "MALLOC_ARENA_MAX"
 
 
 def limit_arenas() -> bool:
-    """Whether the C library has such arenas, and now keeps to few. To be called before threads are started."""
+    """Limit glibc's memory arenas, before threads start, and return whether it worked.
+
+    glibc keeps freed memory in up to eight arenas per core; Python runs one of a server's twenty
+    threads at a time.
+    """
     if os.name != "posix" or _USER_VARIABLE in os.environ:
         return False
     try:
@@ -55,12 +54,11 @@ def limit_arenas() -> bool:
 KEEP_ALIVE_SECONDS = 30
 MAX_HEAD_BYTES = 32 * 1024
 EXIT_KILLED = 1
-# How many ports after the wanted one are tried where any will do.
 MAX_PORTS_TRIED = 100
 
 
 class Server(uvicorn.Server):
-    """The first signal ends it well; the second at once, which the store survives like any other end."""
+    """uvicorn server that ends gracefully at the first signal and at once at the second."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
@@ -68,7 +66,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Laptops that wait for news are not waited for."""
         app = self.config.app
         if isinstance(app, Starlette):
             app.state.news.end()
@@ -76,17 +73,18 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int, any_port: bool = False) -> socket.socket:
-    """A socket at the address, or at the next free port after it."""
+    """Return a socket at the address, or with `any_port` at the next free one."""
     for candidate in range(port, min(port + MAX_PORTS_TRIED, 65536) if any_port else port + 1):
         try:
             return _bind(host, candidate)
         except OSError as error:
             reason = error.strerror or str(error)
-    raise InvalidInput(f"Cannot listen on {host}:{port}: {reason}. Give another --host or --port.")
+    raise InvalidInput(
+        f"Cannot listen on {host}:{port}: {reason}. Choose another --host or --port."
+    )
 
 
 def server_settings(settings: Settings) -> Settings:
-    """As many recalls search at the same time as there are threads to ask for them."""
     return msgspec.structs.replace(
         settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads)
     )
@@ -102,12 +100,12 @@ def run(
     neighbours: WorkerPeers | None = None,
     kind: type[Server] = Server,
 ) -> None:
-    """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
+    """Serve until a signal arrives, then finish accepted work and close the tenants."""
     set_up_logs(log_access)
     limit_arenas()
     app = build_app(tenants, settings, host, links, neighbours)
     make_server(app, settings, kind).run(sockets=[listener])
-    if app.state.unfinished:  # Python would wait for its threads, which have had their time
+    if app.state.unfinished:  # Python would wait for threads that have used up their time
         os._exit(EXIT_KILLED)
 
 
@@ -116,7 +114,7 @@ def make_server(app: Starlette, settings: Settings, kind: type[Server] = Server)
         uvicorn.Config(
             app,
             http=LimitedConnection,
-            proxy_headers=False,  # nothing here goes by where a proxy says a request came from
+            proxy_headers=False,  # no code here relies on a proxy's client address
             ws="none",
             lifespan="on",
             log_config=None,
@@ -133,10 +131,10 @@ def make_server(app: Starlette, settings: Settings, kind: type[Server] = Server)
 def _bind(host: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
-    # With its protocol: asyncio switches Nagle's delay, which would cost 40 ms an answer, off only where it sees TCP.
+    # With its protocol, or asyncio keeps Nagle's delay, which costs 40 ms per answer.
     listener = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":  # elsewhere it would let two processes share the port
+        if os.name == "posix":  # elsewhere two processes could share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen()
@@ -147,7 +145,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def set_up_logs(log_access: bool) -> None:
-    """Access lines are JSON as they are. Libraries that quote what they received stay silent."""
+    """Log access lines as bare JSON; silence libraries that quote their input."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -161,7 +159,7 @@ def set_up_logs(log_access: bool) -> None:
 
 
 HOST = "127.0.0.1"
-# Beside the port of `trivet serve`. The same one each time, while it is free, keeps a browser signed in.
+# Next to the port of `trivet serve`; constant, to keep a browser signed in.
 PORT = 7374
 START_SECONDS = 20.0
 POLL_SECONDS = 0.01
@@ -169,8 +167,6 @@ END_SECONDS = 10.0
 
 
 class ActivityMiddleware:
-    """Tells of every request before it is answered."""
-
     def __init__(self, app: ASGIApp, note: Callable[[], None]) -> None:
         self._app = app
         self._note = note
@@ -182,7 +178,7 @@ class ActivityMiddleware:
 
 
 class BackgroundServer:
-    """On loopback alone, where a key is needed as on any server. `shared` are models that the process has already."""
+    """A server in a thread, on loopback only, with the models of its process in `shared`."""
 
     def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
         settings = server_settings(settings)
@@ -209,7 +205,6 @@ class BackgroundServer:
         return self._thread.is_alive()
 
     def link(self) -> str:
-        """An address that signs in once."""
         self._touch()
         return link_to(self._address, self._links)
 
@@ -225,7 +220,5 @@ class BackgroundServer:
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > limit:
                 self._server.should_exit = True
-                raise StoreError(
-                    "The page could not be served: its server did not come up. Try `trivet serve`."
-                )
+                raise StoreError("The server of the page did not start. Try `trivet serve`.")
             time.sleep(POLL_SECONDS)

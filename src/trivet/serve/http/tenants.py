@@ -1,11 +1,8 @@
-"""Finds the database that a tenant lives in, where a server has several cells.
+"""Open stores of a server, one per tenant, opened by the first request and closed when idle.
 
-The databases themselves have the say: the row of a tenant in its old home names the new one. The directory tells where
-to begin if the tenant never was in this server's own database; a stale entry costs a step more and does no harm.
-
-The open stores of a server: the first request with a key of a tenant opens it; an idle one, or one too many, closes.
-
-On SQLite a tenant is a file of its own beside the first one's; on PostgreSQL it is a part of the same database.
+With several PostgreSQL databases (cells), `TenantLocator` finds a tenant's cell. The databases
+decide: a moved tenant's row in its old cell names the new one. The first cell's directory may be
+stale, at the cost of one step.
 """
 
 from __future__ import annotations
@@ -33,16 +30,16 @@ from trivet.types import Caller, Filter, Right, Role
 
 logger = logging.getLogger("trivet.serve.http")
 
-# From one cell to the next; more than this is a circle that a move in this moment makes.
+# More steps mean a circle, caused by a move in progress.
 MAX_HOPS = 8
-# A cell that cannot be reached is not tried again before: whoever asks for it would hold a thread meanwhile.
+# Before an unreachable cell is tried again: each attempt blocks a thread.
 CELL_RETRY_SECONDS = 5.0
 
-UNKNOWN_CELL = "The tenant lives in a database that the server does not know. Its setting `cells` must name it."
-UNREACHABLE = (
-    "The database that the tenant lives in cannot be reached just now. Nothing was done; try again."
+UNKNOWN_CELL = (
+    "The tenant is in a database that the server does not know. Add it to the setting `cells`."
 )
-TENANT_MOVING = "The tenant is just being moved. Nothing was done; try again in a moment."
+UNREACHABLE = "The tenant's database cannot be reached right now. Nothing was done; try again."
+TENANT_MOVING = "The tenant is being moved. Nothing was done; try again in a moment."
 
 
 class TenantLocator:
@@ -54,9 +51,9 @@ class TenantLocator:
         self._lock = threading.Lock()
 
     def of(self, tenant: str) -> DatabaseServer | None:
-        """The database it is at home in; None where nobody knows it. Each database has a first tenant of its own."""
+        """Return the tenant's database, or None if no cell knows it."""
         here: DatabaseServer = self._first
-        by: TenantState | None = None  # what the cell before said
+        by: TenantState | None = None  # state in the previous cell
         for _ in range(MAX_HOPS):
             standing = here.standing(tenant)
             if standing is None:
@@ -68,7 +65,7 @@ class TenantLocator:
             elif standing.standing in ("home", "frozen"):
                 return here
             elif standing.standing == "arriving" and by is not None and by.move == standing.move:
-                here.activate(tenant, standing.move)  # who moved it was stopped after the switch
+                here.activate(tenant, standing.move)  # the move was interrupted after the switch
                 return here
             else:
                 by = standing if standing.standing == "moved" else None
@@ -76,13 +73,12 @@ class TenantLocator:
         raise Moving(TENANT_MOVING)
 
     def names(self) -> list[str]:
-        """Of the databases that are open, as errors name them."""
         return [
             one for server in tuple(self._open.values()) for one in (server.name, server.address)
         ]
 
     def close(self) -> None:
-        """All but the first, which is not its own."""
+        """Close all databases but the first, which the caller owns."""
         with self._lock:
             for server in self._open.values():
                 if server is not self._first:
@@ -90,18 +86,18 @@ class TenantLocator:
             self._open = {self._settings.path: self._first}
 
     def _cell(self, cell: str, address: str) -> DatabaseServer:
-        """One of those that the settings name: a row in a database cannot send this server anywhere else."""
+        """Return a cell named in the settings; a database row cannot send the server elsewhere."""
         for server in tuple(self._open.values()):
             if server.cell == cell:
                 return server
-        with self._lock:  # whoever waits here wants a cell that is not open, too
+        with self._lock:  # others that wait here also need a cell that is not open yet
             for url in self._settings.cells:
                 opened = self._open.get(url) or self._opened(url)
                 if opened is not None and opened.cell == cell:
                     return opened
             if self._failed:
                 raise StoreError(UNREACHABLE)
-        logger.error("A tenant lives at %s, which the setting `cells` does not name.", address)
+        logger.error("A tenant is in %s, which the setting `cells` does not list.", address)
         raise StoreError(UNKNOWN_CELL)
 
     def _opened(self, url: str) -> DatabaseServer | None:
@@ -112,7 +108,7 @@ class TenantLocator:
         try:
             if kind is None:
                 raise StoreError(
-                    "one of the setting `cells` is not the address of a PostgreSQL database"
+                    "an entry of the setting `cells` is not the address of a PostgreSQL database"
                 )
             self._open[url] = open_server(settings, kind)
         except StoreError as error:
@@ -124,24 +120,24 @@ class TenantLocator:
 
 
 TENANT_IDLE_SECONDS = 900.0
-# Each has threads, file descriptors, vectors and caches of its own. Beyond, those unused for longest are closed.
+# Each has threads, file descriptors, vectors and caches.
 MAX_OPEN_TENANTS = 32
 
 
 class _OpenTenant(msgspec.Struct):
     trivet: Trivet
     used: float
-    users: int = 0  # those who work with it now; it is not closed before they are done
-    left: bool = False  # the tenant lives elsewhere; nobody is given it any more
+    users: int = 0  # callers using it now; it stays open until they are done
+    left: bool = False  # the tenant has moved; no new caller gets this store
 
 
 class Tenants:
     def __init__(
         self, settings: Settings, shared: Shared | None = None, processes: int = 1
     ) -> None:
-        """`shared` are models of a process that has them already, and closes them itself.
+        """Open the first tenant.
 
-        `processes`: so many are one server, this one among them.
+        The caller closes the models in `shared`; `processes` is the number of the server's workers.
         """
         check_tenant(settings.tenant)
         self._settings = settings
@@ -151,15 +147,14 @@ class Tenants:
         self._tenants: dict[str, _OpenTenant] = {}
         self._opening_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
-        self._first_tenant()  # a store that cannot be opened stops the server, not a request
+        self._first_tenant()  # a store that cannot be opened stops the server at startup
 
     @property
     def load(self) -> RecallLoad:
-        """How many recalls of all tenants are at work."""
         return self._shared.load
 
     def caller(self, key: str) -> Caller:
-        """Who comes with this key. Of a tenant that is not here, as little is told as of a key that is not known."""
+        """Return the caller; the error is the same for unknown keys and unknown tenants."""
         tenant = tenant_in_key(key)
         with self._hiding_locations():
             if tenant is None or not self._exists(tenant):
@@ -169,23 +164,21 @@ class Tenants:
             try:
                 with self._leased(tenant) as trivet:
                     return authenticate(trivet.engine.store, tenant, key)
-            except Moved:  # to where it is followed now
+            except Moved:  # the second attempt follows the move
                 with self._leased(tenant) as trivet:
                     return authenticate(trivet.engine.store, tenant, key)
 
     @contextmanager
     def using(self, caller: Caller) -> Iterator[Trivet]:
-        """The caller's memory, which stays open as long as they work with it."""
         with self._hiding_locations(), self._leased(caller.tenant) as trivet:
             yield trivet.acting_as(caller)
 
     def trivet(self, caller: Caller) -> Trivet:
-        """As `using`, for a moment: once many others are asked for, it may be closed."""
+        """Return the caller's memory, which may close when other tenants open."""
         with self.using(caller) as memory:
             return memory
 
     def recheck_caller(self, caller: Caller) -> None:
-        """Raises where the key that a request began with is no longer good for what it was."""
         with self._hiding_locations(), self._leased(caller.tenant) as trivet:
             recheck_caller(trivet.engine.store, caller)
 
@@ -197,7 +190,6 @@ class Tenants:
         label: str = "",
         expires_at: str | None = None,
     ) -> str:
-        """A key of the first tenant, for a user who is added if need be."""
         store = self._first_tenant().engine.store
         if not store.accounts.has(user):
             store.accounts.add_user(user, role)
@@ -207,7 +199,6 @@ class Tenants:
         return bool(self._first_tenant().engine.store.accounts.users())
 
     def check(self) -> None:
-        """Raises a StoreError when the store cannot be read."""
         with self._hiding_locations():
             self._first_tenant().engine.store.memories.page(Filter(), "recency", 1, 0)
 
@@ -223,18 +214,18 @@ class Tenants:
 
     @contextmanager
     def _hiding_locations(self) -> Iterator[None]:
-        """Where the stores are is not for callers to know."""
+        """Remove the locations of stores from errors."""
         try:
             yield
         except (Moved, Moving) as error:
             raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
-            told = str(error)
+            message = str(error)
             for place in (
                 self._homes.names() if self._homes else (str(one) for one in self._files())
             ):
-                told = told.replace(place, "the server's store")
-            raise type(error)(told) from error
+                message = message.replace(place, "the server's store")
+            raise type(error)(message) from error
 
     def _files(self) -> list[Path]:
         return [
@@ -243,7 +234,6 @@ class Tenants:
         ]
 
     def _first_tenant(self) -> Trivet:
-        """It is never closed before the server ends."""
         with self._leased(self._settings.tenant) as trivet:
             return trivet
 
@@ -259,7 +249,7 @@ class Tenants:
 
     @contextmanager
     def _leased(self, tenant: str) -> Iterator[Trivet]:
-        """Where the tenant turns out to have moved, this one is let go, and the next to come follow it."""
+        """Lease the store; after a move, drop it so that the next caller finds the new one."""
         one = self._acquired(tenant)
         try:
             yield one.trivet
@@ -283,12 +273,12 @@ class Tenants:
         if found is None:
             with self._lock:
                 turn = self._opening_locks.setdefault(tenant, threading.Lock())
-            with turn:  # one that opens slowly holds up its own users only
+            with turn:  # a slow open delays only callers of that tenant
                 found = self._acquired_if_open(tenant) or self._open_tenant(tenant)
         return found
 
     def _acquired_if_open(self, tenant: str) -> _OpenTenant | None:
-        """Found and marked in one go, so that no other thread closes it in between."""
+        """Find and mark under one lock, or another thread could close it in between."""
         with self._lock:
             found = self._tenants.get(tenant)
             if found is not None:
@@ -303,7 +293,6 @@ class Tenants:
         return opened
 
     def _shared_for(self, tenant: str) -> Shared:
-        """With the database that the tenant lives in. The first tenant's may be new: it is made where the path says."""
         home = self._homes.of(tenant) if self._homes else None
         return self._shared if home is None else msgspec.structs.replace(self._shared, server=home)
 

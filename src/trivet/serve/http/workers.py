@@ -1,9 +1,7 @@
-"""How the processes of one server share who comes: the one with fewer connections is the quicker to let them in.
+"""Several worker processes on one listening socket, for machines with several cores.
 
-Left to themselves, the first process that wakes up takes all that stand at the door. Of clients that come together, as
-the connections of a pool do, one process would have all for as long as they stay, and the other cores none.
-
-Several processes behind one address, for machines of several cores: a Python process uses little more than one.
+A worker with fewer connections accepts sooner. Otherwise the first to wake up would take all
+connections of a client's pool, and other cores would idle.
 """
 
 from __future__ import annotations
@@ -37,27 +35,26 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
 
 
-# The longest that a process leaves a newcomer to the others, and with how many connections it waits half of that.
+# Longest wait before a worker accepts, and the connections at which it waits half of it.
 MAX_ACCEPT_DELAY = 0.005
 HALF_DELAY_CONNECTIONS = 8
-# After the machine has no room for another connection. Those at the door wait.
+# After the machine ran out of room for connections.
 ACCEPT_RETRY_SECONDS = 1.0
 logger = logging.getLogger("trivet.serve.http")
 
 
 def accept_delay(connections: int) -> float:
-    """So many seconds a process waits with so many connections before it takes another."""
     return MAX_ACCEPT_DELAY * connections / (connections + HALF_DELAY_CONNECTIONS)
 
 
 class SharedSocketServer(Server):
-    """Lets in one at a time from a socket that other processes have too."""
+    """A server that accepts from a socket shared with other workers."""
 
     _acceptor: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
-        assert sockets is not None, "it is given the socket that all share"
+        assert sockets is not None, "the shared socket is required"
         [listener] = sockets
         self._acceptor = asyncio.create_task(self._accept_connections(listener))
         self._acceptor.add_done_callback(self._acceptor_done)
@@ -77,9 +74,9 @@ class SharedSocketServer(Server):
             try:
                 client, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                continue  # another process was quicker, or they left
+                continue  # another worker accepted it, or the client left
             except OSError as error:
-                logger.error("No connection can be accepted for now: %s", error)
+                logger.error("Cannot accept connections for now: %s", error)
                 await asyncio.sleep(ACCEPT_RETRY_SECONDS)
                 continue
             await loop.connect_accepted_socket(self._connection, client)
@@ -91,16 +88,14 @@ class SharedSocketServer(Server):
         return protocol
 
     def _acceptor_done(self, door: asyncio.Task[None]) -> None:
-        """Where it closed by an error this process would serve nobody: it ends, and another takes its place."""
         if not door.cancelled() and door.exception() is not None:
             logger.error(
-                "The process lets nobody in any more, and ends.", exc_info=door.exception()
+                "The worker cannot accept connections any more and ends.", exc_info=door.exception()
             )
             self.should_exit = True
 
 
 async def _readable(listener: socket.socket) -> None:
-    """Until somebody stands at the door."""
     loop = asyncio.get_running_loop()
     came = asyncio.Event()
     loop.add_reader(listener, came.set)
@@ -110,18 +105,17 @@ async def _readable(listener: socket.socket) -> None:
         loop.remove_reader(listener)
 
 
-# One that ends sooner than this has not come up; after so many in a row the server ends, and says so.
+# A worker that ends sooner failed to start; after this many in a row the server ends.
 STARTUP_SECONDS = 5.0
 MAX_FAILED_STARTS = 3
-# Also by the signal itself: it had not begun to serve.
+# SIGTERM if the worker had not begun to serve.
 CLEAN_EXIT_CODES = (0, -signal.SIGTERM)
-# A process has at least so many threads for reads: some may wait for a model elsewhere while others work.
+# Minimum per worker, as some threads may wait for a remote model.
 MIN_THREADS = 4
 Pipe = tuple[Connection, Connection]
 
 
 def run_workers(settings: Settings, listener: socket.socket, host: str, count: int) -> None:
-    """Serves until a signal comes. One that dies is followed by another; where this process is killed, all end."""
     set_up_logs(log_access=True)
     with tempfile.TemporaryDirectory(prefix="trivet-counts-") as folder:
         os.environ[METRICS_FOLDER_VARIABLE] = folder
@@ -132,7 +126,6 @@ def run_workers(settings: Settings, listener: socket.socket, host: str, count: i
 
 
 def _settings_per_worker(settings: Settings, count: int) -> Settings:
-    """The threads of a server are shared out to its processes: more of them take no more work, and memory each."""
     threads = max(
         min(MIN_THREADS, settings.server_threads), math.ceil(settings.server_threads / count)
     )
@@ -173,11 +166,10 @@ class _Supervisor:
         )
         process.start()
         self._running[place], self._began[place] = process, time.monotonic()
-        if self._ending:  # the signal came while it was being started
+        if self._ending:  # the signal came during the start
             process.terminate()
 
     def _on_exit(self, place: int, one: BaseProcess) -> int:
-        """What its end means for the server: another one follows, unless the server ends or none comes up."""
         from prometheus_client.multiprocess import mark_process_dead
 
         del self._running[place]
@@ -189,25 +181,25 @@ class _Supervisor:
         self._failed_starts = self._failed_starts + 1 if young else 0
         if self._failed_starts >= MAX_FAILED_STARTS:
             logger.error(
-                "%s ended with %s before it could serve, as did those before. The server ends.",
+                "%s ended with %s during startup, like the workers before it. The server ends.",
                 one.name,
                 one.exitcode,
             )
             self._end(signal.SIGTERM, None)
             return EXIT_KILLED
-        logger.warning("%s ended with %s; another one takes its place.", one.name, one.exitcode)
+        logger.warning("%s ended with %s; a new one replaces it.", one.name, one.exitcode)
         self._start(place)
         return 0
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        """As the signal to one process: the first lets them finish, the second ends them at once."""
+        """Pass on the signal: the first ends workers gracefully, the second at once."""
         self._ending = True
         for one in self._running.values():
             one.terminate()
 
 
 def _context() -> SpawnContext | ForkServerContext:
-    """How processes are started. Forked ones share the models that were opened before; Windows forks none."""
+    """Return the start method: forked workers share preloaded models; Windows cannot fork."""
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
@@ -222,14 +214,14 @@ def _worker_main(
     own: Connection,
     others: Sequence[Connection],
 ) -> None:
-    """One of the processes. A Ctrl-C is for the first alone, which passes it on."""
+    """Run a worker in its own process group: Ctrl-C must reach only the supervisor."""
     from trivet.serve.http.endpoints.sync import WorkerPeers
     from trivet.serve.http.tenants import Tenants
 
     os.setpgrp()
     threading.Thread(target=_end_with_parent, name="trivet-parent", daemon=True).start()
     tenants = Tenants(settings, processes=len(others) + 1)
-    # The event loop of Windows cannot wait at a door without taking in who comes.
+    # On Windows, the event loop cannot wait on a socket without accepting.
     kind = SharedSocketServer if os.name == "posix" else Server
     run(tenants, settings, listener, host, neighbours=WorkerPeers(own, others), kind=kind)
 

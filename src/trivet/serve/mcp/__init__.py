@@ -1,1 +1,1 @@
-"""MCP: the tools, resources and prompts of an agent, over standard input and output or HTTP."""
+"""MCP server: an agent's tools, resources and prompts over standard streams or HTTP."""

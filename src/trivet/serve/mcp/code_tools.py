@@ -1,7 +1,7 @@
-"""The tools for code search that an agent has on this machine: few words in their list, compact text in their answers.
+"""MCP tools for code search, only on standard streams, as they read this machine's files.
 
-They look at files of this machine, so only the server on standard input and output offers them. Every line of code in
-an answer stands behind its number: what a file says cannot pose as a line of ours.
+Every line of code in an answer follows its line number, so that file contents cannot pose as the
+server's text.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ STALE_SHOWN = 5
 
 
 class FindCode(Parameters, frozen=True, kw_only=True):
-    query: Annotated[str, Meta(description="A question, a symbol, an error or a whole issue.")]
+    query: Annotated[str, Meta(description="A question, symbol, error message or whole issue.")]
     path: Annotated[str | None, Meta(description="Folder, file or glob.")] = None
     lang: str | None = None
     kind: Annotated[str | None, Meta(description="function, method, class, type, ...")] = None
-    tests: Annotated[bool | None, Meta(description="true: only tests; false: none.")] = None
+    tests: Annotated[bool | None, Meta(description="true: only tests; false: no tests.")] = None
     budget: Budget = DEFAULT_BUDGET
 
 
@@ -58,7 +58,7 @@ class CodeTool(msgspec.Struct, frozen=True, kw_only=True):
     question: Callable[[Any], Question]
 
     def listed(self) -> dict[str, Any]:
-        """As the protocol lists it. Results are text alone: a schema of them would help no agent."""
+        """Return the tool's entry in `tools/list`."""
         return {
             "name": self.name,
             "title": self.title,
@@ -87,8 +87,8 @@ CODE_TOOLS: Mapping[str, CodeTool] = {
         CodeTool(
             name="code_search",
             title="Search the code",
-            description="Find where this project's code does something. Use it before grep when you do not know the "
-            "exact words.",
+            description="Find where this project's code does something. Use it before grep when "
+            "you do not know the exact words.",
             request=FindCode,
             question=_search,
         ),
@@ -102,7 +102,7 @@ CODE_TOOLS: Mapping[str, CodeTool] = {
         CodeTool(
             name="code_related",
             title="Find related code",
-            description="Show the code that a place uses, that uses it, or that is like it.",
+            description="Show code that a place uses, that uses it, or that resembles it.",
             request=FindRelated,
             question=lambda given: Related(place=given.place),
         ),
@@ -111,8 +111,6 @@ CODE_TOOLS: Mapping[str, CodeTool] = {
 
 
 class CodeTools:
-    """Answers calls of the tools; its index is opened by the first."""
-
     def __init__(self, settings: Settings) -> None:
         self._search = CodeSearch(settings)
 
@@ -127,9 +125,11 @@ class CodeTools:
 def answer_text(found: CodeAnswer) -> str:
     lines = [row for hit in found.hits for row in _hit(hit)]
     if not found.hits:
-        lines = [f"Nothing was found in {found.status.files} files of {found.status.root}."]
+        lines = [f"Nothing found in {found.status.files} files of {found.status.root}."]
     if found.status.stale:
-        lines.append(f"Note: newer than the index: {', '.join(found.status.stale[:STALE_SHOWN])}.")
+        lines.append(
+            f"Note: changed since indexing: {', '.join(found.status.stale[:STALE_SHOWN])}."
+        )
     return "\n".join(lines)
 
 
@@ -147,5 +147,5 @@ def _hit(hit: CodeHit) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    """Without what some programs show as the end of a line, such as a form feed."""
+    """Replace characters that some programs show as line breaks, such as form feeds."""
     return " ".join(text.splitlines())

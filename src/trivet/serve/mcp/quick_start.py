@@ -1,9 +1,8 @@
-"""The first words with a client, before the protocol's library is loaded.
+"""The handshake with an MCP client, answered before the MCP library is loaded.
 
-That library takes over a second to load, and several agents' programs send their first prompt without waiting for a
-server, so that their model has no tools for it. The introduction and the lists need neither library nor store: they are
-answered at once, and from the first other message on everything is handed to the library. It hears the introduction
-again, and its answer to that is dropped.
+The library takes over a second to import, and several agents send their first prompt without
+waiting for tools. The first message that needs a store hands over to the library, whose second
+answer to the introduction is dropped.
 """
 
 from __future__ import annotations
@@ -29,18 +28,15 @@ from trivet.serve.mcp.tools import agent_tools
 from trivet.settings import load_settings
 from trivet.settings.locations import is_server
 
-# Those that are spoken alike up to the first call. For any other the library answers.
+# Identical up to the first call. For other versions the library answers.
 VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
-# The tools that a client is given: Trivet's own, or those of the MCP reference memory server.
 ToolSet = Literal["trivet", "reference-memory"]
 _HELLO = "initialize"
 _READY = "notifications/initialized"
 
 
 class ServerVariant(msgspec.Struct, frozen=True):
-    """What a client meets: the introduction, the lists, and where the library's side of the server is."""
-
     introduction: Callable[[str], dict[str, Any]]
     answers: ListAnswers
     home: str
@@ -48,18 +44,18 @@ class ServerVariant(msgspec.Struct, frozen=True):
 
 
 def run(path: str | None = None, form: ToolSet = "trivet") -> None:
-    """Serves the store at `path`, or the configured one, until the input ends or a signal comes."""
+    """Serve the store at `path` or the configured one, until input ends or a signal comes."""
     face = _reference_variant(path) if form == "reference-memory" else _trivet_variant(path)
     loading = threading.Thread(target=import_module, args=(face.home,), name="trivet-loading")
     loading.start()
-    # It is not closed: a thread may be reading from it when a signal ends the process.
-    stream = open(STANDARD_INPUT, "rb", closefd=False)
+    # Never closed: a thread may read it when a signal ends the process.
+    stream = open(STANDARD_INPUT, "rb", closefd=False)  # noqa: SIM115
     try:
         greeted = answer_handshake(stream, _write, face.answers, face.introduction)
-    except (BrokenPipeError, KeyboardInterrupt):  # the client went away, or a person ended it
+    except (BrokenPipeError, KeyboardInterrupt):  # client disconnected, or Ctrl-C
         return
     finally:
-        loading.join()  # modules cannot be loaded while the process ends
+        loading.join()  # modules cannot load while the process exits
     if greeted is not None:
         face.serve(stream, greeted)
 
@@ -95,7 +91,7 @@ def answer_handshake(
     answers: ListAnswers,
     introduction: Callable[[str], dict[str, Any]] = introduction,
 ) -> Handshake | None:
-    """Answers what needs no store; None if the input ends with that."""
+    """Answer what needs no store; return None if the input ends."""
     heard: list[bytes] = []
     hello: Any = None
     while line := stream.readline():
@@ -120,7 +116,7 @@ def answer_handshake(
 
 
 def load_offer(path: str | None) -> Offer:
-    """No categories where a server has its own, or where the first call will tell what is wrong with the settings."""
+    """Return the offer; without categories where a server has its own or settings are invalid."""
     reveal = os.environ.get(REVEAL_VARIABLE) == "1"
     try:
         settings = load_settings(path=path)
@@ -130,7 +126,6 @@ def load_offer(path: str | None) -> Offer:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """What cannot be read is nothing here; the library's side says what was wrong with it."""
     try:
         message = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -139,7 +134,6 @@ def _message(line: bytes) -> dict[str, Any]:
 
 
 def _version(message: dict[str, Any]) -> str | None:
-    """The version that a client wants to speak, if it is a whole introduction in one that we know."""
     wanted = message.get("params")
     if not isinstance(wanted, dict) or not isinstance(message.get("id"), int | str):
         return None
@@ -151,7 +145,6 @@ def _version(message: dict[str, Any]) -> str | None:
 
 
 def _has_parameters(message: dict[str, Any]) -> bool:
-    """Whether it wants anything special: a page, or a progress token."""
     return bool(message.get("params")) or not isinstance(message["id"], int | str)
 
 
@@ -160,6 +153,6 @@ def _answer(id: Any, result: dict[str, Any]) -> bytes:
 
 
 def _write(data: bytes) -> None:
-    """Straight out: Python's own stream would complain at the exit about a reader that has gone."""
+    """Bypass Python's stream, which complains at exit when the reader has gone."""
     while data:
         data = data[os.write(STANDARD_OUTPUT, data) :]

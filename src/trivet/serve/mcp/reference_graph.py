@@ -1,8 +1,8 @@
-"""The knowledge graph of the MCP reference memory server, kept as memories.
+"""The knowledge graph of the MCP reference memory server, stored as memories.
 
-Every observation is a memory of its own, titled with its entity, so that recall finds the one that matters and history,
-undo and sync work on it. An entity is a memory "Ana (person)", a relation one "Ana works at Acme.". The source of each
-says exactly what it is, as an address with the names in it, and its line is its place among those stored together.
+Each observation is a memory titled with its entity, so that recall, history, undo and sync apply to
+it. The source of a memory is an address with the exact names; its line is its position among
+memories stored together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trivet.types import Memory
 SCOPE = "reference-memory"
 PREFIX = "memory://knowledge-graph/"
 PAGE = 1000
-# Entities that a search by meaning returns at most.
+# Entities returned by a search by meaning.
 FOUND = 10
 
 
@@ -52,29 +52,23 @@ class Graph(msgspec.Struct):
 
 
 class Added(msgspec.Struct, rename="camel"):
-    """Observations for one entity."""
-
     entity_name: str
     contents: list[str]
 
 
 class Deleted(msgspec.Struct, rename="camel"):
-    """Observations of one entity that are to go."""
-
     entity_name: str
     observations: list[str]
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One memory of the graph: what it is, the names in its address, and the memory itself."""
-
     kind: str
     names: Mapping[str, str]
     memory: Memory
 
 
 class KnowledgeGraph:
-    """The nine acts of the reference server. The caller sees to it that one write is done at a time."""
+    """The operations of the reference server. The caller must serialize writes."""
 
     def __init__(self, memory: Trivet) -> None:
         self._memory = memory
@@ -84,7 +78,7 @@ class KnowledgeGraph:
         new = {
             entity.name: entity for entity in reversed(list(entities)) if entity.name not in known
         }
-        created = list(reversed(new.values()))  # of two with one name the first
+        created = list(reversed(new.values()))  # the first of two with the same name
         self._store(row for entity in created for row in entity_rows(entity))
         return created
 
@@ -110,7 +104,7 @@ class KnowledgeGraph:
         return added
 
     def delete_entities(self, names: Collection[str]) -> None:
-        """What belongs to an entity goes before it: who is interrupted finds it again and can go on."""
+        """Delete entities after what belongs to them, so that an interrupted call can repeat."""
         gone = [piece for piece in self._pieces() if not {*piece.names.values()}.isdisjoint(names)]
         self._forget(piece for piece in gone if piece.kind != "entity" and _touches(piece, names))
         self._forget(
@@ -142,7 +136,6 @@ class KnowledgeGraph:
         return _around(self.read(), names)
 
     def search(self, query: str) -> Graph:
-        """What holds the query, as the reference server has it; where nothing does, what recall finds relevant."""
         pieces = list(self._pieces())
         graph, wanted = _graph(pieces), query.lower()
         holding = [
@@ -166,7 +159,6 @@ class KnowledgeGraph:
         return list(dict.fromkeys(found))
 
     def _pieces(self) -> list[Piece]:
-        """All of the graph, in the order in which it was said."""
         found: dict[str, Memory] = {}
         while True:
             page = self._memory.list(scope=SCOPE, limit=PAGE, offset=len(found))
@@ -180,7 +172,6 @@ class KnowledgeGraph:
         )
 
     def _store(self, rows: Iterable[dict[str, Any]]) -> None:
-        """All of it or, at the first error, nothing."""
         if numbered := [{**row, "start_line": line} for line, row in enumerate(rows, 1)]:
             self._memory.remember_many(numbered)
 
@@ -202,7 +193,7 @@ def entity_rows(entity: Entity) -> Iterator[dict[str, Any]]:
 def observation_row(entity: Entity, text: str) -> dict[str, Any]:
     if not text:
         raise InvalidInput(
-            f"observations: one of {entity.name} is empty. Leave it out; nothing was stored."
+            f"An observation of {entity.name} is empty. Leave it out; nothing was stored."
         )
     return {
         **_row("observation", entity=entity.name),
@@ -213,27 +204,28 @@ def observation_row(entity: Entity, text: str) -> dict[str, Any]:
 
 
 def relation_row(relation: Relation) -> dict[str, Any]:
-    said = f"{relation.start} {relation.relation_type.replace('_', ' ')} {relation.to}."
+    sentence = f"{relation.start} {relation.relation_type.replace('_', ' ')} {relation.to}."
     names = {"from": relation.start, "type": relation.relation_type, "to": relation.to}
-    return {**_row("relation", **names), "content": said}
+    return {**_row("relation", **names), "content": sentence}
 
 
 def _row(kind: str, **names: str) -> dict[str, Any]:
-    """Where a memory of the graph belongs. The names must come back exactly, so none of them may be cut or sealed."""
+    """Return scope and source. Names must round-trip, so none may be cut or encrypted."""
     for name in names.values():
         if len(name) > MAX_TITLE_CHARACTERS:
             raise InvalidInput(
-                f"{name[:40]}...: a name has up to {MAX_TITLE_CHARACTERS} characters. Nothing was stored."
+                f"{name[:40]}...: a name has at most {MAX_TITLE_CHARACTERS} characters. "
+                "Nothing was stored."
             )
         if find(name):
             raise InvalidInput(
-                f"{kind}: a name looks like a secret. Say it in an observation, which is encrypted."
+                f"{kind}: a name looks like a secret. Put it in an observation, which is encrypted."
             )
     address = f"{PREFIX}{kind}?" + "&".join(
         f"{key}={_escaped(name)}" for key, name in names.items()
     )
     if len(address) > MAX_SOURCE_CHARACTERS:
-        raise InvalidInput(f"{kind}: its names are too long together. Nothing was stored.")
+        raise InvalidInput(f"{kind}: its names are too long in total. Nothing was stored.")
     return {"scope": SCOPE, "source": address}
 
 
@@ -246,7 +238,6 @@ def _tags(entity: Entity) -> tuple[str, ...]:
 
 
 def _piece(memory: Memory) -> Piece | None:
-    """None for a memory that somebody else put into the scope."""
     if memory.source is None or not memory.source.uri.startswith(PREFIX):
         return None
     kind, _, names = memory.source.uri.removeprefix(PREFIX).partition("?")
@@ -259,7 +250,6 @@ def _line(memory: Memory) -> int:
 
 
 def _graph(pieces: Iterable[Piece]) -> Graph:
-    """What two programs said at the same time is there once: an entity by its name, an observation by its text."""
     pieces = list(pieces)
     kinds = {
         piece.names["name"]: piece.names["type"]
@@ -292,7 +282,6 @@ def _texts(entity: Entity) -> Iterator[str]:
 
 
 def _around(graph: Graph, names: Collection[str]) -> Graph:
-    """These entities, and the relations with one of them at an end."""
     entities = [entity for entity in graph.entities if entity.name in names]
     shown = {entity.name for entity in entities}
     return Graph(
@@ -301,6 +290,6 @@ def _around(graph: Graph, names: Collection[str]) -> Graph:
 
 
 def _as_stored(texts: Iterable[str]) -> Iterator[str]:
-    """A text with a secret is stored with a placeholder; the caller may say it either way."""
+    """Yield each text and its form with placeholders, as callers may give either."""
     for text in texts:
         yield from (text, without_secrets(text))

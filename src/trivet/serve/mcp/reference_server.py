@@ -1,6 +1,6 @@
-"""The reference server's tools as a server on standard input and output.
+"""The reference server's tools on standard streams.
 
-Takes over the file of the reference server, once: the one that MEMORY_FILE_PATH names in its configuration.
+On first use, it imports the file that MEMORY_FILE_PATH names.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from trivet.trivet import Trivet
 
 
 def serve(path: str | None, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE) -> None:
-    """Goes on with a client that was greeted, until the input ends or a signal comes."""
+    """Serve a greeted client until the input ends or a signal arrives."""
     serve_on_standard_streams(path, build_server, stream, greeted)
 
 
 def build_server(store: StoreRunner) -> Server[Any]:
-    """The server without a transport."""
+    """Build the server without a transport."""
     graphs, told, subscribed = _GraphCalls(store), listings(), set[str]()
     about = introduction("")["serverInfo"]
 
@@ -63,7 +63,7 @@ def build_server(store: StoreRunner) -> Server[Any]:
             return _refused(f"Tool {parameters.name} not found")
         try:
             reply = await graphs.call(tool, parameters.arguments or {})
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - answered, so that other calls go on
             return _refused(error_text(error, tool.name))
         if not tool.reads and GRAPH_URI in subscribed:
             await context.session.send_resource_updated(GRAPH_URI)
@@ -77,7 +77,7 @@ def build_server(store: StoreRunner) -> Server[Any]:
         if str(parameters.uri) != GRAPH_URI:
             raise MCPError(
                 types.INVALID_PARAMS,
-                f"There is nothing at {parameters.uri}. There is: {GRAPH_URI}.",
+                f"Unknown resource {parameters.uri}. The only one is {GRAPH_URI}.",
             )
         reply = await graphs.call(TOOLS["read_graph"], {})
         contents = types.TextResourceContents(
@@ -116,9 +116,9 @@ def build_server(store: StoreRunner) -> Server[Any]:
 
 
 class _GraphCalls:
-    """Runs the tools on the store's graph: one write at a time, for each looks at the graph before it adds to it.
+    """Tool calls on the store's graph, one write at a time.
 
-    The first call takes over the reference server's file; one that failed is tried again by the next.
+    The first call imports the reference server's file; if that fails, the next call tries again.
     """
 
     def __init__(self, store: StoreRunner) -> None:
@@ -165,10 +165,9 @@ class RelationLine(Relation, frozen=True, tag_field="type", tag="relation"):
 
 
 def import_memory_file(memory: Trivet) -> None:
-    """Stores what the file holds, if it is there and was not taken before. It is read and never changed.
+    """Import the file once, if it exists, without changing it.
 
-    A memory notes that it was taken. It is written with the graph or not at all, and is found even when it was
-    forgotten, so that a graph which its user emptied stays empty.
+    A memory records the import, even when deleted, so that a graph emptied by its user stays empty.
     """
     file = Path(os.environ.get(FILE_VARIABLE, "")).expanduser().absolute()
     if FILE_VARIABLE not in os.environ or not file.is_file():
@@ -181,9 +180,9 @@ def import_memory_file(memory: Trivet) -> None:
     rows = [{**row, "start_line": line} for line, row in enumerate(_rows(file), 1)]
     try:
         memory.remember_many([taken, *rows])
-    except Conflict:  # another program has just done the same
+    except Conflict:  # another process has just imported it
         return
-    logger.warning("%s was taken over: %d memories.", file, len(rows))
+    logger.warning("%s was imported: %d memories.", file, len(rows))
 
 
 def _is_there(memory: Trivet, id: str) -> bool:
@@ -203,8 +202,9 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             found = msgspec.json.decode(line, type=EntityLine | RelationLine)
         except msgspec.DecodeError as error:
             raise InvalidInput(
-                f"{file}, line {number}: it is no entity and no relation ({error}). Nothing was taken over. Mend the "
-                f"line, or take {FILE_VARIABLE} out of the agent's configuration."
+                f"{file}, line {number} is neither an entity nor a relation ({error}). "
+                "Nothing was imported. Fix the line, or remove "
+                f"{FILE_VARIABLE} from the agent's configuration."
             ) from None
         if isinstance(found, RelationLine):
             yield relation_row(found)

@@ -1,7 +1,6 @@
-"""The nine tools of the reference server, with its names, arguments, results and texts.
+"""The nine tools of @modelcontextprotocol/server-memory 2026.8.31, with its names and texts.
 
-They are those of @modelcontextprotocol/server-memory 2026.8.31; `scripts/compare_reference_memory.py` holds both
-servers beside each other.
+`scripts/compare_reference_memory.py` compares both servers.
 """
 
 from __future__ import annotations
@@ -59,8 +58,6 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class ReferenceTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool: what it is called and does, its arguments, and what it does with them to a graph."""
-
     name: str
     description: str
     arguments: Schema
@@ -75,7 +72,7 @@ class ReferenceTool(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.replace("_", " ").title()
 
     def listed(self) -> Schema:
-        """As the protocol lists it."""
+        """Return the tool's entry in `tools/list`."""
         return {
             "name": self.name,
             "title": self.title,
@@ -92,7 +89,7 @@ class ReferenceTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def call(graph: KnowledgeGraph, tool: ReferenceTool, arguments: Mapping[str, Any]) -> Reply:
-    """Arguments that the tool does not know are passed over, as the reference server does."""
+    """Call the tool, ignoring unknown arguments like the reference server."""
     try:
         request = msgspec.convert(arguments, type=tool.request)
     except msgspec.ValidationError as error:
@@ -101,7 +98,7 @@ def call(graph: KnowledgeGraph, tool: ReferenceTool, arguments: Mapping[str, Any
 
 
 def as_text(value: Any) -> str:
-    """As JSON.stringify(value, null, 2) writes it."""
+    """Return what JSON.stringify(value, null, 2) writes."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -163,7 +160,6 @@ def _arguments(properties: Schema) -> Schema:
 
 
 def _closed(schema: Schema) -> Schema:
-    """The schema of a result: its objects have no other properties."""
     closed = {
         name: _closed(value) if isinstance(value, dict) else value for name, value in schema.items()
     }
@@ -215,8 +211,8 @@ TOOLS: Mapping[str, ReferenceTool] = {
         ),
         ReferenceTool(
             name="create_relations",
-            description="Create multiple new relations between entities in the knowledge graph. Relations should be "
-            "in active voice",
+            description="Create multiple new relations between entities in the knowledge graph. "
+            "Relations should be in active voice",
             arguments={"relations": _list(RELATION)},
             results={"relations": _list(RELATION)},
             request=Relations,
@@ -234,7 +230,8 @@ TOOLS: Mapping[str, ReferenceTool] = {
         ),
         ReferenceTool(
             name="delete_entities",
-            description="Delete multiple entities and their associated relations from the knowledge graph",
+            description="Delete multiple entities and their associated relations from the "
+            "knowledge graph",
             arguments={"entityNames": _list(_string(), "An array of entity names to delete")},
             results=DONE,
             request=DeleteEntities,
@@ -303,7 +300,6 @@ RESOURCE: Schema = {
 
 
 def listings() -> Mapping[str, Schema]:
-    """The answer to each request that needs no store, by its method."""
     return {
         "ping": {},
         "tools/list": {"tools": [tool.listed() for tool in TOOLS.values()]},
@@ -313,7 +309,6 @@ def listings() -> Mapping[str, Schema]:
 
 
 def introduction(version: str) -> Schema:
-    """The answer to `initialize`."""
     return {
         "protocolVersion": version,
         "capabilities": {

@@ -1,4 +1,4 @@
-"""From the facade's results to the shapes an agent is given."""
+"""Conversion of the facade's results to the result types for agents."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from trivet.types import (
     WhyNot,
 )
 
-# What an agent needs to choose a tag or scope that is in use; the rest is a tail of ones.
+# Enough to choose a tag or scope; the rest occur about once.
 MOST_USED = 30
-# To ask for the fields each time takes longer than the rest of the work.
+# msgspec.structs.fields takes longer than the rest of the work.
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 
 
@@ -160,8 +160,7 @@ def _found(hit: Hit) -> Found:
 
 
 def _same(shape: type[Shape], value: Any) -> dict[str, Any]:
-    """The fields that a value and its shape share, without those at their default, which a shape leaves out only if it
-    was not given them."""
+    """Return shared fields that are not at their default: a shape omits only fields not given."""
     return {
         name: given
         for name, default in _defaults(shape).items()
@@ -196,25 +195,22 @@ def _resolved(resolution: Resolution) -> Resolved:
 
 
 def _health(health: Health) -> str | None:
-    """What may be missing from the answer, in one line; None when nothing is."""
-    said = [
+    notes = [
         f"the {leg.leg} leg did not answer ({leg.reason})"
         for leg in health.legs
         if not leg.answered
     ]
     if health.not_embedded:
-        said.append(f"{health.not_embedded} not embedded yet, found by words alone")
+        notes.append(f"{health.not_embedded} not embedded yet, found only by words")
     if health.not_in_graph:
-        said.append(f"{health.not_in_graph} not in the concept graph yet")
+        notes.append(f"{health.not_in_graph} not in the concept graph yet")
     if health.last_error:
-        said.append(f"last error: {health.last_error}")
-    said.extend(health.notes)
-    return "; ".join(said) or None
+        notes.append(f"last error: {health.last_error}")
+    notes.extend(health.notes)
+    return "; ".join(notes) or None
 
 
 def _fields(memory: Memory) -> dict[str, Any]:
-    """What a memory and its shape share, without what is at its default: a shape leaves out only what it was not given.
-    The source is written more shortly."""
     fields = {
         name: getattr(memory, name)
         for name in _DEFAULTS
@@ -231,7 +227,6 @@ def _source(source: Source | None) -> str | None:
 
 
 def _start(text: str, most: int) -> tuple[str, int | None]:
-    """The text, or its start and the length of the whole."""
     return (text, None) if len(text) <= most else (text[:most].rstrip() + " ...", len(text))
 
 

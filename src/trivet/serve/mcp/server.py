@@ -1,7 +1,4 @@
-"""MCP: the tools, resources and prompts as a server, and that server on standard input and output.
-
-The folder that an agent works in: the client's first root, or the folder that the server was started in.
-"""
+"""The MCP server without a transport, and on standard streams."""
 
 from __future__ import annotations
 
@@ -43,15 +40,12 @@ T = TypeVar("T")
 
 
 class StoreRunner(Protocol):
-    """Runs a tool's work: on one store, or on the store of the caller who asks."""
-
     async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T: ...
 
 
 def serve(
     path: str | None, offer: Offer, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE
 ) -> None:
-    """Goes on with a client that was greeted, until the input ends or a signal comes."""
     code = CodeTools(load_settings(path=path)) if offer.code else None
     try:
         serve_on_standard_streams(
@@ -71,7 +65,6 @@ def build_server(
     categories: Sequence[str] = CATEGORIES,
     code: CodeTools | None = None,
 ) -> Server[Any]:
-    """The server without a transport. The tools name the categories that the settings allow."""
     tools = agent_tools(reveal, categories)
     public_message = listings(tools, code is not None)
     return Server(
@@ -118,13 +111,14 @@ def _call_tool(
         if tool is None:
             named = without_secrets(repr(parameters.name))
             names = [*tools, *(CODE_TOOLS if code is not None else ())]
-            raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(names)}.")
+            message = f"Unknown tool {named}. Choose from: {', '.join(names)}."
+            raise MCPError(types.INVALID_PARAMS, message)
         try:
             writes = not tool.verb.read_only
             reply = await store.run(
                 lambda memory: call(memory, tool, parameters.arguments or {}), writes
             )
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - answered, so that other calls go on
             return types.CallToolResult(
                 content=[text_content(error_text(error, tool.name))], is_error=True
             )
@@ -141,7 +135,7 @@ async def _call_code(
     try:
         folder = await client_folder(context.session)
         text = await anyio.to_thread.run_sync(code.call, tool, arguments, folder)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - as above
         return types.CallToolResult(
             content=[text_content(error_text(error, tool.name))], is_error=True
         )
@@ -157,7 +151,7 @@ def _read_resource(
         uri = str(parameters.uri)
         try:
             text = await store.run(lambda memory: read_resource(uri, memory, tools))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise MCPError(_code(error), error_text(error, "A resource")) from None
         contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -174,7 +168,7 @@ def _get_prompt(
         name, given, recall = parameters.name, parameters.arguments or {}, tools["memory_recall"]
         try:
             text = await store.run(lambda memory: write_prompt(name, given, memory, recall))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             raise MCPError(_code(error), error_text(error, f"The prompt {name}")) from None
         return types.GetPromptResult(
             messages=[types.PromptMessage(role="user", content=text_content(text))]
@@ -192,20 +186,21 @@ def text_content(text: str) -> types.TextContent:
 
 
 def read_resource(uri: str, memory: Trivet, tools: dict[str, AgentTool]) -> str:
-    """The text at an address, with stored words wrapped as in the tools."""
     if uri == STATS_URI:
         return call(memory, tools["memory_stats"], {}).text
     if uri.startswith(MEMORY_PREFIX):
         return call(memory, tools["memory_get"], {"id": uri.removeprefix(MEMORY_PREFIX)}).text
-    raise NotFound(f"There is nothing at {uri}. There are: {STATS_URI}, {MEMORY_TEMPLATE}.")
+    raise NotFound(f"Unknown resource {uri}. Available: {STATS_URI}, {MEMORY_TEMPLATE}.")
 
 
-# A client that names roots and does not answer is done without.
 ROOTS_TIMEOUT_SECONDS = 2.0
 
 
 async def client_folder(session: ServerSession) -> Path:
-    """Asked before each search: a person may open another folder in the same conversation."""
+    """Return the client's first root, or the working folder.
+
+    Asked before each search, because the user may open another folder.
+    """
     capabilities = session.client_capabilities
     if capabilities is None or capabilities.roots is None or not session.can_send_request:
         return Path.cwd()
@@ -213,7 +208,7 @@ async def client_folder(session: ServerSession) -> Path:
     with anyio.move_on_after(ROOTS_TIMEOUT_SECONDS):
         try:
             found = await session.send_request(types.ListRootsRequest(), types.ListRootsResult)
-        except MCPError:  # it says that it has roots, and refuses to name them
+        except MCPError:  # it offers roots but refuses to list them
             return Path.cwd()
     folders = [folder for root in found.roots if (folder := _folder(str(root.uri))) is not None]
     return folders[0] if folders else Path.cwd()

@@ -1,7 +1,6 @@
-"""A store that is opened by the first call, so that a server can introduce itself before anything heavy is loaded.
+"""MCP on standard streams, with a store that the first call opens.
 
-Standard input and output for a server that ends well: on a signal or at the end of input, every request that was
-received is answered before the streams close.
+At a signal or the end of input, every received request is answered before the streams close.
 """
 
 from __future__ import annotations
@@ -45,15 +44,14 @@ logger = logging.getLogger("trivet.serve")
 
 T = TypeVar("T")
 
-# Enough for a client that asks several things at once. A fixed set of threads, because the store keeps a
-# connection for each thread it ever saw.
+# Fixed, because the store keeps a connection per thread.
 READ_THREADS = 8
-# Beside those that read, so that none waits behind a recall that hangs. The store writes one at a time.
+# Separate, so that no write waits behind a slow recall.
 WRITE_THREADS = 2
 
 
 class LazyStore:
-    """Runs calls in threads, so that none holds up the event loop. An open that failed is tried again by the next."""
+    """A store opened by the first call, with threads for calls. Failed opens are retried."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -67,7 +65,6 @@ class LazyStore:
         return await asyncio.get_running_loop().run_in_executor(threads, self._apply, function)
 
     def close(self) -> None:
-        """Waits for the calls under way, then for the worker."""
         for threads in (self._threads, self._writing):
             threads.shutdown(wait=True, cancel_futures=True)
         if self._memory is not None:
@@ -80,8 +77,7 @@ class LazyStore:
         return function(self._memory)
 
     def _opened(self) -> Trivet:
-        """An agent reads and writes, so a store that is not there is made. Beside another store, the log says so: the
-        path may be mistyped."""
+        """Open or create the store; log if another one is nearby, as the path may be mistyped."""
         settings = load_settings(path=self._path)
         if (missing := missing_store_message(settings)) and closest_store(
             Path(settings.path).expanduser()
@@ -96,7 +92,7 @@ def serve_on_standard_streams(
     stream: BinaryIO,
     greeted: Handshake,
 ) -> None:
-    """Runs a server over the store at `path`, which the first call opens, until the input ends or a signal comes."""
+    """Serve the store at `path` until the input ends or a signal arrives."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -104,7 +100,7 @@ def serve_on_standard_streams(
     try:
         anyio.run(_serve, build(store), stream, greeted)
     except* BrokenPipeError:
-        logger.warning("The client went away without closing its end.")
+        logger.warning("The client disconnected without closing its streams.")
     finally:
         store.close()
 
@@ -116,14 +112,14 @@ async def _serve(server: Server[Any], stream: BinaryIO, greeted: Handshake) -> N
 
 Received = SessionMessage | Exception
 
-# How far the reading thread may run ahead of the server.
+# Lines that the reader may be ahead of the server.
 LINES_AHEAD = 64
 
 
 class InputLines:
-    """The lines of standard input, until it ends or `end` is called; before them those that were read already.
+    """Lines of standard input, after those already read.
 
-    A daemon thread reads them: a blocked read cannot be cancelled, and must not hold up the end of the process.
+    A daemon thread reads them, because a blocked read cannot be canceled.
     """
 
     def __init__(self, stream: BinaryIO, read_already: Sequence[bytes]) -> None:
@@ -154,13 +150,11 @@ class InputLines:
         self._deliver(None)
 
     def _deliver(self, line: str | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: no task listens any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed and nobody listens any more
             self._loop.call_soon_threadsafe(self._received.put_nowait, line)
 
 
 class PendingRequests:
-    """The requests that were received and not answered yet."""
-
     def __init__(self) -> None:
         self._ids: set[str] = set()
         self._changed = asyncio.Event()
@@ -172,9 +166,8 @@ class PendingRequests:
         elif (
             isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
         ):
-            self._remove(
-                (message.params or {}).get("requestId")
-            )  # the protocol forbids an answer to these
+            # The protocol forbids an answer to a canceled request.
+            self._remove((message.params or {}).get("requestId"))
 
     def sent(self, item: SessionMessage) -> None:
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
@@ -197,7 +190,7 @@ Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sess
 async def standard_streams(
     stream: BinaryIO, read_already: Sequence[bytes] = (), answered: Any = None
 ) -> AsyncIterator[Streams]:
-    """The messages in and out. The answer to the request of the id `answered` has been sent before, and is dropped."""
+    """Yield the message streams; drop the answer to `answered`, which was sent before."""
     lines, unanswered = InputLines(stream, read_already), PendingRequests()
     to_server, from_client = anyio.create_memory_object_stream[Received]()
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
@@ -223,7 +216,7 @@ async def standard_streams(
                 unanswered.sent(item)
 
     with _ending_on_signals(lines):
-        # Its own reader would sit in a thread that only more input can wake.
+        # The library's reader would block in a thread that only input can wake.
         stdin = cast("anyio.AsyncFile[str]", lines)
         async with stdio_server(stdin) as (read, write), anyio.create_task_group() as tasks:
             tasks.start_soon(inward, read)
@@ -236,14 +229,16 @@ def _is_answer_to(id: Any, item: SessionMessage) -> bool:
 
 
 def _not_a_message() -> JSONRPCError:
-    """The server itself passes over a line it cannot read, and a client would wait for its answer for ever."""
-    text = "This line is not a JSON-RPC message in valid UTF-8 (a lone surrogate is not). Nothing was done."
+    text = (
+        "This line is not a JSON-RPC message in valid UTF-8 (a lone surrogate is invalid). "
+        "Nothing was done."
+    )
     return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message=text))
 
 
 @contextlib.contextmanager
 def _ending_on_signals(lines: InputLines) -> Iterator[None]:
-    """The first signal ends the input, and with it the server; a second one has its usual force."""
+    """End the input at the first signal; the second has its default effect."""
     names = [name for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
     before = {
         number: signal.getsignal(number) for number in (getattr(signal, name) for name in names)

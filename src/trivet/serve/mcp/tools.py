@@ -1,9 +1,7 @@
-"""The tools an agent has, for any transport: each is a verb of the contract, performed and shown for an agent.
+"""MCP tools for any transport: verbs of the contract with results for agents.
 
-The arguments of a tool as an agent is told of them.
-
-A model reads the list of tools in every conversation, so it is short: what is seldom needed stands in one argument,
-`more`, with a phrase for each. Bounds are left out; the server checks them, and its refusal names them.
+Models read the tool list in every conversation, so it is short: rare arguments are grouped in
+`more`, with a phrase each, and bounds are left to the server's checks.
 """
 
 from __future__ import annotations
@@ -51,31 +49,29 @@ from trivet.trivet import Trivet
 Arguments = Mapping[str, Any]
 
 REVEAL_REFUSED = (
-    "Sensitive contents stay masked here, so neither `reveal` nor `sensitive: false` is accepted. The user can read "
-    "them with `trivet get ID --reveal`, or allow it to agents by starting this server with TRIVET_MCP_REVEAL=1."
+    "Sensitive contents stay masked here, so neither `reveal` nor `sensitive: false` is accepted. "
+    "The user can read them with `trivet get ID --reveal`, or let agents read them by starting "
+    "this "
+    "server with TRIVET_MCP_REVEAL=1."
 )
 
 
 class LinkOrUnlink(LinkEnds, Request[Any], frozen=True, kw_only=True):
-    """One tool for both verbs: an agent pays for its list of tools in every conversation."""
+    """One tool for both verbs, to keep the tool list short."""
 
     remove: Annotated[bool, Meta(description="Remove this link instead of making it.")] = False
 
 
 class Plain(Shape, frozen=True, kw_only=True):
-    """The result of a verb that has no form of its own for agents."""
-
     notice: str
     result: Any
 
 
 class Presenter(msgspec.Struct, frozen=True, kw_only=True):
-    """How a verb's tool acts and what the agent gets: a result type, and its text for clients that show only text."""
-
     result: type[Shape]
     act: Callable[[Trivet, Any], Any]
     text: Callable[[Any, Wrapper], str]
-    request: type[Request[Any]] | None = None  # where the tool takes other arguments than the verb
+    request: type[Request[Any]] | None = None  # set if the tool takes other arguments than the verb
 
 
 class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +85,7 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...]
 
     def input_schema(self) -> dict[str, Any]:
-        assert self.verb.tool is not None, "only verbs with a tool have a schema here"
+        assert self.verb.tool is not None, "only verbs with a tool have a schema"
         return input_schema(self.request, self.verb.tool, self.categories)
 
     def output_schema(self) -> dict[str, Any]:
@@ -102,13 +98,13 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
-    """Runs a tool. Its request refuses unknown arguments; what it lacks of the verb's keeps its default there."""
+    """Run a tool. Arguments it lacks keep the verb's defaults."""
     arguments = merge_rare_arguments(arguments)
     if "reveal" in arguments and "reveal" not in tool.request.__struct_fields__:
         raise InvalidInput(REVEAL_REFUSED)
     request = check(tool.request, arguments)
     if not tool.reveals and isinstance(request, Edit) and request.sensitive is False:
-        raise InvalidInput(REVEAL_REFUSED)  # it would show the memory, and send it to the embedder
+        raise InvalidInput(REVEAL_REFUSED)  # it would show the memory and send it to the embedder
     result = tool.presenter.act(memory, _verb_request(tool, request))
     wrapper = Wrapper()
     return Reply(
@@ -120,13 +116,13 @@ def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
 def agent_tools(
     reveal: bool = False, categories: Sequence[str] = CATEGORIES
 ) -> dict[str, AgentTool]:
-    """The tools by name. Without `reveal` none of them can show what is sensitive, or make it less so."""
+    """Return the tools by name; without `reveal`, none shows or unprotects sensitive contents."""
     tools = [_tool(verb, reveal, tuple(categories)) for verb in VERBS.values() if verb.tool]
     return {tool.name: tool for tool in sorted(tools, key=_tool_order)}
 
 
 def _tool(verb: Verb, reveal: bool, categories: tuple[str, ...]) -> AgentTool:
-    assert verb.tool is not None, "only verbs with a tool come here"
+    assert verb.tool is not None, "the verb must have a tool"
     presenter = PRESENTERS.get(verb.name, PLAIN)
     request = presenter.request or verb.request
     return AgentTool(
@@ -142,16 +138,15 @@ def _tool(verb: Verb, reveal: bool, categories: tuple[str, ...]) -> AgentTool:
 
 
 def _tool_order(tool: AgentTool) -> int:
-    """In the order of the presenters; what has none comes last."""
     names = list(PRESENTERS)
     return names.index(tool.verb.name) if tool.verb.name in names else len(names)
 
 
 @cache
 def _without(request: type[Request[Any]], name: str) -> type[Request[Any]]:
-    """The same request with one field less, so that schema, check and error texts all agree that it is not there.
+    """Return the request type without a field, so that schema, check and errors agree.
 
-    Made once: what is derived from a request, such as its schema, is kept for each class.
+    Cached, as values derived from the type are kept per class.
     """
     if name not in request.__struct_fields__:
         return request
@@ -167,7 +162,6 @@ def _without(request: type[Request[Any]], name: str) -> type[Request[Any]]:
 
 
 def _verb_request(tool: AgentTool, request: Request[Any]) -> Request[Any]:
-    """The verb's own request, of values that are checked already."""
     whole = tool.presenter.request or tool.verb.request
     if isinstance(request, whole):
         return request
@@ -189,7 +183,7 @@ def _get(memory: Trivet, request: Any) -> Got:
 def _delete(memory: Trivet, request: Any) -> Changed:
     forgotten = memory.perform(request)
     return results.changed(
-        forgotten, f"The user can bring it back with: trivet restore {forgotten.id}"
+        forgotten, f"The user can restore it with: trivet restore {forgotten.id}"
     )
 
 
@@ -197,7 +191,7 @@ def _link(memory: Trivet, request: LinkOrUnlink) -> Linked:
     kind = UnlinkRequest if request.remove else LinkRequest
     made = memory.perform(kind(source=request.source, kind=request.kind, target=request.target))
     status: Literal["linked", "removed"] = "removed" if request.remove else "linked"
-    ends = made or request  # with whole ids; a link that is gone is told as the agent named it
+    ends = made or request  # with full ids; a removed link is shown as the agent named it
     return Linked(status=status, source=ends.source, kind=ends.kind, target=ends.target)
 
 
@@ -214,7 +208,7 @@ PLAIN = Presenter(
     act=_performed(lambda result: Plain(notice=NOTICE, result=msgspec.to_builtins(result))),
     text=_plain_text,
 )
-# In the order in which an agent sees them.
+# In the order of the tool list.
 PRESENTERS: Mapping[str, Presenter] = {
     "remember": Presenter(result=Stored, act=_performed(results.stored), text=text.stored_text),
     "recall": Presenter(result=Recalled, act=_recall, text=text.recalled_text),
@@ -231,7 +225,7 @@ PRESENTERS: Mapping[str, Presenter] = {
 
 MORE = "more"
 Schema = dict[str, Any]
-# What the server checks anyway.
+# The server checks these anyway.
 _BOUNDS = (
     "minLength",
     "maxLength",
@@ -242,12 +236,11 @@ _BOUNDS = (
     "pattern",
     "title",
 )
-# A default that says no more than that the argument may be left out.
+# Only says that the argument is optional.
 _NO_DEFAULT: tuple[Any, ...] = (None, [], (), False)
 
 
 def input_schema(request: type[Parameters], tool: Tool, categories: Sequence[str]) -> Schema:
-    """What must be given comes first, for a reader in a hurry, and `more` last."""
     whole = json_schema(request)
     required = whole.get("required", [])
     shown = {
@@ -270,14 +263,13 @@ def input_schema(request: type[Parameters], tool: Tool, categories: Sequence[str
 
 
 def merge_rare_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the contract has them: those inside `more` beside the others."""
     given = dict(arguments)
     more = given.pop(MORE, None)
     if more is None:
         return given
     if not isinstance(more, Mapping):
         raise InvalidInput(
-            f'{MORE}: an object of further arguments is expected, such as {{"sort": "recency"}}.'
+            f'{MORE} must be an object of further arguments, such as {{"sort": "recency"}}.'
         )
     if twice := sorted(set(given) & set(more)):
         raise InvalidInput(f"{', '.join(twice)}: given twice, once inside {MORE}. Give it once.")
@@ -285,13 +277,13 @@ def merge_rare_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _simplified(field: Schema) -> Schema:
-    """Without bounds, and without "or null": an argument can be left out instead."""
+    """Remove bounds and null; an argument can be left out instead."""
     options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
     kept = {**options[0], **field} if len(options) == 1 else dict(field)
     kept = {name: value for name, value in kept.items() if name not in (*_BOUNDS, "anyOf")}
     if kept.get("default") in _NO_DEFAULT:
         kept.pop("default", None)
-    if "enum" in kept:  # whose values stand beside it
+    if "enum" in kept:  # its values say enough
         kept.pop("description", None)
     if isinstance(items := kept.get("items"), dict):
         kept["items"] = {
@@ -307,15 +299,13 @@ def _name_categories(properties: Schema, categories: Sequence[str]) -> None:
 
 
 def _rare_description(fields: Mapping[str, Schema], rare: Sequence[str], tool: Tool) -> str:
-    """A phrase for each, as the contract has it; where another tool tells it, the name alone."""
-    told = [_phrase(name, fields[name]) for name in rare if name not in tool.described_elsewhere]
+    phrases = [_phrase(name, fields[name]) for name in rare if name not in tool.described_elsewhere]
     names = [name for name in rare if name in tool.described_elsewhere]
-    text = f"Seldom needed. {' '.join(told)}".strip()
+    text = f"Rarely needed. {' '.join(phrases)}".strip()
     return f"{text} {tool.elsewhere}: {', '.join(names)}.".strip() if names else text
 
 
 def _phrase(name: str, field: Schema) -> str:
-    """The name, its type where it is no text, and the first clause of what the contract says of it."""
     short = _simplified(field)
     one = short.get("items", short)
     kind = "|".join(one.get("enum", ())) or one.get("type", "")

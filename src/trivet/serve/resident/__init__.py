@@ -1,5 +1,5 @@
-"""One process a user that keeps models and indexes warm, and the ways to it.
+"""One process per user that keeps models and indexes in memory, and its clients.
 
-`server.py` is the process; `paths.py` says where its socket is and whether it lives; `connect.py` opens a memory by
-way of it; `client.py` asks it and does without it when it goes; `hook_client.py` is what an agent's hook runs.
+`server.py` is the process, `protocol.py` its messages, `client.py` its client, and `hook_client.py`
+the script of an agent's hook.
 """

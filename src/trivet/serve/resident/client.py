@@ -1,8 +1,6 @@
-"""A memory through the resident process where it runs and the settings allow, else straight from its store.
+"""Memories and page links through the resident process.
 
-What stands behind a memory while the resident process runs; when it goes, the store is opened here instead.
-
-Asking the resident process for the page over a store.
+If the process is not running or ends, the client opens the store itself.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trivet.serve.resident")
 
-# How long its start may take before the caller goes on without it.
+# Then the caller goes on without the process.
 START_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
@@ -56,9 +54,9 @@ POLL_SECONDS = 0.05
 def open_memory(
     path: str | None = None, *, create: bool = True, model_soon: bool = False, **overrides: Any
 ) -> Trivet:
-    """As Trivet.open, for programs of this user: the command line and MCP on standard input and output.
+    """Open a memory, through the resident process where possible.
 
-    `model_soon`: the embedder is going to be asked. Where no other process does that, it is opened beside the rest.
+    `model_soon` loads the embedder in the background if this process will need it.
     """
     settings = load_settings(path=path, **overrides)
     if not create:
@@ -74,12 +72,10 @@ def open_memory(
 
 
 def is_warm(memory: Trivet) -> bool:
-    """Whether the resident process does its work."""
     return isinstance(memory.remote, ResidentStore) and memory.remote.warm
 
 
 def is_running(seconds: float = 5.0) -> bool:
-    """Whether the resident process runs and speaks."""
     try:
         ask(os.environb, (STATUS,), seconds)
     except ResidentUnavailable:
@@ -88,23 +84,22 @@ def is_running(seconds: float = 5.0) -> bool:
 
 
 def start_resident(settings: Settings, seconds: float = START_SECONDS) -> bool:
-    """Starts it unless it runs, and waits until it answers. False: it did not come up in time, or at all."""
+    """Start the process if needed; return False if it does not answer in time."""
     try:
         if lock_holder() is None:
             _launch(with_absolute_path(settings, Path.cwd()), seconds)
     except (TrivetError, OSError) as error:
-        logger.warning("The resident process cannot be started, and is done without: %s", error)
+        logger.warning("Cannot start the resident process; continuing without it: %s", error)
         return False
     limit = time.monotonic() + seconds
     while lock_holder() is not None and time.monotonic() < limit:
         if is_running():
             return True
-        time.sleep(POLL_SECONDS)  # another process is just starting it
+        time.sleep(POLL_SECONDS)  # another process is starting it
     return is_running()
 
 
 def _launch(settings: Settings, seconds: float) -> None:
-    """In a session of its own and without a terminal: it outlives the program that needed it first."""
     log = os.fsencode(ensure_socket_folder() / LOG)
     hears, says = os.pipe()
     try:
@@ -133,23 +128,23 @@ def _launch(settings: Settings, seconds: float) -> None:
         )
     finally:
         os.close(says)
-    select.select([hears], [], [], seconds)  # it says that it is ready, or closes its end by ending
+    select.select([hears], [], [], seconds)  # it writes when ready, or ends
     os.close(hears)
 
 
 T = TypeVar("T")
 
-# A process that says nothing for so long hangs. The call is done here then; what was written already stays as it is.
+# Then the process counts as hung and the call runs here; what it wrote stays.
 CALL_TIMEOUT_SECONDS = 20.0
 FATE_UNKNOWN = (
-    "The resident process had begun with it and went: it is not known whether the write was done."
+    "The resident process ended during this write, so it is not known whether the write was done."
 )
 
 
 class ResidentStore:
-    """Asks the resident process what it can be asked, and does the rest, and all of it once that is gone, itself."""
+    """A store used through the resident process, or opened here once that is gone."""
 
-    address = None  # it is this user's own store, not a server's
+    address = None  # this user's own store, not a server's
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -158,7 +153,6 @@ class ResidentStore:
 
     @property
     def warm(self) -> bool:
-        """Whether the process still does the work."""
         return self._opened_locally is None
 
     def perform(self, request: Request[T]) -> T:
@@ -171,9 +165,8 @@ class ResidentStore:
             answer: T = self._ask(verb, msgspec.json.encode(call))
         except ResidentUnavailable as gone:
             answer = self._retry_locally(verb, asked, call, left=isinstance(gone, ConnectionLost))
-            if (
-                isinstance(answer, Remembered) and asked is not request
-            ):  # its id was made here, so it is ours
+            # The id was made here: "unchanged" means that the process stored it.
+            if isinstance(answer, Remembered) and asked is not request:
                 answer = msgspec.structs.replace(answer, status="stored")
         return answer
 
@@ -208,15 +201,17 @@ class ResidentStore:
         return calls.result_of(verb, body)
 
     def _retry_locally(self, verb: Verb, asked: Request[Any], call: calls.Call, left: bool) -> Any:
-        """How far the process came is not known. A write that acts once finds its answer in the store, if it was done;
-        what else may be done twice without harm."""
+        """Repeat a call that the process may have completed.
+
+        A deduplicated write finds its answer in the store; other calls may be repeated safely.
+        """
         try:
             own = self._local_store()
             return (
                 calls.result_of(verb, calls.perform(own, call)) if call.once else own.perform(asked)
             )
         except NotFound:
-            if left and isinstance(asked, Purge):  # done already: there is nothing left to do
+            if left and isinstance(asked, Purge):  # the process has already purged it
                 return Purged(
                     id=asked.id, pending=self._local_store().engine.store.upkeep.pending_erasure()
                 )
@@ -234,7 +229,6 @@ class ResidentStore:
 
 
 def is_older(version: str) -> bool:
-    """Whether the process runs an earlier version than this one, and should make room for it."""
     return _numbers(version) < _numbers(__version__)
 
 
@@ -242,15 +236,15 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-# It may have to open the store and load a model first.
+# Includes opening the store and loading a model.
 PAGE_TIMEOUT_SECONDS = 60.0
 MAY_START = ("hooks", "always")
 
 
 def page_link(settings: Settings) -> str | None:
-    """An address that opens the page signed in, from the resident process; None where the caller has to serve it.
+    """Return a link that opens the page signed in, or None if the caller must serve it.
 
-    The process is started where the settings let hooks start it.
+    Starts the process if the settings let hooks start it.
     """
     if not SUPPORTED or settings.resident == "off":
         return None
@@ -269,7 +263,7 @@ def _asked(settings: Settings, again: bool = True) -> str | None:
     if status == calls.ERROR:
         raise calls.error_of(body)
     if status == calls.VERSION_MISMATCH and is_older(body.decode()) and again:
-        ask(os.environb, (END,), PAGE_TIMEOUT_SECONDS)  # it makes room for one of this version
+        ask(os.environb, (END,), PAGE_TIMEOUT_SECONDS)  # so that this version can start its own
         return (
             _asked(settings, again=False)
             if settings.resident in MAY_START and start_resident(settings)

@@ -1,9 +1,6 @@
-"""Code search for the programs of this user: the command line and MCP on standard input and output.
+"""Code search for the command line and MCP on standard streams.
 
-The resident process answers where it runs and knows the folder; otherwise the index is opened here. Both give the same
-answers.
-
-Code search by way of the resident process: a question about a folder as a message, and its answer.
+The resident process answers if it has the folder's index open; otherwise the index opens here.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 
 class CodeSearch:
-    """Keeps the index of the last folder open that it had to search itself."""
+    """Code search that keeps the last index open that it opened itself."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -41,7 +38,6 @@ class CodeSearch:
         self._lock = threading.Lock()
 
     def ask(self, folder: Path, question: Question, progress: Progress | None = None) -> CodeAnswer:
-        """The answer about the tree as it is now: what changed in it is indexed first."""
         answered = ask_resident(self._settings, folder, question)
         if answered is not None:
             self.close()
@@ -82,27 +78,30 @@ class CodeSearch:
 
 
 def check_project_folder(folder: Path) -> Path:
-    """The folder, unless it is one that no project is: some programs start their servers in the user's home."""
+    """Return the resolved folder; refuse the home folder and the root.
+
+    Some programs start MCP servers in the user's home.
+    """
     real = folder.resolve()
     if real in (Path.home().resolve(), Path(real.anchor)):
         raise InvalidInput(
-            f"{real} is no project, and all of it would be indexed. Open a project in the agent's program, or start "
-            "`trivet mcp` in its folder."
+            f"{real} is not a project, and indexing would read all of it. Open a project in the "
+            "agent's program, or start `trivet mcp` in the project's folder."
         )
     return real
 
 
 CODE = b"code"
-# A switch to another branch is indexed within this time, or by the program that asks.
+# Enough to index a switch of branches.
 CODE_TIMEOUT_SECONDS = 20.0
-# It only takes note of a folder, and reads it afterwards.
+# The process only records the folder.
 NOTE_SECONDS = 1.0
-# What decides which files a tree has and where its index lies, besides the folder.
+# Besides the folder, these decide which files a tree has and where its index is.
 _INDEX_VARIABLES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TRIVET_CODE_CACHE")
 
 
 class CodeCall(msgspec.Struct, frozen=True):
-    """`question` None asks to keep the folder's index open from now on."""
+    """A question about a folder; without `question`, a request to keep its index open."""
 
     folder: str
     environment: Mapping[str, str]
@@ -110,16 +109,15 @@ class CodeCall(msgspec.Struct, frozen=True):
 
 
 def ask_resident(settings: Settings, folder: Path, question: Question) -> CodeAnswer | None:
-    """The resident process's answer; None where the caller has to search itself.
+    """Return the resident process's answer, or None if the caller must search itself.
 
-    It answers only for folders whose index it has open, so that a first index is made where its progress is seen.
+    A first index is built by the caller, where the user sees its progress.
     """
     body = _send(settings, folder, question, CODE_TIMEOUT_SECONDS)
     return None if body is None else msgspec.json.decode(body, type=CodeAnswer)
 
 
 def notify_resident(settings: Settings, folder: Path) -> None:
-    """Tells the resident process that a folder is searched: it has the index open for the next question."""
     _send(settings, folder, None, NOTE_SECONDS)
 
 

@@ -1,8 +1,8 @@
-"""What an agent's hook runs: it hands what the agent says to the resident process and prints what comes back.
+"""Script of an agent's hook, which passes its input on to the resident process.
 
-It runs before every prompt, so it is a script of its own that loads nothing but what is built into Python:
-`python -S -I hook_client.py prompt`. Whatever goes wrong, it is silent and exits with 0, for a hook that fails may
-block the prompt; what went wrong is noted in a file that `trivet status` reads.
+It runs before every prompt as `python -S -I hook_client.py prompt`, so it loads only modules built
+into Python. On any failure it stays silent and exits with 0, as a failing hook may block the
+prompt; `trivet status` shows the failures.
 """
 
 from __future__ import annotations
@@ -18,50 +18,47 @@ if TYPE_CHECKING:
 
     Environment = Mapping[bytes, bytes]
 
-if (
-    sys.platform != "win32"
-):  # there, without unix sockets, no resident process runs, and a hook works alone
+# Windows lacks Unix sockets; hooks work alone there.
+if sys.platform != "win32":
     import _signal  # type: ignore[import-not-found]  # the same as signal, without its lists of names
     import _socket
     import posix
 
 PROTOCOL = b"1"
 LENGTH_BYTES = 4
-# The longest message either way. A longer prompt is no question to a memory.
+# A longer prompt is not a question to a memory.
 MAX_MESSAGE_BYTES = 32 * 2**20
 CHUNK_BYTES = 2**20
-# What a unix socket's address holds on every system.
+# Path length that every system supports.
 MAX_SOCKET_PATH = 100
 TIME_LIMIT_MS = 3_000
-# Moments at which the agent's program ends and waits for nobody: the work is handed on, and the hook returns.
+# The agent's program does not wait at these moments.
 HAND_OFF_EVENTS = ("end", "session-end")
 HAND_OFF_SECONDS = 0.5
-# The file of failures is put aside when it is longer; one before it is kept.
+# A longer log is renamed; one old log is kept.
 MAX_FAILURE_LOG_BYTES = 64 * 1024
 
 
 class ResidentUnavailable(Exception):
-    """The resident process is not there, or left in the middle."""
+    pass
 
 
 class ConnectionLost(ResidentUnavailable):
-    """It had the message, and left before it answered: it may have done what it was asked."""
+    """A disconnect before the answer; the process may have acted."""
 
 
 def main(arguments: list[str]) -> int:
     environment: Environment = {}
     try:
         if sys.platform == "win32":
-            _print(
-                _run_locally(arguments, sys.stdin.buffer.read(), "there is none on this system", [])
-            )
+            _print(_run_locally(arguments, sys.stdin.buffer.read(), "not on this system", []))
             return 0
         environment = posix.environ
         child: list[int] = []
         _limit_time(environment, arguments, child)
         given = _read(lambda: posix.read(0, CHUNK_BYTES))
         _print(_answer(environment, arguments, given, child))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a failing hook must not block the prompt
         log_failure(environment, arguments, f"{type(error).__name__}: {error}")
     return 0
 
@@ -78,7 +75,6 @@ def _answer(
 
 
 def _hand_off(environment: Environment, arguments: list[str], given: bytes) -> bytes:
-    """To the resident process if it answers at once, else to a process that nobody waits for."""
     try:
         return hook(environment, arguments, given, HAND_OFF_SECONDS)
     except ResidentUnavailable:
@@ -92,7 +88,6 @@ def _hand_off(environment: Environment, arguments: list[str], given: bytes) -> b
 def hook(
     environment: Environment, arguments: list[str], given: bytes, seconds: float | None = None
 ) -> bytes:
-    """What the resident process answers; raises Gone where the caller has to do without it."""
     variables = b"\0".join(name + b"=" + value for name, value in environment.items())
     typed = b"\0".join(argument.encode(errors="surrogateescape") for argument in arguments)
     message = (b"hook", PROTOCOL, variables, posix.getcwdb(), typed, given)
@@ -105,26 +100,24 @@ def hook(
 def ask(
     environment: Environment, parts: Iterable[bytes], seconds: float | None = None
 ) -> list[bytes]:
-    """Sends one message and returns the parts of the answer."""
     connection = connect(socket_path(environment), seconds)
     try:
         connection.sendall(pack(parts))
         return receive(connection)
     except OSError as error:
-        raise ConnectionLost(f"it left in the middle ({error})") from None
+        raise ConnectionLost(f"it disconnected ({error})") from None
     finally:
         connection.close()
 
 
 def socket_path(environment: Environment) -> bytes:
-    """Where the resident process of this user listens: in a folder that no other user may enter."""
+    """Return this user's socket, in a folder closed to other users."""
     runtime = environment.get(b"XDG_RUNTIME_DIR")
     folder = runtime + b"/trivet" if runtime else b"/tmp/trivet-%d" % posix.getuid()
     return folder + b"/resident.sock"
 
 
 def connect(path: bytes, seconds: float | None = None) -> _socket.socket:
-    """A connection to a process of this very user; any other is not spoken to."""
     _check_folder(path.rpartition(b"/")[0])
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
@@ -134,7 +127,7 @@ def connect(path: bytes, seconds: float | None = None) -> _socket.socket:
             raise ResidentUnavailable("the socket belongs to another user")
     except OSError as error:
         connection.close()
-        raise ResidentUnavailable(f"it does not run ({error})") from None
+        raise ResidentUnavailable(f"it is not running ({error})") from None
     except ResidentUnavailable:
         connection.close()
         raise
@@ -142,7 +135,7 @@ def connect(path: bytes, seconds: float | None = None) -> _socket.socket:
 
 
 def peer_user(connection: _socket.socket) -> int | None:
-    """The user at the other end; None where the system does not tell, and the folder's rights alone must do."""
+    """Return the user at the other end, or None where the system does not tell."""
     if not hasattr(_socket, "SO_PEERCRED"):
         return None
     credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
@@ -150,7 +143,7 @@ def peer_user(connection: _socket.socket) -> int | None:
 
 
 def pack(parts: Iterable[bytes]) -> bytes:
-    """Each part behind its length, and all of it behind its own."""
+    """Prefix each part, and the whole message, with its length."""
     body = b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in parts)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
@@ -168,7 +161,7 @@ def receive(connection: _socket.socket) -> list[bytes]:
 
 
 def log_failure(environment: Environment, arguments: list[str], reason: str) -> None:
-    """Counts a failure where `trivet status` finds it. If not even that can be written, nothing can be told."""
+    """Log a failure for `trivet status`; give up silently if that fails."""
     if sys.platform == "win32":
         return
     folder = _data_folder(environment) + b"/hooks"
@@ -188,7 +181,6 @@ def log_failure(environment: Environment, arguments: list[str], reason: str) -> 
 
 
 def _limit_time(environment: Environment, arguments: list[str], child: list[int]) -> None:
-    """After so long the hook ends, whatever it waits for: its input, the resident process, or a child."""
     milliseconds = _time_limit_ms(environment)
 
     def give_up(number: int, frame: FrameType | None) -> None:
@@ -204,12 +196,12 @@ def _limit_time(environment: Environment, arguments: list[str], child: list[int]
 def _kill(group: int) -> None:
     try:
         posix.killpg(group, _signal.SIGKILL)
-    except OSError:  # it has just ended by itself
+    except OSError:  # it has already ended
         return
 
 
 def _time_limit_ms(environment: Environment) -> int:
-    """The setting hook_time_limit_ms. To read the whole file of settings would take as long as the hook itself."""
+    """Read one setting; parsing the whole file would take as long as the hook."""
     name = b"hook_time_limit_ms"
     if given := environment.get(b"TRIVET_" + name.upper()):
         return _whole(given) or TIME_LIMIT_MS
@@ -250,13 +242,13 @@ def _check_folder(folder: bytes) -> None:
     try:
         status = posix.lstat(folder)
     except OSError:
-        raise ResidentUnavailable("it does not run") from None
+        raise ResidentUnavailable("it is not running") from None
     if (
         status.st_uid != posix.getuid()
         or status.st_mode & 0o077
         or (status.st_mode & 0o170000) != 0o040000
     ):
-        raise ResidentUnavailable("the folder of its socket is not this user's alone")
+        raise ResidentUnavailable("other users may enter the folder of its socket")
 
 
 def _make_folders(folder: bytes) -> None:
@@ -284,14 +276,14 @@ def _exactly(connection: _socket.socket, length: int) -> bytes:
     while left:
         piece = connection.recv(min(left, CHUNK_BYTES))
         if not piece:
-            raise ConnectionLost("it left in the middle")
+            raise ConnectionLost("it disconnected")
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)
 
 
 def _print(answer: bytes) -> None:
-    """Straight to its end: Python's own stream would complain at the exit about a reader that has gone."""
+    """Bypass Python's stream, which complains at exit when the reader has gone."""
     if sys.platform == "win32":
         sys.stdout.buffer.write(answer)
         sys.stdout.buffer.flush()
@@ -301,13 +293,12 @@ def _print(answer: bytes) -> None:
 
 
 def _run_locally(arguments: list[str], given: bytes, reason: str, child: list[int]) -> bytes:
-    """The same answer from a process that opens the store itself; slower, and it may start the resident process."""
     process = _spawn_local(arguments)
     child.append(process.pid)
     answer, _ = process.communicate(given)
     if process.returncode:
         raise OSError(
-            f"working alone ended with {process.returncode}; the resident process: {reason}"
+            f"the local process ended with {process.returncode}; the resident process: {reason}"
         )
     return answer
 
@@ -315,7 +306,7 @@ def _run_locally(arguments: list[str], given: bytes, reason: str, child: list[in
 def _spawn_local(arguments: list[str]) -> subprocess.Popen[bytes]:
     import subprocess
 
-    # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
+    # -P: the untrusted working folder must not shadow our package.
     command = [sys.executable, "-P", "-m", "trivet.agents.hooks.answer", *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(

@@ -1,9 +1,4 @@
-"""The stores that the resident process has open: one for each set of settings that came, and few at a time.
-
-The code indexes that the resident process has open: few at a time, closed when nobody asks for long.
-
-The pages that the resident process serves: one for each store that was opened, while somebody looks at it.
-"""
+"""Stores, code indexes and page servers that the resident process keeps open."""
 
 from __future__ import annotations
 
@@ -28,7 +23,7 @@ if TYPE_CHECKING:
     from trivet.serve.http.server import BackgroundServer
 
 
-# Each has its vectors in memory. Beyond, the one unused for longest is closed.
+# Each holds its vectors in memory.
 MAX_OPEN_STORES = 4
 
 
@@ -48,7 +43,6 @@ class Stores:
 
     @contextmanager
     def using(self, settings: Settings) -> Iterator[Trivet]:
-        """The memory behind these settings, which stays open at least as long as a caller uses it."""
         one = self._acquired(msgspec.structs.replace(settings, background=True))
         try:
             yield one.memory
@@ -74,7 +68,7 @@ class Stores:
         name = msgspec.json.encode(settings)
         with self._lock:
             turn = self._opening_locks.setdefault(name, threading.Lock())
-        with turn:  # one that opens slowly holds up only callers of the same store
+        with turn:  # a slow open delays only callers of the same store
             found = self._acquired_if_open(name)
             if found is not None and not self._sync_changed(name, found):
                 return found
@@ -84,7 +78,7 @@ class Stores:
             return opened
 
     def _sync_changed(self, name: bytes, found: _OpenStore) -> bool:
-        """Whether the store began to follow a server since, or stopped: then it is opened anew."""
+        """Drop the store, and return True, if it started or stopped syncing."""
         if not is_file(found.memory.settings.path):
             return False
         engine = found.memory.engine
@@ -94,12 +88,12 @@ class Stores:
             found.users -= 1
             self._open.pop(name, None)
             idle = not found.users
-        if idle:  # else its last user leaves it to the end of the process
+        if idle:  # a store in use stays open until the process ends
             found.memory.close()
         return True
 
     def _acquired_if_open(self, name: bytes) -> _OpenStore | None:
-        """Found and marked in one go, so that no other thread closes it in between."""
+        """Find and mark under one lock, or another thread could close it in between."""
         with self._lock:
             found = self._open.get(name)
             if found is not None:
@@ -108,11 +102,10 @@ class Stores:
 
     def _opened(self, settings: Settings) -> Trivet:
         if not is_file(settings.path):
-            return Trivet.open(settings=settings)  # its connections are its own
+            return Trivet.open(settings=settings)  # it has connections of its own
         return Trivet.of(open_engine(settings, self.shared(settings)))
 
     def shared(self, settings: Settings) -> Shared:
-        """One of each model in memory, whatever the number of stores."""
         name = (settings.embedder, settings.rerank, settings.recalls_at_once)
         with self._loading:
             if name not in self._models:
@@ -130,11 +123,11 @@ class Stores:
 
 logger = logging.getLogger("trivet.serve.resident")
 
-# A large repository takes up to 400 MB. Beyond so many, the one unused for longest is closed.
+# A large repository takes up to 400 MB.
 MAX_OPEN_INDEXES = 4
 INDEX_IDLE_SECONDS = 900.0
-# The tree is looked at again before an answer if the last look is older. To look, rather than to wait for news from the
-# system, works on every kind of disk, and costs about what `git status` does.
+# Rescan a tree after this. Works on every disk, unlike notifications, and costs as much as `git
+# status`.
 FRESH_SECONDS = 1.0
 
 
@@ -156,7 +149,7 @@ class CodeIndexes:
         return tuple(self._open)
 
     def answer(self, folder: str, question: Question) -> CodeAnswer | None:
-        """None where the folder's index is not open, and the caller has to search itself."""
+        """Return the answer, or None if the index is not open."""
         from trivet.code.types import answer
 
         with self._lock:
@@ -175,14 +168,13 @@ class CodeIndexes:
                 one.used = time.monotonic()
 
     def offer(self, folder: str, question: Question) -> CodeAnswer | None:
-        """As `answer`; a folder whose index is not open is opened for the next time."""
+        """Return the answer, or open the index for the next call and return None."""
         found = self.answer(folder, question)
         if found is None:
             self.open_soon(folder)
         return found
 
     def open_soon(self, folder: str) -> None:
-        """Opens the index in a thread of its own, unless it is open: nobody waits for it."""
         with self._lock:
             if folder in self._open or folder in self._opening:
                 return
@@ -192,7 +184,6 @@ class CodeIndexes:
         ).start()
 
     def close_idle(self, seconds: float = INDEX_IDLE_SECONDS) -> None:
-        """Those that nobody asked for so long, and those beyond the most."""
         with self._lock:
             idle = sorted((one.used, folder) for folder, one in self._open.items() if not one.users)
             beyond = len(self._open) - MAX_OPEN_INDEXES
@@ -222,22 +213,22 @@ class CodeIndexes:
             moment = time.monotonic()
             with self._lock:
                 self._open[folder] = _OpenIndex(index, moment, moment)
-        except TrivetError as error:  # whoever asks does it themselves, and is told
-            logger.warning("The code index of %s is not kept open: %s", folder, error)
+        except TrivetError as error:  # callers search themselves and get the same error
+            logger.warning("Cannot keep the code index of %s open: %s", folder, error)
         finally:
             with self._lock:
                 self._opening.discard(folder)
         self.close_idle()
 
 
-# A tab that is open and not touched for so long can be opened again by `trivet open`.
+# Then an open tab must be reopened with `trivet open`.
 PAGE_IDLE_SECONDS = 3600.0
-# Each has a store open, with its vectors. Beyond, the one unused for longest ends.
+# Each has a store open, with its vectors.
 MAX_OPEN_PAGES = 4
 
 
 class Pages:
-    """`shared` gives the models that the process has in memory for these settings."""
+    """Page servers by settings. `shared` returns the models already loaded for them."""
 
     def __init__(self, shared: Callable[[Settings], Shared]) -> None:
         self._shared = shared
@@ -245,7 +236,6 @@ class Pages:
         self._lock = threading.Lock()
 
     def link(self, settings: Settings) -> str:
-        """An address that opens the page signed in, once."""
         name = msgspec.json.encode(settings)
         with self._lock:
             page = self._open.get(name)
@@ -258,7 +248,6 @@ class Pages:
 
     @property
     def used(self) -> float:
-        """When somebody last asked one of them for anything."""
         return max((page.used for page in list(self._open.values())), default=0.0)
 
     def close_idle(self) -> None:
@@ -281,7 +270,6 @@ class Pages:
         )
 
     def _unused(self) -> list[bytes]:
-        """Those unused for longest first."""
         return sorted(self._open, key=lambda name: self._open[name].used)
 
     def _end(self, names: list[bytes]) -> None:

@@ -1,9 +1,4 @@
-"""Where the resident process of this user lives, and the lock that says whether it does.
-
-A request as a message to the resident process, and its result or error as the answer.
-
-A hook as it arrives at the resident process: what the agent said, and the surroundings it said it in.
-"""
+"""The resident process's socket folder, lock and messages."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -35,10 +30,6 @@ from trivet.serve.resident import hook_client
 from trivet.settings import Settings, config_path, load_settings
 from trivet.trivet import Trivet
 
-if TYPE_CHECKING:
-    pass
-
-
 SUPPORTED = sys.platform != "win32"
 LOCK = "resident.lock"
 LOG = "resident.log"
@@ -49,10 +40,11 @@ def socket_file() -> Path:
 
 
 def ensure_socket_folder() -> Path:
-    """The folder of the socket, for this user alone. One that others made, or may enter, is not used."""
+    """Return the socket's folder; refuse one that other users own or may enter."""
     if not SUPPORTED:
         raise InvalidInput(
-            "There is no resident process on this system: it needs unix sockets. All works without it."
+            "The resident process needs Unix sockets, which this system lacks. "
+            "Everything works without it."
         )
     file = socket_file()
     if len(os.fsencode(file)) > hook_client.MAX_SOCKET_PATH:
@@ -65,17 +57,19 @@ def ensure_socket_folder() -> Path:
         status = folder.lstat()
     except OSError as error:
         raise StoreError(
-            f"{folder} cannot be made: {error.strerror}. Set XDG_RUNTIME_DIR to a folder of yours."
+            f"Cannot create {folder}: {error.strerror}. "
+            "Set XDG_RUNTIME_DIR to a folder that you own."
         ) from None
     if status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink():
         raise StoreError(
-            f"{folder} is not yours alone, so nothing is put there. Remove it, or set XDG_RUNTIME_DIR to another."
+            f"{folder} must belong to you and be closed to other users. Nothing was written. "
+            "Remove it, or set XDG_RUNTIME_DIR to another folder."
         )
     return folder
 
 
 class Lock:
-    """Held by the resident process for as long as it lives; the system lets go of it even after a kill -9."""
+    """The process's lock, which the system releases even after a kill -9."""
 
     def __init__(self) -> None:
         import fcntl
@@ -87,7 +81,7 @@ class Lock:
         except OSError:
             os.close(self._handle)
             raise Conflict(
-                f"The resident process runs already, as process {lock_holder() or '?'}."
+                f"The resident process is already running, as process {lock_holder() or '?'}."
             ) from None
         os.ftruncate(self._handle, 0)
         os.write(self._handle, f"{os.getpid()}\n".encode())
@@ -98,7 +92,7 @@ class Lock:
 
 
 def lock_holder() -> int | None:
-    """The process that holds the lock; None if none does. A number left by a killed process does not count."""
+    """Return the id of the process that holds the lock; a killed one does not count."""
     if not SUPPORTED:
         return None
     import fcntl
@@ -124,7 +118,6 @@ READY = b"ready"
 
 
 def with_absolute_path(settings: Settings, folder: Path) -> Settings:
-    """The settings as they mean the same from any folder."""
     if "://" in settings.path:
         return settings
     return msgspec.structs.replace(settings, path=str(folder / Path(settings.path).expanduser()))
@@ -146,7 +139,7 @@ OK = b"ok"
 ERROR = b"error"
 DECLINED = b"alone"
 VERSION_MISMATCH = b"version"
-# Keys of services, and the way to them. They are compared, never kept.
+# Service keys and proxies: compared, never stored.
 _SERVICE = re.compile(r"\w*(?:_API_KEY|_TOKEN|_PROXY)", re.IGNORECASE)
 
 
@@ -154,13 +147,11 @@ LOCAL_ONLY_REQUESTS = (DoctorRequest, BudgetsRequest)
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One call: a verb's request, which the client has checked, and the settings and environment it was made in."""
-
     settings: Settings
     environment: Mapping[str, str]
     verb: str
     request: msgspec.Raw = msgspec.Raw(b"{}")
-    once: str = ""  # a key, by which a write that is asked for again acts once
+    once: str = ""  # idempotency key of a write
 
 
 class CallFailure(msgspec.Struct, frozen=True):
@@ -169,9 +160,10 @@ class CallFailure(msgspec.Struct, frozen=True):
 
 
 def is_forwardable(verb: Verb) -> bool:
-    """What else needs the store itself. `drain` is what the command line asks for after a write.
+    """Return whether the resident process may perform the verb.
 
-    A check looks at the store as a process that opens it now finds it: a resident one may hold a replaced file.
+    Verbs that need the store run in the client, except `drain`. So do checks: the process may have
+    a replaced file open.
     """
     return (
         verb.needs != "store" and verb.request not in LOCAL_ONLY_REQUESTS
@@ -179,7 +171,7 @@ def is_forwardable(verb: Verb) -> bool:
 
 
 def with_client_id(request: Request[Any]) -> Request[Any]:
-    """With the id made here, a write that is repeated without the process can never become two memories."""
+    """Give a new memory its id here, so that a retried write cannot create a second one."""
     if isinstance(request, Remember) and request.id is None:
         return msgspec.structs.replace(request, id=new_id())
     return request
@@ -195,11 +187,9 @@ def call_of(settings: Settings, request: Request[Any]) -> Call:
 
 
 def perform(memory: Trivet, call: Call) -> bytes:
-    """Performs the verb, and gives the result as it is sent."""
     if VERBS[call.verb].request is DrainRequest:
-        from trivet.memory.admin.maintenance import (
-            read_now,
-        )  # not for the client, whose start it would slow
+        # Here, to keep clients starting fast.
+        from trivet.memory.admin.maintenance import read_now
 
         engine = memory.engine
         return msgspec.json.encode(
@@ -212,13 +202,12 @@ def perform(memory: Trivet, call: Call) -> bytes:
 
 
 def _perform_once(memory: Trivet, call: Call, act: Callable[[], bytes]) -> bytes:
-    """The answer is kept in the transaction of the write: the process may die, and its client finds it there."""
     from trivet.memory.perform import IdempotencyRecord
 
     write = IdempotencyRecord(b"resident", call.once, bytes(call.request))
     kept = memory.engine.store.idempotency.act(write.name, write.request, lambda: write.seal(act()))
-    memory.engine.worker.wake()  # the act itself did before its work could be seen
-    assert kept.answer is not None, "act and answer are one transaction"
+    memory.engine.worker.wake()  # the act woke it before its work was visible
+    assert kept.answer is not None, "act and answer share one transaction"
     return write.open(kept.answer)
 
 
@@ -233,14 +222,13 @@ def failure_of(error: TrivetError) -> bytes:
 
 
 def error_of(body: bytes) -> TrivetError:
-    """The same error that a store of one's own would have raised."""
     failed = msgspec.json.decode(body, type=prepared_type(CallFailure))
     kind = getattr(errors, failed.kind, StoreError)
     return kind(failed.message) if issubclass(kind, TrivetError) else StoreError(failed.message)
 
 
 def call_environment(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """What an answer depends on besides the settings: where keys of secrets lie, and keys of services in use."""
+    """Return the variables that answers depend on: key locations and service keys in use."""
     found = {
         "home": environment.get("HOME", ""),
         "config": str(config_path(environment).absolute()),
@@ -264,7 +252,7 @@ def call_environment(settings: Settings, environment: Mapping[str, str]) -> dict
     return found
 
 
-# Answers a question about the code of a folder; None where its index is not open yet.
+# Returns None if the folder's index is not open.
 AskCode = Callable[[str, Question], CodeAnswer | None]
 
 
@@ -273,13 +261,12 @@ class HookCall(msgspec.Struct, frozen=True):
     given: bytes
     environment: Mapping[str, str]
     settings: Settings
-    code: AskCode | None = None  # in the resident process alone
+    code: AskCode | None = None  # set only in the resident process
 
 
 def hook_call(
     environment: Mapping[str, str], folder: Path, arguments: Sequence[str], given: bytes
 ) -> HookCall:
-    """From the words of the hook's command: a moment, and perhaps --path and a store."""
     moment, path = _words(arguments)
     return HookCall(
         moment,
@@ -298,9 +285,8 @@ def hook_call_of(parts: Sequence[bytes]) -> HookCall:
 
 
 def _words(arguments: Sequence[str]) -> tuple[str, str | None]:
-    words = [
-        word for word in arguments if word != "--json"
-    ]  # the answer is JSON by the agent's own rules
+    # Agents' rules make the answer JSON anyway.
+    words = [word for word in arguments if word != "--json"]
     path = None
     for index, word in enumerate(words):
         if word == "--path" and index + 1 < len(words):
@@ -312,6 +298,7 @@ def _words(arguments: Sequence[str]) -> tuple[str, str | None]:
             break
     if len(words) != 1:
         raise InvalidInput(
-            f"A hook names one moment, and perhaps --path FILE; this one says {' '.join(arguments)!r}."
+            "A hook command takes one moment and optionally --path FILE, "
+            f"but this one has {' '.join(arguments)!r}."
         )
     return words[0], path

@@ -1,4 +1,4 @@
-"""The resident process: answers on its socket until it is told to end, is idle for long, or grows too large."""
+"""The resident process, which serves until it is stopped, idle, too large or outdated."""
 
 from __future__ import annotations
 
@@ -40,23 +40,21 @@ from trivet.trivet import Trivet
 
 logger = logging.getLogger("trivet.serve.resident")
 
-# The store keeps a connection for each thread it ever saw, so there is a fixed set.
+# Fixed, because the store keeps a connection per thread.
 THREADS = 8
-# A client sends at once what it has; one that does not has died or does not mean it.
+# Clients send at once, or have died.
 RECEIVE_SECONDS = 10.0
-# How often it looks whether it is idle or too large, besides after each call.
+# Interval of the checks for idleness and memory.
 CHECK_SECONDS = 5.0
 END_SECONDS = 15.0
 WAITING_CLIENTS = 64
-# What the process ends with when it grew too large: a service manager starts it anew.
+# A service manager restarts a process that ends with this.
 TOO_LARGE = 75
 
 Hook = Callable[[Trivet, HookCall], bytes]
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process tells of itself."""
-
     pid: int
     version: str
     seconds: float
@@ -68,7 +66,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     failed: int
     hooks: dict[str, int]
-    code: tuple[str, ...] = ()  # folders whose code index is open
+    code: tuple[str, ...] = ()  # folders with an open code index
 
 
 class Server:
@@ -89,7 +87,7 @@ class Server:
         self._code = _code_stamp()
 
     def run(self, ready: Callable[[], None]) -> int:
-        """Serves until its end, and returns the status to exit with."""
+        """Serve and return the exit status."""
         with self._wakes, self._wake:
             lock = Lock()
             try:
@@ -112,9 +110,8 @@ class Server:
                 self._serve(listener)
             finally:
                 syncing.stop()
-                socket_file().unlink(
-                    missing_ok=True
-                )  # a client that comes now does without us, or starts the next
+                # Later clients do without the process or start a new one.
+                socket_file().unlink(missing_ok=True)
         return self._status
 
     def end(self, status: int = 0) -> None:
@@ -122,7 +119,7 @@ class Server:
         try:
             self._wake.send(b"x")
         except BlockingIOError:
-            return  # it is full of the same wish
+            return  # the buffer is full of wake-ups
 
     def _serve(self, listener: socket.socket) -> None:
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="trivet-resident")
@@ -142,7 +139,7 @@ class Server:
         connection, _ = listener.accept()
         if hook_client.peer_user(connection) not in (None, os.getuid()):
             self._count("failed")
-            logger.warning("Another user knocked, and was turned away.")
+            logger.warning("A connection from another user was refused.")
             connection.close()
             return
         with self._lock:
@@ -156,9 +153,8 @@ class Server:
                 parts = hook_client.receive(connection)
                 connection.sendall(hook_client.pack(self._answer(parts)))
         except (OSError, hook_client.ResidentUnavailable):
-            self._count(
-                "failed"
-            )  # the client went away; what it asked for is done or was never asked
+            # The client disconnected; its request is complete or never arrived.
+            self._count("failed")
         finally:
             with self._lock:
                 self._running -= 1
@@ -169,7 +165,7 @@ class Server:
             return self._dispatch(parts)
         except TrivetError as error:
             return calls.ERROR, calls.failure_of(error)
-        except Exception as error:  # one call's failure is told to its caller and ends nothing else
+        except Exception as error:  # answered, so that other calls go on
             self._count("failed")
             logger.exception("A call failed")
             return calls.DECLINED, f"it failed ({type(error).__name__})".encode()
@@ -190,14 +186,14 @@ class Server:
             return self._handle_page(parts[1].decode(errors="replace"), parts[2])
         if kind == calls.CALL and len(parts) == 3:
             return self._handle_call(parts[1].decode(), parts[2])
-        return calls.DECLINED, b"it does not understand"
+        return calls.DECLINED, b"it does not know this message"
 
     def _handle_call(self, version: str, message: bytes) -> tuple[bytes, bytes]:
         if version != trivet.__version__:
             return calls.VERSION_MISMATCH, trivet.__version__.encode()
         call = msgspec.json.decode(message, type=prepared_type(calls.Call))
         if call.environment != calls.call_environment(call.settings, os.environ):
-            return calls.DECLINED, b"its surroundings are others"
+            return calls.DECLINED, b"its environment differs"
         with self._stores.using(call.settings) as memory:
             body = calls.perform(memory, call)
         if len(body) > hook_client.MAX_MESSAGE_BYTES - 1024:
@@ -209,7 +205,7 @@ class Server:
             return calls.VERSION_MISMATCH, trivet.__version__.encode()
         call = msgspec.json.decode(message, type=code_calls.CodeCall)
         if call.environment != code_calls.index_environment(os.environ):
-            return calls.DECLINED, b"its surroundings are others"
+            return calls.DECLINED, b"its environment differs"
         if call.question is None:
             self._code_indexes.open_soon(call.folder)
             return calls.OK, b""
@@ -223,22 +219,21 @@ class Server:
             return calls.VERSION_MISMATCH, trivet.__version__.encode()
         call = msgspec.json.decode(message, type=PageCall)
         if call.environment != calls.call_environment(call.settings, os.environ):
-            return calls.DECLINED, b"its surroundings are others"
+            return calls.DECLINED, b"its environment differs"
         return calls.OK, self._pages.link(call.settings).encode()
 
     def _handle_hook(self, parts: list[bytes]) -> tuple[bytes, bytes]:
-        """A hook's failure is noted, and answered with nothing."""
         call = msgspec.structs.replace(hook_call_of(parts[2:]), code=self._code_indexes.offer)
         settings = call.settings
         same = calls.call_environment(settings, call.environment) == calls.call_environment(
             settings, os.environ
         )
         if settings.resident == "off" or not same:
-            return calls.DECLINED, b"its settings are others"
+            return calls.DECLINED, b"its settings or environment differ"
         try:
             with self._stores.using(settings) as memory:
                 answer = self._hook(memory, call)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - logged where `trivet status` counts it
             variables = {
                 os.fsencode(name): os.fsencode(value) for name, value in call.environment.items()
             }
@@ -249,10 +244,6 @@ class Server:
         return calls.OK, answer
 
     def _should_stop(self) -> bool:
-        """Whether it is time to go by itself: idle, too large, or upgraded, so that what is on disk is not what runs.
-
-        Whoever is knocking is turned away then, and does without.
-        """
         self._code_indexes.close_idle()
         self._pages.close_idle()
         with self._lock:
@@ -260,7 +251,8 @@ class Server:
         limit = self._settings.resident_idle_seconds
         if memory_mb() > self._settings.resident_memory_mb:
             logger.warning(
-                "More than %s MB of memory are in use; ending.", self._settings.resident_memory_mb
+                "More than %s MB of memory in use; the process ends.",
+                self._settings.resident_memory_mb,
             )
             self._status = TOO_LARGE
             return True
@@ -296,14 +288,12 @@ class Server:
 
 
 def set_up_logs() -> None:
-    """To standard error, which is the log file where it was started in the background."""
     logging.basicConfig(
         level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
 
 
 def memory_mb() -> float:
-    """What this process has in memory now; where the system does not tell, the most it ever had."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
@@ -314,7 +304,7 @@ def memory_mb() -> float:
 
 
 def _listener() -> socket.socket:
-    """Under our lock, a socket file that is there was left by a process that was killed."""
+    """Bind the socket. As we hold the lock, an old socket file belongs to a killed process."""
     file = socket_file()
     file.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -332,29 +322,28 @@ def _listener() -> socket.socket:
 
 
 def _warm_up(memory: Trivet) -> None:
-    """Loads what the first question would have to wait for."""
     if memory.server is not None:
-        return  # which is warm by itself, or not to be had at the moment
+        return  # a server has its own models, or is unreachable
     memory.recall("ready", limit=1, relevance_at_least=1.0)
     if memory.engine.embedding.local:
         memory.engine.embedding.probe()
 
 
 def _drain(threads: ThreadPoolExecutor) -> None:
-    """What was accepted is answered, within a limit: one that hangs must not keep the process for ever."""
+    """Answer accepted calls, within a limit."""
     done = threading.Thread(target=threads.shutdown, name="trivet-ending", daemon=True)
     done.start()
     done.join(END_SECONDS)
     if done.is_alive():
         logger.error(
-            "A call still ran after %s s and is cut off; the store bears that.", END_SECONDS
+            "A call still ran after %s s and is cut off; the store stays intact.", END_SECONDS
         )
         socket_file().unlink(missing_ok=True)
         os._exit(1)
 
 
 def _code_stamp() -> tuple[int, int]:
-    """Changes when another version is installed over this one."""
+    """Return a value that changes with the installed version."""
     try:
         status = Path(trivet.__file__).stat()
     except OSError:

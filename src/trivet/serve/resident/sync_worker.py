@@ -1,10 +1,8 @@
-"""The resident process's part in sync: what is written here is sent at once, what changes there comes at once.
+"""Background sync in the resident process: one thread exchanges, one waits for the server.
 
-Two threads: one exchanges when this store or the server has news, one waits for the server's. While the server is away
-they try again after a random time that doubles (full jitter), so that many laptops do not come back in step. What
-speaks HTTP is loaded only where the store follows a server.
-
-One process at a time follows the server for a file. Others may exchange too, by `sync now`, and do no harm.
+Retries have a random, doubling delay (full jitter), so that many laptops do not return in step.
+HTTP code loads only if the store follows a server. One process at a time follows for a file; `sync
+now` may exchange too.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trivet.serve.resident")
 
-# How often it is looked whether something was written here: a read of microseconds.
+# A check for local writes takes microseconds.
 POLL_SECONDS = 0.25
-# A store that follows nobody may join somebody later; another process that holds the lease may end.
+# The store may join a server, or the holder of the lease may end.
 FOLLOW_CHECK_SECONDS = 5.0
 MIN_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 300.0
@@ -40,8 +38,6 @@ Using = Callable[[], AbstractContextManager[Trivet]]
 
 
 class SyncWorker:
-    """Follows the server for one store, as long as the process lives."""
-
     def __init__(self, using: Using) -> None:
         self._using = using
         self._ended = threading.Event()
@@ -67,11 +63,10 @@ class SyncWorker:
                     0,
                     min(MAX_BACKOFF_SECONDS, MIN_BACKOFF_SECONDS * 2.0 ** min(self._failures, 10)),
                 )
-                logger.warning("Sync rests for %.0f s: %s", pause, error)
+                logger.warning("Sync failed; next attempt in %.0f s: %s", pause, error)
             self._ended.wait(pause)
 
     def _follow(self) -> None:
-        """Until the store follows nobody, another process has the lease, or something goes wrong."""
         with self._using() as memory:
             if not memory.engine.follows:
                 return
@@ -110,7 +105,6 @@ class SyncWorker:
             server.close()
 
     def _wait_for_news(self, server: HttpServer) -> None:
-        """Ends when the exchange fails and its connection is closed, as it does when the server is away."""
         known = ""
         while not self._ended.is_set():
             try:
@@ -123,20 +117,19 @@ class SyncWorker:
                 self._news.set()
 
 
-# Windows has no resident process either, which alone follows by itself.
+# Windows has no resident process.
 if sys.platform != "win32":
     import fcntl
 
 
 class FollowerLease:
-    """A lock on a file beside the store, which ends with the process that has it."""
+    """A lock on a file next to the store, which ends with its process."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     @classmethod
     def of(cls, path: str) -> Self | None:
-        """None where another process has it."""
         if sys.platform == "win32":
             return None
         handle = os.open(

@@ -1,6 +1,6 @@
-"""Files into memories: vaults of notes, texts, transcripts and exports of chats. `run.py` is the one to read first."""
+"""Ingest of files: notes, plain texts, transcripts and chat exports. Start with `ingest.py`."""
 
-from trivet.sources.files.ingest import drop, ingest
+from trivet.sources.files.ingestion import drop, ingest
 from trivet.sources.files.parts import Ingested, Options
 
 __all__ = ["Ingested", "Options", "drop", "ingest"]

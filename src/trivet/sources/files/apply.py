@@ -1,9 +1,7 @@
-"""One file into the store, in one transaction: all of its changes are stored, or none.
+"""Writing of a file's changes in one transaction, and of a vault's links after a run.
 
-Links between notes: which memory each one means, and storing them.
-
-All links of a vault are resolved together after a run, since a target may be read after the link. Only links made here
-are removed again: the ledger tells them from those that people made.
+A target may be read after its link, so links are resolved last. The ledger separates them from
+links that people made, which are never removed.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from trivet.sources.files.vault import Vault
 from trivet.store.records import Entry, VaultFile, VaultLink, VaultPart
 from trivet.types import Link, Memory
 
-# Fields that always follow the file, also where it leaves them out. The others change only if the file names them.
+# These follow the file even if it omits them, others only if it names them.
 _ALWAYS = frozenset(("content", "title", "tags", "source"))
 _MERGED = (
     "category",
@@ -43,21 +41,17 @@ _MERGED = (
     "valid_to",
     "sensitive",
 )
-# A file changed this shortly before it was read may change again within the same time stamp: it is read once more.
+# A file this recent may change within the same time stamp, so it is read again.
 RECENT_NANOSECONDS = 2 * 10**9
 
 
 class AssignedPart(msgspec.Struct, frozen=True):
-    """A part and the id of its memory; `known` is its entry in the ledger of ingested files."""
-
     id: str
     prepared: PreparedPart
     known: VaultPart | None
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """All that one file changes in the store, before it is written."""
-
     parsed: ParsedFile
     assigned: Sequence[AssignedPart]
     gone: Sequence[VaultPart]
@@ -70,9 +64,13 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 def plan_change(
-    engine: Engine, vault: Vault, parsed: ParsedFile, assigned: Sequence[AssignedPart], gone: Sequence[VaultPart],
+    engine: Engine,
+    vault: Vault,
+    parsed: ParsedFile,
+    assigned: Sequence[AssignedPart],
+    gone: Sequence[VaultPart],
     transferred: Sequence[VaultPart],
-) -> FileChange:  # fmt: skip
+) -> FileChange:
     counts: Counter[str] = Counter()
     redacted: Counter[str] = Counter()
     added, changed, shifted = [], [], []
@@ -86,9 +84,8 @@ def plan_change(
             redacted.update(found)
         elif kind in ("stored", "updated", "moved") and memory is not None:
             merged = _merged(memory, _new(engine, vault, parsed, one), one.prepared.part.fields)
-            if (
-                kind == "stored" and memory.state != "deleted"
-            ):  # a mirrored file, which names its memory
+            # A mirror file names an existing memory.
+            if kind == "stored" and memory.state != "deleted":
                 kind = "updated" if merged != memory else "unchanged"
             changed.append((merged, memory))
         elif kind == "unchanged" and memory is not None and (lines := one.prepared.part.lines):
@@ -122,7 +119,6 @@ def apply(engine: Engine, vault: Vault, work: FileChange) -> None:
 
 
 def apply_gone(engine: Engine, vault: Vault, path: str, gone: Sequence[VaultPart]) -> int:
-    """Forgets the memories of a file that is gone, and returns how many."""
     count = _count_living(engine, gone)
     with engine.store.together():
         _forget(engine, gone)
@@ -131,7 +127,7 @@ def apply_gone(engine: Engine, vault: Vault, path: str, gone: Sequence[VaultPart
 
 
 def _kind(one: AssignedPart, memory: Memory | None, path: str) -> str:
-    """A memory that a person forgot or purged stays away; one forgotten because its file was gone comes back."""
+    """Keep what a person forgot or purged away; restore what a missing file had forgotten."""
     if one.known is None:
         return "stored"
     if memory is None or memory.state == "deleted":
@@ -170,7 +166,6 @@ def _merged(current: Memory, new: Memory, given: Mapping[str, Any]) -> Memory:
 
 
 def _entry(path: str, one: AssignedPart) -> VaultPart:
-    """The ledger's entry. Of a memory that a person purged it keeps no digests again."""
     prepared = one.prepared
     if one.known is not None and not one.known.said:
         return msgspec.structs.replace(one.known, path=path)
@@ -202,7 +197,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class LinkResolver:
-    """Finds parts of a vault by the names that links use: path, file name, title and alias, in this order."""
+    """A lookup of parts by path, file name, title and alias, in this order."""
 
     def __init__(self, parts: Sequence[VaultPart]) -> None:
         self.parts = [
@@ -230,7 +225,7 @@ class LinkResolver:
                 if target is not None and target != known.part.id:
                     yield VaultLink(known.part.id, "see-also", target)
             for kind, id in known.about.ids:
-                yield VaultLink(known.part.id, kind, id)  # type: ignore[arg-type]  # the reader has checked it
+                yield VaultLink(known.part.id, kind, id)  # type: ignore[arg-type]  # reader checks
 
     def _wiki(self, written: str) -> str | None:
         name, _, heading = written.partition("#")
@@ -259,7 +254,6 @@ class LinkResolver:
         return self._part(path, anchor) if path in self._by_path else None
 
     def _part(self, path: str, heading: str) -> str | None:
-        """The part under a heading; the first one if none is named or it is not there."""
         inside = self._by_path[path]
         wanted = slug(heading.rpartition("#")[2])
         named = (known for known in inside if wanted and known.about.heading == wanted)
@@ -278,7 +272,10 @@ class LinkChanges(msgspec.Struct, frozen=True):
 
 
 def update_links(engine: Engine, vault: str) -> LinkChanges:
-    """Runs after every ingest, also if no file changed: an earlier process may have been killed before this step."""
+    """Update the vault's links.
+
+    Runs even without changes, as an earlier process may have been killed before this step.
+    """
     vaults = engine.store.vaults
     wanted, known = set(LinkResolver(vaults.parts(vault)).links()), set(vaults.links(vault))
     possible = sorted(_possible(engine, wanted - known), key=_order)
@@ -294,7 +291,6 @@ def update_links(engine: Engine, vault: str) -> LinkChanges:
 
 
 def _possible(engine: Engine, links: set[VaultLink]) -> list[VaultLink]:
-    """Links whose both ends exist; the others wait until they do."""
     ids = sorted({id for link in links for id in (link.source, link.target)})
     memories = engine.store.memories.get_many(ids) if ids else {}
     living = {id for id, memory in memories.items() if memory.state != "deleted"}
@@ -307,7 +303,7 @@ def _link(engine: Engine, link: VaultLink, problems: list[str]) -> bool:
             Link(kind=link.kind, source=link.source, target=link.target, created_at=moment(now()))
         )
     except Conflict as error:
-        problems.append(f"a link was left out: {error}")
+        problems.append(f"a link was skipped: {error}")
         return False
     return True
 

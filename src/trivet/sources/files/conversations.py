@@ -1,14 +1,11 @@
-"""Conversations: their turns as parts, and the lines of JSON that transcripts consist of.
+"""Conversations as parts, read from transcripts (one JSON object per line) and chat exports.
 
-The speaker stands in the text and the time beside it, as measured in docs/decisions/0009-context-of-a-turn.md.
+- Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl, events.
+- Codex: ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, `{timestamp, type, payload}`.
+- Gemini CLI: ~/.gemini/tmp/PROJECT/chats/session-*.jsonl, messages or changes.
+- ChatGPT and Claude exports: conversations.json.
 
-Transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl, one event a line.
-
-Transcripts of Codex: ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl, one `{timestamp, type, payload}` a line.
-
-Transcripts of Gemini CLI: ~/.gemini/tmp/PROJECT/chats/session-*.jsonl, one message or change a line.
-
-The data exports of ChatGPT and Claude: conversations.json, a list of conversations.
+Parts name the speaker in their text, but not the time (docs/decisions/0009-context-of-a-turn.md).
 """
 
 from __future__ import annotations
@@ -23,12 +20,12 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.sources.files.parts import About, Part, pieces
 
-# "Yes." and "go on" mean nothing by themselves, and would be near-duplicates of each other.
+# Turns such as "Yes." mean nothing alone and would be near-duplicates.
 MIN_TURN_CHARACTERS = 12
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What one speaker said, under an id that stays the same when the conversation goes on."""
+    """What one speaker said. Its id stays the same as the conversation grows."""
 
     id: str
     speaker: str
@@ -51,7 +48,7 @@ def turn_parts(
 
 
 def merge_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """Joins neighbouring turns of one speaker: an agent writes one answer in pieces between its tool calls."""
+    """Join consecutive turns of a speaker, such as pieces between tool calls."""
     current: Turn | None = None
     for turn in turns:
         if current is not None and current.speaker == turn.speaker:
@@ -65,7 +62,7 @@ def merge_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
 
 
 def json_lines(text: str) -> Iterator[dict[str, Any]]:
-    """The objects of a text, one a line. A broken last line is one that is still being written."""
+    """Yield the objects. A broken last line is one still being written."""
     rows = text.split("\n")
     for number, row in enumerate(rows, 1):
         if not row.strip():
@@ -76,7 +73,7 @@ def json_lines(text: str) -> Iterator[dict[str, Any]]:
             if number == len(rows):
                 return
             raise InvalidInput(
-                f"line {number} is not JSON. If the file was cut off there, take that line away"
+                f"line {number} is not JSON. If the file was cut off there, remove that line"
             ) from None
         if isinstance(value, dict):
             yield value
@@ -90,7 +87,7 @@ def first_object(text: str) -> dict[str, Any]:
 
 
 CLAUDE_SPEAKERS = {"user": "User", "assistant": "Claude"}
-# Marks around text that the program adds to a user's message, such as the output of commands.
+# Around text that the program adds, such as command output.
 _PROGRAM_MARKS = re.compile(
     r"<(?P<end>/?)"
     r"(?P<name>system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>"
@@ -117,7 +114,6 @@ def read_claude_code(name: str, text: str) -> Iterator[Part]:
 
 
 def claude_code_turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
-    """The turns of the user and the agent, in order."""
     for event in events:
         speaker = CLAUDE_SPEAKERS.get(str(event.get("type")))
         message = event.get("message")
@@ -129,7 +125,7 @@ def claude_code_turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
         ):
             continue
         if event.get("isCompactSummary"):
-            continue  # it repeats what the turns before it say
+            continue  # it repeats earlier turns
         spoken = _INTERRUPTED.sub(
             "", _claude_code_spoken(_claude_code_text(message.get("content")))
         ).strip()
@@ -140,7 +136,7 @@ def claude_code_turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
 
 
 def _claude_code_spoken(text: str) -> str:
-    """The text without what stands between the program's marks, in one pass; a mark never closed encloses nothing."""
+    """Remove the contents of the program's tags. An unclosed tag encloses nothing."""
     ends: dict[str, list[re.Match[str]]] = {}
     marks = list(_PROGRAM_MARKS.finditer(text))
     for mark in reversed(marks):
@@ -176,7 +172,7 @@ CODEX_SPEAKERS = {
     "user_message": "User",
     "agent_message": "Codex",
 }
-# Beginnings of messages that the program sends to the model in the user's name.
+# Messages that the program sends in the user's name.
 _CODEX_PREFIXES = (
     "<environment_context>",
     "<user_instructions>",
@@ -204,12 +200,10 @@ def read_codex(name: str, text: str) -> Iterator[Part]:
 
 
 def codex_turns(lines: list[dict[str, Any]]) -> list[Turn]:
-    """The turns of the user and the agent, in order."""
     return _codex_spoken(lines) or _items(lines)
 
 
 def _codex_spoken(lines: list[dict[str, Any]]) -> list[Turn]:
-    """Messages as the user saw them, where the transcript has such events."""
     found = []
     for number, line in enumerate(lines):
         payload = _payload(line)
@@ -229,7 +223,6 @@ def _codex_spoken(lines: list[dict[str, Any]]) -> list[Turn]:
 
 
 def _items(lines: list[dict[str, Any]]) -> list[Turn]:
-    """Messages to and from the model, for transcripts without such events."""
     found = []
     for number, line in enumerate(lines):
         payload = _payload(line)
@@ -248,7 +241,6 @@ def _items(lines: list[dict[str, Any]]) -> list[Turn]:
 
 
 def _payload(line: dict[str, Any]) -> dict[str, Any]:
-    """Early transcripts have no envelope around the payload."""
     payload = line.get("payload", line)
     return payload if isinstance(payload, dict) else {}
 
@@ -258,7 +250,7 @@ def _time(line: dict[str, Any]) -> str | None:
 
 
 GEMINI_SPEAKERS = {"user": "User", "gemini": "Gemini"}
-# What the program and its hooks put before the user's words.
+# Put by the program and its hooks before the user's words.
 _GEMINI_MARKS = re.compile(r"<(hook_context|session_context)>")
 
 
@@ -271,7 +263,7 @@ def is_gemini(line: dict[str, Any]) -> bool:
 
 
 def gemini_turns(lines: list[dict[str, Any]]) -> Iterator[Turn]:
-    """The turns of the user and the agent, in order. A message that is written again with more in it counts once."""
+    """Yield the turns. A message written again with more text counts once."""
     messages = {
         str(line.get("id")): line
         for line in lines
@@ -284,7 +276,7 @@ def gemini_turns(lines: list[dict[str, Any]]) -> Iterator[Turn]:
 
 
 def _gemini_spoken(text: str) -> str:
-    """The text without what stands between the program's marks; a mark never closed takes the rest along."""
+    """Remove the contents of the program's tags. An unclosed tag removes the rest."""
     kept, position = [], 0
     while mark := _GEMINI_MARKS.search(text, position):
         kept.append(text[position : mark.start()])
@@ -303,12 +295,11 @@ def _gemini_text(content: Any) -> str:
 
 
 def conversations_in(text: str) -> list[dict[str, Any]] | None:
-    """The conversations in the JSON; None if it is something else."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         raise InvalidInput(
-            "it is not JSON. If it is an export of chats, unpack or download it again"
+            "it is not JSON. If it is a chat export, unpack or download it again"
         ) from None
     listed = value if isinstance(value, list) else [value]
     found = [
@@ -334,7 +325,6 @@ def read_chats(name: str, text: str) -> Iterator[Part]:
 
 
 def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
-    """ChatGPT stores a tree of messages: the branch to the current node is the conversation as the user left it."""
     mapping = conversation["mapping"]
     for id in reversed(_branch(mapping, conversation.get("current_node"))):
         message = mapping[id].get("message") or {}
@@ -360,7 +350,7 @@ def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
 
 
 def _branch(mapping: dict[str, Any], node: Any) -> list[str]:
-    if node not in mapping:  # older exports do not name the current node: take the last leaf
+    if node not in mapping:  # older exports omit it: take the last leaf
         node = next((id for id in reversed(mapping) if not mapping[id].get("children")), None)
     branch: list[str] = []
     visited: set[str] = set()

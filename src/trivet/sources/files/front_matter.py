@@ -1,7 +1,4 @@
-"""The YAML between two lines of hyphens that may begin a note.
-
-A memory as a Markdown file and back: its fields as front matter, its content as the text, to the last character.
-"""
+"""YAML front matter of notes, and memories as Markdown files and back without loss."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
-    """The fields, the text after them, and the number of lines before it. Values stay texts: `no` is "no", not False.
+    """Return the fields, the text after them, and the number of lines before it.
 
-    A text that begins with a line of hyphens but has no fields is plain text.
+    Values stay texts: `no` is "no", not False. Hyphens without fields are plain text.
     """
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
@@ -38,11 +35,11 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
         fields = yaml.load(text[opening.end() : closing.start()], Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise InvalidInput(
-            f"its front matter is not YAML ({_place(error)}). Mend it, or take the first --- away"
+            f"its front matter is not YAML ({_place(error)}). Fix it, or remove the first ---"
         ) from None
     except RecursionError:
         raise InvalidInput(
-            "its front matter is nested too deeply. Mend it, or take the first --- away"
+            "its front matter is nested too deeply. Fix it, or remove the first ---"
         ) from None
     if fields is not None and not isinstance(fields, dict):
         return {}, text, 0
@@ -51,7 +48,7 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """A list, or a text with commas, as Obsidian and others write tags and aliases."""
+    """Return the items of a list, or of a text with commas as in Obsidian."""
     items = (
         value
         if isinstance(value, list)
@@ -79,7 +76,7 @@ _LINES = ("start_line", "end_line")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Plain where it can be; what YAML would fold or take for a line end is quoted with escapes."""
+    """A dumper that quotes texts which YAML would fold or split."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -103,14 +100,14 @@ def written(memory: Memory, links: Sequence[Link]) -> str:
     values["links"] = [f"{link.kind} {link.target}" for link in links]
     fields = {name: value for name, value in values.items() if value not in (None, [])}
     body = memory.content
-    if "\r" in body:  # reading a text takes it for a line end
+    if "\r" in body:  # reading would turn it into a line end
         fields["content"], body = body, ""
     front = yaml.dump(fields, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)
     return sealed(f"---\n{front}---\n{body}\n")
 
 
 def sealed(text: str) -> str:
-    """With a digest of its own, which tells later whether it was edited."""
+    """Add a digest, which later shows whether the text was edited."""
     opening, _, rest = text.partition("\n---\n")
     return f"{opening}\ndigest: {_digest(text)}\n---\n{rest}"
 
@@ -121,16 +118,17 @@ def is_unmodified(text: str) -> bool:
 
 
 def same_memory(one: str, other: str) -> bool:
-    """But for the digest, which an edit leaves behind."""
+    """Compare the texts without their digest, which edits leave behind."""
     return _DIGEST.sub("", one, count=1) == _DIGEST.sub("", other, count=1)
 
 
 def parse_mirror(front: Mapping[str, Any], body: str) -> Part:
     if text_of(front["trivet"]) != FORMAT:
         raise InvalidInput(
-            f"it is a mirror of format {front['trivet']}, and this Trivet reads {FORMAT}. Upgrade Trivet"
+            f"it is a mirror of format {front['trivet']}, but this Trivet reads {FORMAT}. "
+            "Upgrade Trivet"
         )
-    # What the file does not say of these two, the memory does not have.
+    # If the file omits these two, the memory has none.
     fields: dict[str, Any] = {"id": check_id(text_of(front["id"])), "source": None, "title": None}
     for field in FIELDS:
         if field.front is not None:
@@ -142,7 +140,6 @@ def parse_mirror(front: Mapping[str, Any], body: str) -> Part:
 
 
 def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
-    """A field's entries in the front matter. None and the empty list are left out."""
     match kind:
         case "texts":
             return {name: list(value)}
@@ -150,7 +147,7 @@ def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
             return {name: "true" if value else None}
         case "time":
             return {name: stamp_or_none(value)}
-        case "state":  # that of a deleted or superseded memory is not the file's to say
+        case "state":  # files cannot delete or supersede a memory
             return {name: value if value == "archived" else None}
         case "source":
             return {
@@ -161,7 +158,6 @@ def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
 
 
 def _from_front(field: Field, name: str, front: Mapping[str, Any]) -> dict[str, Any]:
-    """What the front matter says of a field, under the names that `remember` takes."""
     value = front.get(name)
     match field.kind:
         case "texts":
@@ -181,7 +177,6 @@ def _from_front(field: Field, name: str, front: Mapping[str, Any]) -> dict[str, 
 
 
 def _list(value: Any) -> tuple[str, ...]:
-    """A list keeps its items as they are; a text that was written by hand is taken apart."""
     return tuple(str(item) for item in value) if isinstance(value, list) else words(value)
 
 
@@ -198,7 +193,7 @@ def _links(front: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         kind, _, target = entry.partition(" ")
         if kind not in get_args(LinkKind):
             raise InvalidInput(
-                f"links: {entry!r} does not begin with one of {', '.join(get_args(LinkKind))}"
+                f"links: {entry!r} must begin with one of {', '.join(get_args(LinkKind))}"
             )
         found.append((kind, check_id(target.strip(), "links")))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Notes and agents' files in Markdown: a part for each heading, and in agents' files one for each list item."""
+"""Markdown notes, a part per heading, and agents' files, a part per list item."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DATES = ("created", "created_at", "date")
 
 
 class Section(msgspec.Struct, frozen=True):
-    """The lines under one heading, up to the next. The first of a note may have no heading."""
+    """The lines under one heading; the first section may have none."""
 
     path: tuple[str, ...]
     start: int
@@ -45,9 +45,9 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A parsed note. Lines count from 0 in `rows`, which come after `offset` lines of front matter.
+    """A parsed note. Lines count from 0 in `rows`, which follow `offset` lines of front matter.
 
-    `starts` are the lines of `inline`, for a binary search: a note may have many thousands of sections.
+    `starts` are the lines of `inline`, for binary search.
     """
 
     title: str
@@ -76,7 +76,7 @@ def read_markdown(name: str, text: str) -> Iterator[Part]:
 
 
 def _without_heading(part: Part) -> Part:
-    """For a section that begins within a private span: its heading, tags and links are private too."""
+    """Drop the heading, tags and links of a section that begins in a private span."""
     fields = {**part.fields, "title": part.about.note[:LONGEST_TITLE], "tags": ()}
     return Part("private", part.content, fields, part.lines, About(note=part.about.note))
 
@@ -104,9 +104,9 @@ def parse_note(name: str, front: Mapping[str, Any], body: str, offset: int) -> N
 def parts_of(
     note: Note, section: Section, text: str, mark: str, lines: tuple[int, int]
 ) -> Iterator[Part]:
-    """A text of a section as one part, or more if it is long. `mark` distinguishes it within its section."""
+    """Yield a text as one or more parts; `mark` makes its place unique in the section."""
     inline = note.inline[bisect_left(note.starts, lines[0]) : bisect_left(note.starts, lines[1])]
-    if private_spans(text):  # then tags and links come from the rest of the section only
+    if private_spans(text):  # then tags and links come only from the rest
         inline = _in_lines(_parser().parse(remove_private_parts(text)))
     about = _about(note, section, inline)
     fields = _fields(note, section, inline)
@@ -117,7 +117,6 @@ def parts_of(
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[tuple[int, str, int, int]]:
-    """Level, text, first line and line after of each heading outside of lists and quotations."""
     for token, inner in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             yield int(token.tag[1]), _plain(inner), token.map[0], token.map[1]
@@ -126,7 +125,7 @@ def _headings(tokens: Sequence[Token]) -> Iterator[tuple[int, str, int, int]]:
 def _sections(
     headings: Sequence[tuple[int, str, int, int]], count: int, titled: bool
 ) -> Iterator[Section]:
-    """The sections. With `titled` the first heading is the note's title and belongs to no path."""
+    """Yield the sections. With `titled`, the first heading is the note's title."""
     stops = [start for _, _, start, _ in headings[1:]] + [count]
     if not headings:
         yield Section((), 0, 0, count)
@@ -170,7 +169,7 @@ def _tags(front: Mapping[str, Any], inline: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _listed(tag: str) -> list[str]:
-    """`tags: #one #two` is two tags; without # a blank belongs to the tag."""
+    """Split `tags: #one #two` into two tags; without #, spaces belong to the tag."""
     return tag.split() if tag.startswith("#") else [tag]
 
 
@@ -194,12 +193,10 @@ def _about(note: Note, section: Section, inline: Sequence[Token]) -> About:
 
 
 def slug(heading: str) -> str:
-    """A heading as it is written in the anchor of a link."""
     return _NOT_IN_SLUG.sub("", heading.strip().lower()).replace(" ", "-")
 
 
 def _texts(token: Token) -> Iterator[str]:
-    """Prose only: tags and links in code do not count."""
     return (child.content for child in token.children or () if child.type == "text")
 
 
@@ -212,7 +209,7 @@ def _hrefs(token: Token) -> Iterator[str]:
 
 
 def _plain(token: Token) -> str:
-    """The text of a heading without markup; marks of private parts stay, and are removed later with their content."""
+    """Return a heading without markup. Private tags stay until their content is removed."""
     return "".join(child.content for child in token.children or () if _is_text(child)).strip()
 
 
@@ -239,17 +236,17 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-# Files in which agents keep instructions and notes: each list item is a fact.
+# Instructions and notes of agents: each list item is a fact.
 AGENT_FILES = ("memory.md", "claude.md", "claude.local.md", "agents.md", "gemini.md")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 
 
 def read_agent_file(name: str, text: str) -> Iterator[Part]:
-    """A file such as CLAUDE.md or MEMORY.md: a part for each list item, and one for the prose of each section."""
+    """Yield a part per list item and one per section's prose."""
     front, body, offset = split_front_matter(text)
     if any("\n" in body[start:stop] for start, stop in private_spans(body)):
         raise InvalidInput(
-            "a private part goes over several lines, which are memories of their own. Mark each of them"
+            "a private part spans several lines, which become separate memories. Mark each line"
         )
     note = parse_note(name, front, body, offset)
     for section in note.sections:

@@ -1,6 +1,6 @@
-"""Memories as a folder of Markdown files, kept up to date; `ingest` reads back exactly what was written.
+"""Memories as a folder of Markdown files, which `ingest` reads back exactly.
 
-A file that a person has edited is left alone and reported until it is ingested.
+A file edited by the user stays as it is until it is ingested.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Write = Callable[[Path, str], object]
 
 
 class Mirrored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done to the folder; `left` are files that were edited there and not ingested yet."""
+    """What was done to the folder. `left` are edited files, not ingested yet."""
 
     folder: str
     written: int = 0
@@ -44,15 +44,13 @@ class Mirrored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MirrorFile(msgspec.Struct, frozen=True):
-    """A file of the folder that is a memory: its path, its text, and whether it is as we wrote it."""
-
     path: str
     text: str
     as_written: bool
 
 
 def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
-    """`lines` are those of an export; `write` writes a text to a file atomically."""
+    """Update the folder from the lines of an export; `write` must write a file atomically."""
     memories, links, whole = _decode(lines)
     try:
         private_folder(folder)
@@ -60,7 +58,7 @@ def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
         return _update(memories, links, whole, root, write)
     except OSError as error:
         raise StoreError(
-            f"{folder} cannot be written: {error.strerror} ({error.filename}). Name another folder."
+            f"Cannot write {folder}: {error.strerror} ({error.filename}). Choose another folder."
         ) from None
 
 
@@ -98,7 +96,7 @@ def _update(
 
 
 def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]], bool]:
-    """And whether it is all there is: a memory that the store could not read must keep its file."""
+    """Return memories, links, and whether all could be read: others must keep their file."""
     whole = True
     memories: list[Memory] = []
     links: dict[str, list[Link]] = defaultdict(list)
@@ -115,7 +113,6 @@ def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]], 
 
 
 def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:
-    """The memories in the folder by their ids, and every path in use, also of files that are not ours."""
     found: dict[str, MirrorFile] = {}
     used_paths = set()
     for file in list_files(root, ()).files:
@@ -125,7 +122,7 @@ def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:
         try:
             text = read_text(root, file.path).text
             front, _, _ = split_front_matter(text)
-        except InvalidInput:  # not ours; its path stays in use
+        except InvalidInput:  # not a mirror file; its path is still taken
             continue
         if is_mirror(front):
             found[text_of(front["id"])] = MirrorFile(file.path, text, is_unmodified(text))
@@ -138,7 +135,7 @@ def _name(memory: Memory, used_paths: set[str]) -> str:
         if name not in used_paths:
             return name
     raise StoreError(
-        f"{name} is there already and is not ours. Move it away, or name another folder."
+        f"{name} already exists and was not written by Trivet. Move it, or choose another folder."
     )
 
 
@@ -156,7 +153,6 @@ def _stem(memory: Memory) -> str:
 
 
 def _folder(memory: Memory) -> str:
-    """The scope as folders, none of them hidden or leading upward."""
     parts = (
         f"_{part}" if part.startswith(".") or part in NOT_NOTES else part
         for part in memory.scope.split("/")

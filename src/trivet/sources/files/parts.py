@@ -1,7 +1,4 @@
-"""The values of an ingest: the parts that a reader finds in a file, its options and its report.
-
-Also the cutting of a text that is too long for one memory, at a paragraph, a line, a word or a character.
-"""
+"""Data types of an ingest, and the splitting of long texts."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from trivet.secrets.masking import open_private_tags
 
 
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The names by which links find a part, and what it links to: notes by name, files by path, memories by id."""
+    """Names by which links find a part, and its own links by name, path or id."""
 
     order: int = 0
     note: str = ""
@@ -27,7 +24,7 @@ class About(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A future memory. `place` names it within its file; `fields` are what the file gives beside the content."""
+    """A future memory. `place` identifies it within its file."""
 
     place: str
     content: str
@@ -37,8 +34,6 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a vault is ingested. The store keeps them for the next run."""
-
     scope: str = ""
     category: str = ""
     tags: tuple[str, ...] = ()
@@ -46,16 +41,16 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A file or a folder (with a slash at its end) that was passed over on purpose. It is no problem."""
+    """A file, or a folder with a final slash, that was skipped on purpose."""
 
     path: str
     reason: str
 
 
 class Ingested(msgspec.Struct, frozen=True, kw_only=True):
-    """What an ingest did, or with `dry_run` would do.
+    """What an ingest did, or would do with `dry_run`.
 
-    A file in `problems` should have been read and was left out whole; what is in `skipped` is not read by the rules.
+    `problems` lists files that should have been read; `skipped` those excluded by rules.
     """
 
     vault: str
@@ -80,13 +75,13 @@ class Ingested(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.stored or self.updated or self.moved or self.forgotten)
 
 
-# Below the most that a memory holds, since placeholders may be longer than the secrets they replace.
+# Below the limit of a memory, as placeholders may be longer than secrets.
 MAX_PART_BYTES = 24 * 1024
 _SEAMS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"\s"))
 
 
 def pieces(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
-    """As `cuts`, with private marks repeated so that a private part is private in every piece."""
+    """Yield the pieces of `cuts`, repeating private tags in every piece they span."""
     depth = 0
     for piece in cuts(text, most):
         marked = "<private>" * depth + piece
@@ -95,7 +90,7 @@ def pieces(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
 
 
 def cuts(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
-    """The text in pieces of at most so many bytes of UTF-8, without blank space around them; none is empty."""
+    """Yield stripped pieces of at most `most` bytes of UTF-8."""
     rest = text.strip()
     while len(rest.encode()) > most:
         window = rest.encode()[:most].decode(errors="ignore")
@@ -107,7 +102,7 @@ def cuts(text: str, most: int = MAX_PART_BYTES) -> Iterator[str]:
 
 
 def _seam(window: str) -> int:
-    """Never in the first half of the window: a cut within a paragraph is better than very short pieces."""
+    """Return a cut in the second half, because very short pieces are worse."""
     for seam in _SEAMS:
         ends = [
             found.start() for found in seam.finditer(window) if found.start() > len(window) // 2

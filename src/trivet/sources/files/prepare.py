@@ -1,6 +1,6 @@
-"""Which memory a part of a file is: the one with the same content, else the one in the same place, else a new one.
+"""Preparation of a file's parts, and their matching with memories.
 
-From a reader's parts to prepared ones: options applied, fields checked, digests for the ledger.
+A part matches the memory with the same content, else the one in the same place.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _VAULTS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-vault")
 
 
 class PreparedPart(msgspec.Struct, frozen=True):
-    """A part with what the ledger keeps of it; the digests are of its content, and of content and fields."""
-
     part: Part
     place: str
     content_digest: str
@@ -40,7 +38,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class UnmatchedParts:
-    """Known parts that have not been found in a file yet. Each can be taken once."""
+    """Known parts not yet found in a file. Each can be taken once."""
 
     def __init__(self, parts: Iterable[VaultPart] = ()) -> None:
         self._parts: dict[str, VaultPart] = {}
@@ -50,7 +48,7 @@ class UnmatchedParts:
 
     def add(self, parts: Iterable[VaultPart]) -> None:
         for part in parts:
-            if not part.said:  # purged by a person: it must not come back
+            if not part.said:  # purged by a person: it must not return
                 continue
             self._parts[part.id] = part
             self._by_content[part.content].append(part.id)
@@ -63,7 +61,7 @@ class UnmatchedParts:
         return self._take_first(self._by_content.get(digest, []))
 
     def take_place(self, path: str, place: str, content: str | None = None) -> VaultPart | None:
-        """The part in a place; with `content`, only if its digest is the same."""
+        """Take the part in a place, with `content` only if its digest is equal."""
         ids = self._by_place.get((path, place), [])
         return self._take_first(
             [id for id in ids if content is None or self._has_content(id, content)]
@@ -83,9 +81,9 @@ class UnmatchedParts:
 def match_within(
     path: str, prepared: Sequence[PreparedPart], known: Sequence[VaultPart]
 ) -> tuple[list[Match], tuple[VaultPart, ...]]:
-    """Matches the parts of a file with those it had before; also returns the known parts without a match.
+    """Match a file's parts with its former ones; also return the former ones left over.
 
-    Content counts before place: a list item inserted before others must not rename them all.
+    Content counts before place, as an inserted list item must not rename all that follow.
     """
     unmatched = UnmatchedParts(known)
     matches = [
@@ -99,7 +97,10 @@ def match_within(
 
 
 def match_moved(matches: Sequence[Match], unmatched: UnmatchedParts) -> list[Match]:
-    """Parts that are new in this file may have moved from another. If some came from one file, more may by place."""
+    """Match new parts with those of other files, by content.
+
+    From the file that most of them came from, match more by place.
+    """
     found = _completed(matches, lambda one: _named(one, unmatched) or _by_content(one, unmatched))
     former = Counter(
         one.known.path
@@ -121,7 +122,6 @@ def _completed(
 
 
 def _named(one: PreparedPart, unmatched: UnmatchedParts) -> VaultPart | None:
-    """For a mirrored file, which names its memory."""
     return unmatched.take(str(one.part.fields.get("id", "")))
 
 
@@ -134,7 +134,7 @@ def _by_place(one: PreparedPart, path: str, unmatched: UnmatchedParts) -> VaultP
 
 
 def new_id_of(vault: str, path: str, place: str, ids_in_use: Container[str]) -> str:
-    """The same id for the same place, unless a part that moved away kept that id."""
+    """Return the id of a place, or another one if a part that moved away kept it."""
     name, number = f"{vault}\n{path}\n{place}", 1
     while (
         id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))
@@ -144,13 +144,11 @@ def new_id_of(vault: str, path: str, place: str, ids_in_use: Container[str]) -> 
 
 
 MAX_TAGS = 50
-# What a reader may raise on a file that is not of the format it seems to have.
+# Raised by readers of files that are not of their apparent format.
 _UNEXPECTED = (OverflowError, AttributeError, KeyError, TypeError, ValueError, IndexError)
 
 
 class ParsedFile(msgspec.Struct, frozen=True):
-    """A file that was read: its text, format and parts."""
-
     path: str
     text: TextFile
     format: Format
@@ -160,20 +158,20 @@ class ParsedFile(msgspec.Struct, frozen=True):
 def prepare(engine: Engine, path: str, text: TextFile, options: Options) -> ParsedFile:
     if engine.guard.spans(path):
         raise InvalidInput(
-            "its name looks like a secret, and names are shown everywhere. Rename it"
+            "its name looks like a secret, and file names are not encrypted. Rename it"
         )
     try:
         format = format_of(path, text.text)
         parts = tuple(numbered(format.read(path, text.text)))
     except _UNEXPECTED as error:
         raise InvalidInput(
-            f"it is not what its first lines promise ({type(error).__name__}: {error})"
+            f"it does not match its apparent format ({type(error).__name__}: {error})"
         ) from None
     return ParsedFile(path, text, format, tuple(_prepared(engine, part, options) for part in parts))
 
 
 def stamp_of(format: Format, options: Options) -> str:
-    """Kept in the ledger: if the reader's version or the options change, every file is read again."""
+    """Return a stamp that changes with the reader and the options, to read files again."""
     return f"{format.stamp} {_hash(msgspec.json.encode(options))[:12]}"
 
 
@@ -182,7 +180,7 @@ def stamps(options: Options) -> frozenset[str]:
 
 
 def numbered(parts: Iterator[Part]) -> Iterator[Part]:
-    """Numbers the parts, and makes their places unique: the second of two equal headings becomes `... (2)`."""
+    """Number the parts and make their places unique, such as `... (2)`."""
     counts: Counter[str] = Counter()
     for order, part in enumerate(parts):
         counts[part.place] += 1
@@ -210,7 +208,7 @@ def _prepared(engine: Engine, part: Part, options: Options) -> PreparedPart:
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """Cleans each text by itself, so that a private mark that is never closed hides no other text."""
+    """Clean texts separately: an unclosed private tag must hide no other text."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -219,7 +217,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:
-    """The fields with the options applied. Front matter is written for other programs too: unusable values go."""
+    """Apply the options and drop unusable values, which may serve other programs."""
     fields = dict(part.fields)
     if "id" in fields:
         return fields
@@ -256,7 +254,7 @@ def _time(text: str) -> str | None:
 
 
 def _keyed(engine: Engine) -> Callable[[bytes], str]:
-    """A keyed digest for texts with secrets: a plain one would help to guess them."""
+    """Return a keyed digest, as a plain one would help to guess secrets."""
     key = engine.guard.keys.current().secret
     return lambda data: hmac.new(key, data, hashlib.sha256).hexdigest()[:32]
 

@@ -1,8 +1,6 @@
-"""Which reader reads which file: by its name, and for JSON by its content.
+"""Vaults, their files and the reader of each file.
 
-Which vault a path belongs to: one that the store knows, or a new one.
-
-Lists the files under a root and reads them: never through a symbolic link, never outside of the root.
+Files are listed and read only under the root, never through a symbolic link.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ Read = Callable[[str, str], Iterator[Part]]
 
 
 class Format(msgspec.Struct, frozen=True):
-    """A kind of file. A higher version reads every file of the kind again; `category` is for files that name none."""
+    """A file format. A higher version rereads its files; `category` is the default."""
 
     name: str
     read: Read
@@ -53,7 +51,6 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def read_plain(name: str, text: str) -> Iterator[Part]:
-    """A plain text: one part, or as many as its length needs."""
     title = name.rpartition("/")[2].rpartition(".")[0]
     position = 0
     for number, (cut, piece) in enumerate(zip(cuts(text), pieces(text), strict=True), 1):
@@ -70,7 +67,7 @@ PLAIN = Format("text", read_plain, "references", version=2)
 CLAUDE_CODE = Format("claude-code", read_claude_code, "events", version=2)
 CODEX = Format("codex", read_codex, "events", version=2)
 CHATS = Format("chats", read_chats, "events", version=2)
-# Other JSON, which many folders hold. The ledger notes it, so that it is not read at every run.
+# Other JSON. The ledger records it, so that not every run reads it.
 NOTHING = Format("nothing", lambda name, text: iter(()), "facts")
 FORMATS = (MARKDOWN, AGENT_FILE, PLAIN, CLAUDE_CODE, CODEX, CHATS, NOTHING)
 
@@ -100,7 +97,6 @@ def format_of(path: str, text: str) -> Format:
 
 
 def _any_claude_code(first: dict[str, object], text: str) -> bool:
-    """A transcript may begin with snapshots of files."""
     return is_claude_code(first) or (
         first.get("type") == "file-history-snapshot" and '"sessionId"' in text
     )
@@ -110,7 +106,7 @@ _NOT_IN_NAME = re.compile(r"[^\w.-]+")
 
 
 class Vault(msgspec.Struct, frozen=True):
-    """A folder, and the part of it to ingest: a path from the root, or nothing for all of it."""
+    """A folder and the path in it to ingest, empty for all of it."""
 
     name: str
     root: Path
@@ -131,7 +127,7 @@ def resolve_vault(
 ) -> Vault:
     asked = path.expanduser().resolve()
     if not asked.exists():
-        raise InvalidInput(f"{path} is not there. Name a folder of notes, or a file.")
+        raise InvalidInput(f"{path} does not exist. Choose a folder of notes, or a file.")
     covering = [vault for vault in known if asked.is_relative_to(vault.root)]
     if covering:
         return _within(asked, name, given, max(covering, key=lambda vault: len(vault.root)))
@@ -139,7 +135,8 @@ def resolve_vault(
     chosen = name or _NOT_IN_NAME.sub("-", root.name).strip("-")
     if not chosen or _NOT_IN_NAME.search(chosen):
         raise InvalidInput(
-            "A vault needs a name of letters, digits, dots, hyphens and underscores. Say --name NAME."
+            "A vault needs a name of letters, digits, dots, hyphens and underscores. Use --name "
+            "NAME."
         )
     options = _merged(Options(), given)
     _reject_nested_vault(root, options, known)
@@ -153,8 +150,9 @@ def resolve_vault(
 def _within(asked: Path, name: str | None, given: Options, vault: VaultRecord) -> Vault:
     if name is not None and name != vault.name:
         raise Conflict(
-            f"{asked} belongs to the vault {vault.name} ({vault.root}) already. Leave --name out, or drop that vault "
-            f"first: trivet ingest --drop {vault.name}"
+            f"{asked} already belongs to the vault {vault.name} ({vault.root}). Omit --name, or "
+            "drop "
+            f"that vault first: trivet ingest --drop {vault.name}"
         )
     under = asked.relative_to(vault.root).as_posix()
     return Vault(
@@ -165,7 +163,7 @@ def _within(asked: Path, name: str | None, given: Options, vault: VaultRecord) -
 def _moved(vault: VaultRecord, root: Path, under: str, given: Options) -> Vault:
     if Path(vault.root).exists():
         raise Conflict(
-            f"There is a vault {vault.name} already, at {vault.root}. Give this one another --name."
+            f"A vault {vault.name} already exists, at {vault.root}. Choose another --name."
         )
     return Vault(vault.name, root, under, _merged(_options(vault), given), moved=True)
 
@@ -177,8 +175,9 @@ def _reject_nested_vault(root: Path, options: Options, known: Sequence[VaultReco
             within = inner.relative_to(root).as_posix()
             if not any(within == pattern.rstrip("/") for pattern in options.exclude):
                 raise Conflict(
-                    f"{inner} is the vault {vault.name} already, and would be ingested twice. Say --exclude {within}, "
-                    f"or drop that vault first: trivet ingest --drop {vault.name}"
+                    f"{inner} is already the vault {vault.name} and would be ingested twice. "
+                    f"Use --exclude {within}, or drop that vault first: "
+                    f"trivet ingest --drop {vault.name}"
                 )
 
 
@@ -187,12 +186,11 @@ def _options(vault: VaultRecord) -> Options:
 
 
 def _merged(known: Options, given: Options) -> Options:
-    """Options that are not given stay as they were."""
     changed = {name: value for name in Options.__struct_fields__ if (value := getattr(given, name))}
     return msgspec.structs.replace(known, **changed)
 
 
-# Skipped like hidden folders: they hold no notes.
+# Skipped, as they hold no notes.
 NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
 MAX_SHOWN_CHARACTERS = 200
 MAX_TEXT_BYTES = 16 * 2**20
@@ -201,15 +199,13 @@ _ENCODINGS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\x
 
 
 class FileStatus(msgspec.Struct, frozen=True):
-    """A file in a listing, by its path from the root with slashes."""
-
     path: str
     size: int
     modified: int
 
 
 class TextFile(msgspec.Struct, frozen=True):
-    """A file's text, with its size and time when reading began."""
+    """A file's text, with size and time from before it was read."""
 
     text: str
     size: int
@@ -217,7 +213,7 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The files under a root. `unknown` are folders that cannot be read: their known files may still exist."""
+    """Files under a root. Known files in the unreadable folders `unknown` may still exist."""
 
     files: tuple[FileStatus, ...]
     problems: tuple[str, ...]
@@ -226,12 +222,11 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def list_files(root: Path, exclude: Sequence[str]) -> Listing:
-    """Every file that has a reader, in order."""
     files: list[FileStatus] = []
     problems: list[str] = []
     troubles: list[OSError] = []
     skipped: list[Skipped] = []
-    waiting = [root]  # not by os.walk, which in Python 3.11 calls itself for each level
+    waiting = [root]  # os.walk is recursive in Python 3.11
     while waiting:
         here = waiting.pop()
         inner: list[Path] = []
@@ -246,10 +241,10 @@ def list_files(root: Path, exclude: Sequence[str]) -> Listing:
             elif found := _seen(here / name, path):
                 files.append(found)
             else:
-                skipped.append(Skipped(path, "no regular file"))
+                skipped.append(Skipped(path, "not a regular file"))
         waiting.extend(reversed(inner))
     problems += [
-        f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})"
+        f"{_from(root, Path(error.filename))}: cannot be read ({error.strerror})"
         for error in troubles
     ]
     unknown = tuple(_from(root, Path(error.filename)) for error in troubles)
@@ -257,7 +252,6 @@ def list_files(root: Path, exclude: Sequence[str]) -> Listing:
 
 
 def _entries(folder: Path, troubles: list[OSError]) -> list[tuple[str, bool]]:
-    """The names in a folder, in order, each with whether it is a folder itself."""
     try:
         with os.scandir(folder) as entries:
             return sorted((entry.name, entry.is_dir()) for entry in entries)
@@ -267,7 +261,7 @@ def _entries(folder: Path, troubles: list[OSError]) -> list[tuple[str, bool]]:
 
 
 def read_text(root: Path, path: str) -> TextFile:
-    """The text of a file under the root. The root itself may be behind a link; nothing below it may."""
+    """Return the text of a file; only the root itself may be behind a link."""
     check_contained(root, path)
     most = MAX_JSON_BYTES if path.lower().endswith((".json", ".jsonl")) else MAX_TEXT_BYTES
     data, found = read_regular_file(root / path, most)
@@ -281,7 +275,7 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"it is not UTF-8 (byte {error.start:,}). Save it as UTF-8") from None
     if "\x00" in text:
-        raise InvalidInput("it holds NUL characters, so it is no text")
+        raise InvalidInput("it contains NUL characters, so it is not text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -299,8 +293,8 @@ def _problem(whole: Path, path: str) -> str | None:
     try:
         if whole.is_symlink():
             return f"{path}: a symbolic link, which is not followed"
-    except OSError as error:  # as of a path that is longer than the system allows
-        return f"{path[:MAX_SHOWN_CHARACTERS]}: it cannot be looked at ({error.strerror})"
+    except OSError as error:  # for example, the path is too long for the system
+        return f"{path[:MAX_SHOWN_CHARACTERS]}: cannot be read ({error.strerror})"
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -309,13 +303,12 @@ def _problem(whole: Path, path: str) -> str | None:
 
 
 def _is_skipped(name: str, path: str, exclude: Sequence[str], is_folder: bool) -> str | None:
-    """Why a file or a folder is not looked at; None if it is."""
     if name.startswith("."):
         return "hidden"
     if name in NOT_NOTES:
-        return "programs, no notes"
+        return "program files, not notes"
     if not is_folder and not is_readable(name):
-        return "of no kind that is read"
+        return "unsupported file type"
     return "excluded" if _excluded(path, exclude) else None
 
 

@@ -1,4 +1,4 @@
-"""Watches files for `ingest --watch`: signals a new run once changed files have been quiet for a moment."""
+"""File watching for `ingest --watch`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from watchfiles import Change, DefaultFilter, watch
 
 from trivet.sources.files.vault import is_readable
 
-# Editors save in several steps, and a checkout changes hundreds of files: one run for all of them.
+# One run for all steps of a save, and all files of a checkout.
 QUIET_MILLISECONDS = 300
 MAX_DELAY_MILLISECONDS = 3_000
-# How often the wait is interrupted to see whether it should stop.
 POLL_MILLISECONDS = 1_000
 
 
 def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yields once when the watch has begun, for earlier changes, and then after each burst of changes.
+    """Yield once at the start, for earlier changes, and after each burst of changes.
 
-    For a single file its folder is watched: most programs save by replacing the file.
+    A single file is watched through its folder, as most programs save by replacing the file.
     """
     begun = False
     for found in watch(
@@ -41,5 +40,4 @@ def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
 
 class _Notes(DefaultFilter):
     def __call__(self, change: Change, path: str) -> bool:
-        """Readable files, and names without an ending: for a moved or deleted folder only its own name is reported."""
         return super().__call__(change, path) and (is_readable(path) or "." not in Path(path).name)

@@ -1,1 +1,1 @@
-"""Reads what other memory systems keep, as lines that `import` understands. One module a system; all only read."""
+"""Readers of other memory systems, which yield lines for `import`."""

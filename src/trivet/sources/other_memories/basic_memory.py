@@ -1,4 +1,4 @@
-"""basic-memory: a folder of notes in Markdown, with observations and relations among their lists."""
+"""Reader of basic-memory: Markdown notes with observations and relations in lists."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _CHECKBOXES = frozenset(("x", "X", "-", " "))
 
 
 def read(path: Path) -> Iterator[ForeignMemory]:
-    """A memory for each observation, and one for the rest under each heading."""
+    """Yield a memory per observation and one for the other text under a heading."""
     if not path.is_dir():
         raise InvalidInput(
-            f"{path} is not a folder. Name the folder of a basic-memory project, such as ~/basic-memory."
+            f"{path} is not a folder. Use the folder of a basic-memory project, such as "
+            "~/basic-memory."
         )
     root = path.resolve()
     notes = [file.path for file in list_files(root, ()).files if file.path.endswith(".md")]
@@ -76,7 +77,6 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
 
 
 def _pieces(part: Part) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """The rest beside the observations comes first. Relations stay in it as text, besides becoming links."""
     hidden = private_spans(part.content)
     observations = [
         one
@@ -117,7 +117,7 @@ SYSTEM = ForeignSystem(
     read,
     (
         ("note title and heading", "title"),
-        ("- [category] observation #tag", "a memory by itself; category and tags become tags"),
+        ("- [category] observation #tag", "a separate memory; category and tags become tags"),
         ("other text under a heading", "a memory"),
         ("relations and [[wiki links]]", "see-also links from the note's section"),
         ("front matter: tags, permalink", "tags; permalink keeps the memory's id through renames"),

@@ -1,7 +1,4 @@
-"""claude-mem: observations, summaries of sessions and directives in its SQLite file.
-
-claude-memory-mcp: the table `memories` of its SQLite file.
-"""
+"""Readers of claude-mem (observations, summaries, directives) and claude-memory-mcp."""
 
 from __future__ import annotations
 
@@ -24,9 +21,7 @@ _SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "no
 
 def read_claude_mem(path: Path) -> Iterator[ForeignMemory]:
     if not has_table(path, "observations"):
-        raise InvalidInput(
-            f"{path} has no table of observations. Name ~/.claude-mem/claude-mem.db."
-        )
+        raise InvalidInput(f"{path} has no table of observations. Use ~/.claude-mem/claude-mem.db.")
     for row in rows(path, "observations", ("id",), needed=("id", "type", "created_at")):
         yield from _observation(row)
     for row in rows(path, "session_summaries", ("id",)):
@@ -34,9 +29,14 @@ def read_claude_mem(path: Path) -> Iterator[ForeignMemory]:
     for row in rows(path, "directives", ("id",)):
         if row.get("status") == "active" and str(row.get("content") or "").strip():
             yield ForeignMemory(
-                kind="directive", key=_key("directive", row), content=str(row["content"]), category="preferences",
-                importance=0.8, tags=_project(row), created_at=str(row["created_at"]),
-            )  # fmt: skip
+                kind="directive",
+                key=_key("directive", row),
+                content=str(row["content"]),
+                category="preferences",
+                importance=0.8,
+                tags=_project(row),
+                created_at=str(row["created_at"]),
+            )
 
 
 def _observation(row: dict[str, Any]) -> Iterator[ForeignMemory]:
@@ -62,13 +62,19 @@ def _summary(row: dict[str, Any]) -> Iterator[ForeignMemory]:
     ]
     if lines:
         yield ForeignMemory(
-            kind="summary", key=_key("summary", row), content="\n\n".join(lines), title=str(row.get("request") or ""),
-            category="events", tags=("summary", *_project(row)), created_at=str(row["created_at"]),
-        )  # fmt: skip
+            kind="summary",
+            key=_key("summary", row),
+            content="\n\n".join(lines),
+            title=str(row.get("request") or ""),
+            category="events",
+            tags=("summary", *_project(row)),
+            created_at=str(row["created_at"]),
+        )
 
 
 def _key(kind: str, row: dict[str, Any]) -> str:
-    return f"{kind} {row['id']} {row.get('created_at_epoch')}"  # numbers begin again in a new file
+    # With the time, as ids restart in a new file.
+    return f"{kind} {row['id']} {row.get('created_at_epoch')}"
 
 
 def _project(row: dict[str, Any]) -> tuple[str, ...]:
@@ -97,14 +103,14 @@ CLAUDE_MEM = ForeignSystem(
 def read_claude_memory_mcp(path: Path) -> Iterator[ForeignMemory]:
     if not has_table(path, "memories"):
         raise InvalidInput(
-            f"{path} has no table of memories. Name ~/.claude/claude-memory/memory/memory.db."
+            f"{path} has no table of memories. Use ~/.claude/claude-memory/memory/memory.db."
         )
     for row in rows(path, "memories", ("id",), needed=("id", "content", "created_at")):
         if row.get("deleted_at") or not str(row["content"]).strip():
             continue
         yield ForeignMemory(
             kind="memory",
-            key=f"{row['id']} {row['created_at']}",  # numbers begin again in a new file
+            key=f"{row['id']} {row['created_at']}",  # ids restart in a new file
             content=str(row["content"]),
             category=str(row.get("category") or "facts"),
             tags=texts(row.get("tags")),
@@ -122,7 +128,7 @@ CLAUDE_MEMORY_MCP = ForeignSystem(
     read_claude_memory_mcp,
     (
         ("content, category, importance", "the same"),
-        ("tags, expanded_keywords", "tags and keywords, taken apart at commas and blanks"),
+        ("tags, expanded_keywords", "tags and keywords, split at commas and spaces"),
         ("is_sensitive", "sensitive"),
         ("created_at, updated_at", "the same"),
     ),

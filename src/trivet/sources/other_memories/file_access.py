@@ -1,4 +1,4 @@
-"""Opens other systems' files read-only, with errors that say what was expected."""
+"""Read-only access to other systems' files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """A list of texts, also where it is stored in a column as JSON or with commas."""
     if isinstance(value, str):
         try:
             decoded = (
@@ -45,7 +44,7 @@ def texts(value: Any) -> tuple[str, ...]:
 
 
 def number(value: Any, otherwise: float) -> float:
-    """A number on 0..1; some systems count to 10."""
+    """Return a number from 0 to 1; some systems count to 10."""
     if not isinstance(value, (int, float)) or value != value or value < 0:
         return otherwise
     return min(value if value <= 1 else value / 10, 1.0)
@@ -62,9 +61,9 @@ def is_sqlite(path: Path) -> bool:
 def rows(
     path: Path, table: str, order: Sequence[str], needed: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table; none if this version of the other program has no such table.
+    """Yield a table's rows, none if this version of the program lacks it.
 
-    `order` and `needed` name columns; a table without a needed one is an error.
+    `order` names columns to sort by, if they exist. A table without a `needed` column is an error.
     """
     if not is_sqlite(path):
         raise InvalidInput(f"{path} is not an SQLite file. Nothing was imported.")
@@ -74,7 +73,7 @@ def rows(
             columns = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
             if missing := [name for name in needed if columns and name not in columns]:
                 raise InvalidInput(
-                    f"{path}: the table {table} has no {missing[0]}. Is it a file of that program?"
+                    f"{path}: the table {table} has no column {missing[0]}. Is this the right file?"
                 )
             if columns:
                 by = ", ".join(name for name in order if name in columns) or "rowid"

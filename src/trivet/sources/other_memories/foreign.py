@@ -1,4 +1,4 @@
-"""The other systems by name, and what a reader finds in their files. The command line loads it for its help."""
+"""Other systems and the data types of their readers, light enough for the help texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trivet.types import LinkKind
 
 
 class ForeignMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory of the other system. `key` is its id there; links name the keys of others."""
+    """A memory of another system; `key` and links are that system's ids."""
 
     kind: str
     key: str
@@ -31,7 +31,7 @@ class ForeignMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForeignSystem(msgspec.Struct, frozen=True):
-    """Another system: how its files are read, and a mapping of fields that the user sees before importing."""
+    """A system, its reader, and the mapping of fields shown before an import."""
 
     label: str
     reads: str

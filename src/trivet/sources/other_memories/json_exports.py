@@ -1,8 +1,6 @@
-"""agentmemory: the JSON that its export gives.
+"""Readers of exports: agentmemory, mem0 and the MCP reference memory server.
 
-mem0: what `get_all` or its export writes as JSON, or the history that it keeps in SQLite.
-
-The memory server of the MCP reference servers: entities and relations as lines of JSON.
+mem0 is read from JSON or from its SQLite history, the reference server from lines of JSON.
 """
 
 from __future__ import annotations
@@ -122,7 +120,7 @@ AGENTMEMORY = ForeignSystem(
             "semantic memories, procedures, lessons, summaries, observations",
             "memories of facts, procedures, events",
         ),
-        ("graph, actions, sessions, access logs", "left out: the graph is made anew"),
+        ("graph, actions, sessions, access logs", "left out: the graph is rebuilt"),
     ),
 )
 
@@ -139,7 +137,7 @@ def _results(path: Path) -> Iterator[ForeignMemory]:
     ]
     if not found:
         raise InvalidInput(
-            f"{path} holds no memories with an id and a text. Save what mem0's get_all returns."
+            f"{path} has no memories with an id and a text. Save the result of mem0's get_all."
         )
     for one in found:
         metadata = one.get("metadata")
@@ -158,10 +156,10 @@ def _results(path: Path) -> Iterator[ForeignMemory]:
 
 
 def _history(path: Path) -> Iterator[ForeignMemory]:
-    """The last text of each memory; deleted ones are left out."""
+    """Yield the last text of each memory."""
     if not has_table(path, "history"):
         raise InvalidInput(
-            f"{path} has no table of history. Name ~/.mem0/history.db, or a JSON export."
+            f"{path} has no table of history. Use ~/.mem0/history.db, or a JSON export."
         )
     last: dict[str, dict[str, Any]] = {}
     first: dict[str, Any] = {}
@@ -222,9 +220,7 @@ def read(path: Path) -> Iterator[ForeignMemory]:
         if entry.get("type") == "relation" and str(entry.get("from")) in entities:
             relations[str(entry["from"])].append(entry)
     if text.strip() and not entities:
-        raise InvalidInput(
-            f"{path} holds no entities. Name the server's memory.json or memory.jsonl."
-        )
+        raise InvalidInput(f"{path} has no entities. Use the server's memory.json or memory.jsonl.")
     for name, entity in entities.items():
         yield _entity(name, entity, relations[name], entities, moment)
 

@@ -1,4 +1,4 @@
-"""The systems that can be imported from, and their memories as lines of an import."""
+"""The systems to import from, and their memories as lines of an import."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LONGEST_TITLE, LONGEST_TAG, MAX_TAGS = 300, 64, 50
 def import_lines(
     system: SystemName, found: Iterable[ForeignMemory], scope: str, categories: Sequence[str]
 ) -> Iterator[str]:
-    """Ids follow from the other system's, so that a repeated import adds nothing and carries changes over."""
+    """Yield lines with ids derived from the system, so that imports can be repeated."""
     known: set[str] = set()
     links: list[Link] = []
     for one in found:
@@ -90,7 +90,6 @@ def _link(system: SystemName, one: ForeignMemory, kind: LinkKind, target: str) -
 
 
 def _id(system: SystemName, key: str, number: int) -> str:
-    """Their own id where it is a UUID, else one made from their key."""
     try:
         own = str(uuid.UUID(key)) if number == 1 else ""
     except ValueError:

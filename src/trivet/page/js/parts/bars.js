@@ -1,5 +1,4 @@
-// The three legs as small bars: how high the hit stands in each. bars(hit.why.legs) -> an element that says the same in
-// words.
+// The hit's rank in each leg, as small bars with a text alternative: bars(hit.why.legs) -> an element.
 
 import { h } from '../dom.js';
 
@@ -16,7 +15,7 @@ export const bars = (legs) => {
 
 const placeOf = (leg) => (leg && leg.rank !== null ? `#${leg.rank}` : 'none');
 
-/** Scores of different legs cannot be compared; places can. The first is a full bar, and it falls as in nDCG. */
+/** Ranks are comparable between legs, scores are not. Bars fall with the rank as in nDCG. */
 const height = (leg) => (leg && leg.rank !== null ? 1 / Math.log2(leg.rank + 1) : 0);
 
 export const percent = (share) => `${Math.round(share * 100)}%`;

@@ -1,4 +1,4 @@
-// Two recipes side by side on one query: what each finds, what moved, and which leg made it so.
+// Two recipes side by side on one query: their hits, what moved, and which leg caused it.
 
 import { address } from '../address.js';
 import { api } from '../api.js';
@@ -25,25 +25,25 @@ const placesOf = (answer) => new Map(answer.hits.map((hit) => [hit.id, hit]));
 const summary = (one, other, [before, after]) => {
   const [gone, added] = [[...before.keys()].filter((id) => !after.has(id)).length, [...after.keys()].filter((id) => !before.has(id)).length];
   const moved = [...after].filter(([id, hit]) => before.has(id) && before.get(id).rank !== hit.rank).length;
-  const text = gone + added + moved === 0 ? 'Both answer alike.' : `${moved} moved, ${added} new, ${gone} gone.`;
+  const text = gone + added + moved === 0 ? 'Both give the same answer.' : `${moved} moved, ${added} new, ${gone} gone.`;
   return h('p', { class: 'note', role: 'status' }, `${text} ${Math.round(one.took_ms)} ms and ${Math.round(other.took_ms)} ms.`);
 };
 
 const side = (name, answer, own, others, query, grades, graded, isAfter) =>
   h('section', { class: 'stack', 'aria-label': `Recipe ${name}` },
     h('h2', {}, `Recipe ${name}`),
-    h('details', {}, h('summary', { class: 'help' }, 'What it is in full'), h('code', {}, answer.recipe)),
+    h('details', {}, h('summary', { class: 'help' }, 'Full recipe'), h('code', {}, answer.recipe)),
     answer.hits.length
       ? h('ol', { class: 'list' }, answer.hits.map((hit) => item(hit, others.get(hit.id) ?? null, query, grades, graded, isAfter)))
-      : h('p', { class: 'help' }, 'Nothing was found.'));
+      : h('p', { class: 'help' }, 'Nothing found.'));
 
 const item = (hit, other, query, grades, graded, isAfter) => {
   const [before, after] = isAfter ? [other, hit] : [hit, other];
-  const why = other && before.rank !== after.rank ? changes(before, after) : []; // what did not move needs no reason
+  const why = other && before.rank !== after.rank ? changes(before, after) : []; // hits that did not move need no reason
   return h('li', { class: 'compared', 'data-item': hit.id, tabindex: '-1' },
     h('h3', { class: 'name', dir: 'auto' }, `${hit.rank}. `, h('a', { class: 'stored', 'data-open': true, href: address('memory', [hit.id]) }, titleOf(hit))),
     h('div', { class: 'row' },
-      // On the left what is gone is told, on the right what moved: each once.
+      // The left side marks what is gone, the right side what moved.
       (isAfter || !other) && moveMark(before?.rank ?? null, after?.rank ?? null), bars(hit.why.legs), h('span', { class: 'help' }, `${hit.strength} ${percent(hit.relevance)}`),
       gradeButtons(grades.of(query, hit.id), `hit ${hit.rank}`, (grade) => graded(hit.id, grade))),
     isAfter && why.length > 0 && h('p', { class: 'help' }, why.join('; ')));
@@ -58,8 +58,8 @@ const changes = (before, after) => [
 const gave = (hit) =>
   Object.fromEntries(Object.entries(hit.why.legs).map(([leg, part]) => [leg, { rank: part.rank, gave: part.rank === null ? 0 : part.normalised * part.weight }]));
 
-const readAs = (hit) => (hit.why.rerank ? `#${hit.why.rerank.rank}` : 'did not read it');
+const readAs = (hit) => (hit.why.rerank ? `#${hit.why.rerank.rank}` : 'not read');
 
-/** Shows a grade at every place where the memory stands. */
+/** Shows a grade on every hit of the memory. */
 export const showGrade = (room, id, grade) =>
   room.querySelectorAll(`[data-item="${CSS.escape(id)}"] .grades`).forEach((group) => pressed(group, grade));

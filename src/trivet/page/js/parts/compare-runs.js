@@ -1,4 +1,4 @@
-// Two arms of the lab, read from the files that `trivet lab run` wrote. They are read in this browser; nothing is sent.
+// Two lab runs, read in this browser from the files of `trivet lab run`; nothing is sent.
 
 import { address } from '../address.js';
 import { h, refill, stored } from '../dom.js';
@@ -9,7 +9,7 @@ const USUAL = 'nDCG@10';
 const SHOWN_AT_ONCE = 100;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Two fields for files, and the table once both are there. @param {(error: Error) => void} complain */
+/** Two fields for files, and the table once both are read. @param {(error: Error) => void} complain */
 export const compareRuns = (complain) => {
   const runs = { A: null, B: null };
   const room = h('div', { class: 'stack' });
@@ -24,7 +24,7 @@ export const compareRuns = (complain) => {
     }
   };
   return h('div', { class: 'stack' },
-    h('p', { class: 'help' }, 'Choose the file of each run’s folder, with its manifest.json if you like. They are read here and sent nowhere.'),
+    h('p', { class: 'help' }, 'Choose the file of each run’s folder, with its manifest.json if you like. They are read in this browser and never sent.'),
     h('div', { class: 'recipes' }, field('A'), field('B')), room);
 };
 
@@ -44,12 +44,12 @@ const linesOf = (text, name) => {
     try {
       value = JSON.parse(line);
     } catch {
-      throw new Error(`${name}, line ${at + 1}: this is not JSON.`);
+      throw new Error(`${name}, line ${at + 1}: not JSON.`);
     }
-    if (typeof value?.query !== 'string' || typeof value.measures !== 'object') throw new Error(`${name}, line ${at + 1}: there is no query with measures.`);
+    if (typeof value?.query !== 'string' || typeof value.measures !== 'object') throw new Error(`${name}, line ${at + 1}: no query with measures.`);
     found.set(value.query, value);
   });
-  if (!found.size) throw new Error(`${name}: there is no query in it.`);
+  if (!found.size) throw new Error(`${name} has no queries.`);
   return found;
 };
 
@@ -71,7 +71,7 @@ const drawn = (one, other, common, state, draw) => {
   rows.sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference) || (a.id < b.id ? -1 : 1));
   const [better, worse] = [rows.filter((row) => row.difference > 0).length, rows.filter((row) => row.difference < 0).length];
   return [
-    h('p', { class: 'note', role: 'status' }, `${rows.length} queries: ${better} better in B, ${worse} worse, ${rows.length - better - worse} alike. Mean ${mean(rows, 'before')} → ${mean(rows, 'after')}.`),
+    h('p', { class: 'note', role: 'status' }, `${rows.length} queries: ${better} better in B, ${worse} worse, ${rows.length - better - worse} equal. Mean ${mean(rows, 'before')} → ${mean(rows, 'after')}.`),
     h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Queries' }, h('table', { class: 'queries' },
       h('thead', {}, h('tr', {}, ['Query', one.name, other.name, 'Difference'].map((text, at) => h('th', { scope: 'col', class: at ? 'number' : '' }, stored(text))))),
       h('tbody', {}, rows.slice(0, state.most).map(lineOf)))),
@@ -105,11 +105,11 @@ const lineOf = (row) => {
     h('td', { class: `number difference ${way}` }, `${row.difference > 0 ? '+' : ''}${row.difference.toFixed(3)}`));
 };
 
-/** The documents of both arms, those of B first, with what each leg did. */
+/** The documents of both runs, those of B first, with each leg's contribution. */
 const whatMoved = ({ a, b }) => {
   const [before, after] = [ranked(a), ranked(b)];
   const ids = [...new Set([...after.keys(), ...before.keys()])];
-  if (!ids.length) return h('p', { class: 'help' }, 'These files do not say what was found.');
+  if (!ids.length) return h('p', { class: 'help' }, 'These files do not contain the hits.');
   return h('ol', { class: 'relations' }, ids.map((id) => {
     const [old, now] = [before.get(id) ?? null, after.get(id) ?? null];
     const why = old && now ? legChanges(legsOf(old.hit), legsOf(now.hit)) : [];

@@ -1,4 +1,4 @@
-// Edits that clashed with a memory and lie beside it: each with what differs, and the decision, which settles them all.
+// Edits that conflict with a memory: each with its differences, and a decision that settles all of them.
 
 import { api } from '../api.js';
 import { h, refill, stored } from '../dom.js';
@@ -10,7 +10,7 @@ import { when } from './when.js';
 
 const PATH = '/v1/sync/conflicts';
 
-/** Those of one memory; without an id, of all that the person may read. */
+/** The conflicts of one memory; without an id, of all that the user may read. */
 export const clashes = (id, signal, reveal = false) => api.get(PATH, { id, ...(reveal ? { reveal } : {}) }, { signal });
 
 /**
@@ -27,8 +27,8 @@ export const conflictPart = (view, found) => {
 const drawConflicts = (view, part, found) => {
   const open = !found.some((one) => one.masked);
   refill(part,
-    h('h2', { id: 'conflicts' }, found.length === 1 ? 'Another edit waits beside it' : `${found.length} other edits wait beside it`),
-    h('p', { class: 'help' }, 'Both changed the same words. The memory stays as it is until somebody decides; all texts stay in the history.'),
+    h('h2', { id: 'conflicts' }, found.length === 1 ? 'A conflicting edit' : `${found.length} conflicting edits`),
+    h('p', { class: 'help' }, 'Both changed the same words. The memory stays as it is until someone decides; all texts stay in the history.'),
     !open && h('p', { class: 'masked' }, h('span', { class: 'state sensitive' }, 'masked'),
       may('reveal') && h('button', { type: 'button', on: { click: () => reveal(view, part) } }, 'Reveal')),
     found.map((one) => conflict(view, one, open)),
@@ -39,9 +39,9 @@ const drawConflicts = (view, part, found) => {
 
 const conflict = (view, one, open) =>
   h('article', { class: 'stack tight' },
-    h('h3', {}, 'From the memory to the edit of ', stored(one.author), ', ', when(one.at)),
+    h('h3', {}, 'From the memory to the edit by ', stored(one.author), ', ', when(one.at)),
     open && diffLines(one.diff),
-    view.may.edit && open && h('div', {}, h('button', { type: 'button', class: 'main', 'data-take': one.rev, on: { click: () => settle(view, { take: one.rev }, `The edit of ${one.author} is taken.`) } }, 'Take this edit')));
+    view.may.edit && open && h('div', {}, h('button', { type: 'button', class: 'main', 'data-take': one.rev, on: { click: () => settle(view, { take: one.rev }, `The edit by ${one.author} was accepted.`) } }, 'Accept this edit')));
 
 const reveal = async (view, part) => {
   try {
@@ -54,10 +54,10 @@ const reveal = async (view, part) => {
 
 const texts = (found) => found.map((one) => one.branch.content).filter(Boolean);
 
-/** From the text that the person sees last, which the memory has not. */
+/** Starts from the last text shown, which is not the memory's. */
 const write = async (view, others) => {
-  const content = await ask('Write another text', { label: 'What the memory is to say', value: others.at(-1), action: 'Save it', long: true });
-  if (content !== null) await settle(view, { content }, 'Your text is the memory’s now.');
+  const content = await ask('Write another text', { label: 'New text of the memory', value: others.at(-1), action: 'Save', long: true });
+  if (content !== null) await settle(view, { content }, 'The memory now has your text.');
 };
 
 const settle = async (view, decision, said) => {

@@ -1,9 +1,9 @@
-// Days on this computer's clock: as the API counts them, and as it is asked for them.
+// Days in this computer's time zone, in the API's forms.
 
-/** By how many minutes the clock is ahead of UTC, now: one offset for all days, as the server counts with one. */
+/** Current minutes ahead of UTC: one offset for all days, as the server counts with one. */
 export const utcOffset = () => -new Date().getTimezoneOffset();
 
-/** The first moment of a day: '2026-11-03', or with the offset where the clock is not UTC: '2026-11-03T00:00+01:00'. */
+/** The first moment of a day: '2026-11-03', or with the offset unless the clock is UTC: '2026-11-03T00:00+01:00'. */
 export const startOf = (day, offset = utcOffset()) => (offset ? `${day}T00:00${written(offset)}` : day);
 
 /** '2026-10-31' -> '2026-11-01' */
@@ -13,11 +13,11 @@ export const dayAfter = (day, days = 1) => {
   return date.toISOString().slice(0, 10);
 };
 
-/** Counts by day, newest first -> where in the listing each day begins, and the moment before which it lies. */
+/** Counts by day, newest first -> where each day starts in the listing, and the moment at its end. */
 export const daysInOrder = (counts, offset = utcOffset()) => {
   let from = 0;
   return counts.map(({ name, memories }, number) => {
-    // Before the newest day lies all; a filter may end within it.
+    // The newest day has no end, as a filter may end within it.
     const day = { from, before: number ? startOf(dayAfter(name), offset) : null };
     from += memories;
     return day;

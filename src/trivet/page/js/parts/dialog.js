@@ -1,6 +1,6 @@
-// Questions in a dialog of the browser's own, which keeps the focus inside and gives it back.
+// Questions in the browser's own dialog, which traps and restores the focus.
 // dialog(title, ...content) only shows; confirm(title, text, action) -> true or false;
-// ask(title, {label, value, action, long}) -> the text, or null if the person thinks better of it.
+// ask(title, {label, value, action, long}) -> the text, or null if the user cancels.
 
 import { h } from '../dom.js';
 
@@ -12,7 +12,7 @@ export const dialog = (title, ...content) => {
   const close = h('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', on: { click: () => box.close() } }, '×');
   const box = h('dialog', { 'aria-labelledby': id }, h('header', {}, h('h2', { id }, title), close), ...content);
   box.addEventListener('close', () => box.remove());
-  box.addEventListener('click', (event) => event.target === box && box.close()); // beside it
+  box.addEventListener('click', (event) => event.target === box && box.close()); // outside it
   document.body.append(box);
   box.showModal();
   return box;

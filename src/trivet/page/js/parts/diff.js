@@ -1,15 +1,15 @@
-// A unified diff, as the server makes it, as lines: what went and what came, with the words that differ marked.
+// The server's unified diff as lines, with the differing words marked.
 
 import { h } from '../dom.js';
 
 /** @param {string} text of a unified diff */
 export const diffLines = (text) => {
-  const lines = text.split('\n').slice(3); // after the two that name the revisions, and the first place
-  if (!text) return h('p', { class: 'help' }, 'The two say the same.');
+  const lines = text.split('\n').slice(3); // skips the two file lines and the first hunk header
+  if (!text) return h('p', { class: 'help' }, 'The two are identical.');
   return h('div', { class: 'diff stored', dir: 'auto' }, runs(lines).map(drawRun));
 };
 
-/** Neighbouring lines of one kind together, so that what went stands beside what came instead. */
+/** Groups lines of one kind, so that removed lines pair with added ones. */
 const runs = (lines) => {
   const found = [];
   for (const line of lines) {
@@ -29,14 +29,14 @@ const drawRun = ({ kind, lines, instead }) => {
   return lines.map((line, number) => h(tag, { class: 'line' }, marked(line, instead?.lines[number])));
 };
 
-/** The middle that differs, where the two begin or end alike. */
+/** Marks the middle where two lines begin or end alike. */
 const marked = (line, other) => {
   if (other === undefined) return line || ' ';
   let start = 0;
   while (start < Math.min(line.length, other.length) && line[start] === other[start]) start += 1;
   let end = 0;
   while (end < Math.min(line.length, other.length) - start && line.at(-1 - end) === other.at(-1 - end)) end += 1;
-  // At the borders of words, and never between the halves of a character.
+  // At word boundaries, and never within a surrogate pair.
   while (start > 0 && /[\p{L}\p{N}\uD800-\uDBFF]/u.test(line[start - 1])) start -= 1;
   while (end > 0 && /[\p{L}\p{N}\uDC00-\uDFFF]/u.test(line[line.length - end])) end -= 1;
   if (!start && !end) return line || ' ';

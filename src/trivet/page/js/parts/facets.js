@@ -1,5 +1,4 @@
-// What the memories of a listing have in common, with counts: categories, tags, sources. Each is a link that filters by
-// it, or, if it does already, one that does not any longer.
+// Facets of a listing with counts: categories, tags and sources. Each is a link that adds or removes a filter.
 
 import { address } from '../address.js';
 import { api, isAbort } from '../api.js';
@@ -24,7 +23,7 @@ const draw = async (place, box) => {
   const filters = chosen(place.query);
   const { signal } = place;
   const parts = [
-    // Several categories mean any of them, so each is counted as if none were chosen; the same for a source.
+    // Categories combine with OR, so each is counted as if none were chosen; the same for sources.
     ['Categories', 'category', () => api.get('/v1/categories', without(filters, 'category'), { signal })],
     ['Tags', 'tags', () => api.get('/v1/tags', { ...filters, limit: ASKED }, { signal })],
     ['Sources', 'source', (text) => api.get('/v1/sources', { ...without(filters, 'source'), text, limit: ASKED }, { signal })],
@@ -50,11 +49,11 @@ const part = (place, title, name, read) => {
   return section;
 };
 
-/** A field that looks for a source by a part of its name. */
+/** A field that finds a source by part of its name. */
 const finder = (fill) => {
   let timer = 0;
   const field = h('input', {
-    type: 'search', placeholder: 'Find a file', 'aria-label': 'Find a source by a part of its name', autocomplete: 'off',
+    type: 'search', placeholder: 'Find a file', 'aria-label': 'Find a source by part of its name', autocomplete: 'off',
     on: { input: () => { clearTimeout(timer); timer = setTimeout(() => fill()(field.value.trim()), PAUSE_MS); } },
   });
   return field;
@@ -80,5 +79,5 @@ const row = (place, name, { name: value, memories }) => {
 const removed = (query, name, value) =>
   new URLSearchParams([...query].filter(([one, text]) => one !== name || (LISTS.includes(name) && text !== value)));
 
-/** The last parts of a path, which tell files apart. */
+/** The end of a path, which tells files apart. */
 const ending = (uri) => (uri.length > 34 ? `…${uri.slice(-33)}` : uri);

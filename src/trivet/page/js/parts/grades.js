@@ -1,9 +1,9 @@
-// What a person thinks of hits: 0 does not help, 1 touches it, 2 helps, 3 answers. Kept in this browser, for the user and
-// the server; saved as a file, `trivet lab from-store --judged FILE` makes a dataset of it.
+// The user's grades of hits: 0 does not help, 1 related, 2 helps, 3 answers. Kept in this browser, per user and server;
+// `trivet lab from-store --judged FILE` turns the saved file into a dataset.
 
 import { h, refill } from '../dom.js';
 
-export const GRADES = ['does not help', 'touches the matter', 'helps', 'answers'];
+export const GRADES = ['does not help', 'related', 'helps', 'answers'];
 const NAME = 'trivet.grades.';
 
 /** @param {string} user whose grades they are */
@@ -13,13 +13,13 @@ export const gradesOf = (user) => {
     try {
       return new Map(JSON.parse(localStorage.getItem(place) ?? '[]').map(([query, grades]) => [query, new Map(grades)]));
     } catch {
-      return new Map(); // somebody else wrote there
+      return new Map(); // the stored value is not ours
     }
   };
   const write = (all) => localStorage.setItem(place, JSON.stringify([...all].map(([query, grades]) => [query, [...grades]])));
   return {
     of: (query, id) => read().get(query)?.get(id) ?? null,
-    /** The same grade again takes it back. */
+    /** The same grade again removes it. */
     set(query, id, grade) {
       const all = read();
       const grades = all.get(query) ?? new Map();
@@ -46,7 +46,7 @@ export const gradeButtons = (grade, name, chosen) =>
 
 export const pressed = (group, grade) => [...group.children].forEach((button, number) => button.setAttribute('aria-pressed', String(number === grade)));
 
-/** Gives the person a file. */
+/** Offers a file for download. */
 export const saveFile = (name, lines) => {
   const link = h('a', { download: name });
   link.href = URL.createObjectURL(new Blob(lines, { type: 'application/x-ndjson' }));
@@ -54,14 +54,14 @@ export const saveFile = (name, lines) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
 };
 
-/** How many there are, and the buttons that save or drop them. */
+/** The number of grades, and buttons to save or delete them. */
 export const gradeBar = (grades) => {
   const bar = h('div', { class: 'row' });
   const draw = () => {
     const { queries, grades: number } = grades.counts();
     refill(bar, h('span', { class: 'help', role: 'status' }, number ? `${number} grades on ${queries} ${queries === 1 ? 'query' : 'queries'}` : 'Grade hits with the keys 0 to 3.'),
       number > 0 && h('button', { type: 'button', class: 'small', on: { click: () => saveFile('judged.jsonl', grades.lines()) } }, 'Save as a file'),
-      number > 0 && h('button', { type: 'button', class: 'small quiet', on: { click: () => { grades.clear(); draw(); document.dispatchEvent(new Event('trivet:grades')); } } }, 'Drop them'));
+      number > 0 && h('button', { type: 'button', class: 'small quiet', on: { click: () => { grades.clear(); draw(); document.dispatchEvent(new Event('trivet:grades')); } } }, 'Delete them'));
   };
   draw();
   return { element: bar, draw };

@@ -1,17 +1,17 @@
-// Where the nodes of a graph come to lie: each pushes the others away, each edge pulls its two ends together, and all are
-// drawn gently to the middle. Plain sums over all pairs: 500 nodes are 125,000 pairs, a few milliseconds a step.
+// Force layout of a graph: nodes repel each other, edges pull their ends together, and all are pulled to the middle. Plain
+// sums over all pairs: 500 nodes are 125,000 pairs, a few milliseconds per step.
 
 /** @typedef {{id: string, x: number, y: number, vx: number, vy: number, held?: boolean}} Body */
 
 const PUSH = 2600;
-// Beyond this two nodes do not notice each other, so that loose parts do not fly off.
+// Beyond this, nodes do not repel each other, so that separate parts do not fly off.
 const REACH = 520;
 const SPRING = 0.06;
 const LENGTH = 92;
 const TO_THE_MIDDLE = 0.012;
 const FRICTION = 0.62;
 const FASTEST = 48;
-// How hot a new layout is, how it cools with each step, and below what nothing is seen to move.
+// The heat of a new layout, its cooling per step, and the heat below which no motion is visible.
 export const HOT = 1;
 const COOLING = 0.975;
 export const CALM = 0.03;
@@ -24,7 +24,7 @@ export const step = (bodies, pairs, heat) => {
   return heat * COOLING;
 };
 
-/** All steps at once, for people who want no motion. */
+/** All steps at once, for users who want no motion. */
 export const settle = (bodies, pairs, heat = HOT) => {
   for (let left = heat; left > CALM;) left = step(bodies, pairs, left);
 };
@@ -73,7 +73,7 @@ const move = (body, heat) => {
 const limited = (speed) => Math.max(-FASTEST, Math.min(FASTEST, speed));
 
 /**
- * The bodies of new nodes: those known keep their places, a new one begins beside the first it is connected with.
+ * The bodies of nodes: known ones keep their places, a new one starts next to its first known neighbor.
  * @param {{id: string}[]} nodes @param {{source: string, target: string}[]} edges @param {Map<string, Body>} known
  */
 export const placed = (nodes, edges, known) => {
@@ -87,7 +87,7 @@ export const placed = (nodes, edges, known) => {
   return bodies;
 };
 
-// The golden angle spreads any number of points evenly, and the same graph always begins alike.
+// The golden angle spreads any number of points evenly and deterministically.
 const around = (anchor, number) => {
   const far = anchor ? 60 : number === 0 ? 0 : 40 + 8 * Math.sqrt(number);
   const angle = number * 2.399963;

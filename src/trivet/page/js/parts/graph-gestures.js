@@ -1,21 +1,21 @@
-// Moving and enlarging a picture: the mouse or one finger drags it, two fingers enlarge what lies between them, and so does
-// a pinch on a touchpad, which browsers tell as a wheel with Ctrl.
+// Panning and zooming: the mouse or one finger pans, two fingers zoom, and so does a pinch on a touchpad, which browsers
+// report as a wheel with Ctrl.
 
-// A finger that rests trembles, in pixels.
+// Pixels that a resting finger may move.
 const TREMBLE = 4;
 const WHEEL = 0.01;
 
 /**
  * @param {HTMLElement} element
  * @param {{pan: (x: number, y: number) => void, enlarge: (factor: number, at: {x: number, y: number}) => void, signal: AbortSignal}} acts
- *   enlarge: by a factor, so that what is at this point of the element stays there
- * @returns {{moved: boolean}} whether the picture was moved since a pointer went down, so that a click means nothing
+ *   enlarge: zooms by a factor around this point
+ * @returns {{moved: boolean}} whether the picture moved since the pointer went down, so that a click is ignored
  */
 export const gestures = (element, { pan, enlarge, signal }) => {
   const down = new Map();
   const state = { moved: false };
   const begin = (event) => {
-    if (event.isPrimary) down.clear(); // what is left of a finger that was lifted unheard
+    if (event.isPrimary) down.clear(); // pointers whose end was missed
     if (event.target.closest('button') || (event.pointerType === 'mouse' && event.button !== 0)) return;
     if (!down.size) state.moved = false;
     down.set(event.pointerId, pointOf(event));
@@ -41,7 +41,7 @@ export const gestures = (element, { pan, enlarge, signal }) => {
   const end = (event) => down.delete(event.pointerId);
   const wheel = (event) => {
     if (!event.ctrlKey) return;
-    event.preventDefault(); // else the browser enlarges the whole page
+    event.preventDefault(); // else the browser zooms the page
     enlarge(Math.exp(-event.deltaY * WHEEL), within(pointOf(event)));
   };
   element.addEventListener('pointerdown', begin, { signal });

@@ -1,6 +1,6 @@
-// The picture of a neighbourhood: a square is a memory, a circle a concept; a plain line a mention, a thick one with an
-// arrow a link, a dotted one a statement. It moves until it is calm, or is settled before it is shown where the person
-// wants no motion. Arrow keys go from node to node, Enter walks.
+// The picture of a neighborhood: squares are memories, circles concepts; plain lines mentions, thick arrows links, dotted
+// lines statements. It moves until it is calm, or is settled before it is shown if the user wants no motion. Arrow keys move
+// between nodes, Enter goes to one.
 
 import { h, refill, s } from '../dom.js';
 import { CALM, HOT, placed, settle, step } from './graph-forces.js';
@@ -12,7 +12,7 @@ const STEPS_A_FRAME = 3;
 const ZOOM = 1.35;
 const [SMALLEST, LARGEST] = [0.4, 8];
 
-// Whoever walks on, or goes back in time and forth, finds what they know in its place.
+// Nodes keep their places when the user moves on or changes the time.
 const MOST_PLACES = 5_000;
 let lastPlaces = new Map();
 
@@ -54,14 +54,14 @@ class Picture {
     });
   }
 
-  /** @param {object} graph @param {{still?: boolean}} [options] still: those that are there keep their places */
+  /** @param {object} graph @param {{still?: boolean}} [options] still: existing nodes keep their places */
   show(graph, { still = false } = {}) {
     this.graph = graph;
     this.bodies = placed(graph.nodes, graph.edges, lastPlaces);
     lastPlaces = new Map([...(lastPlaces.size < MOST_PLACES ? lastPlaces : []), ...this.bodies]);
     const kept = [...this.bodies.values()].filter((body) => body.old);
     for (const body of kept) body.held = still;
-    this.keptBounds = still && kept.length ? this.bounds : null; // else what stays would move with the frame
+    this.keptBounds = still && kept.length ? this.bounds : null; // else existing nodes would move with the frame
     this.pairs = graph.edges.map((edge) => [this.bodies.get(edge.source), this.bodies.get(edge.target)]).filter(([one, other]) => one && other && one !== other);
     this.build();
     this.element.setAttribute('aria-label', `Graph of ${graph.nodes.length} memories and concepts. Arrow keys go from one to another, Enter walks there. The list has the same.`);
@@ -110,7 +110,7 @@ class Picture {
     this.label();
   }
 
-  /** A label is shown where it covers no other: that of the selected node first, then those near it, then near the start. */
+  /** Shows labels that cover no other: the selected node first, then those near it, then near the start. */
   label() {
     const near = this.near ?? new Set();
     const order = [...this.drawn].sort((one, other) => importance(one.node, this.selected, near) - importance(other.node, this.selected, near));
@@ -118,7 +118,7 @@ class Picture {
     for (const one of order) one.group.classList.toggle('labelled', shown.has(one));
   }
 
-  /** Nodes keep their size whatever the scale: only their places are stretched to the frame. */
+  /** Only positions scale with the frame; nodes keep their size. */
   draw() {
     const { width, height } = this.element.getBoundingClientRect();
     if (!this.graph || !width) return;
@@ -146,7 +146,7 @@ class Picture {
     this.point(node);
   }
 
-  /** Shows which node is meant, and what it is connected with. */
+  /** Marks a node and its connections. */
   mark(node) {
     this.selected = node.id;
     const near = new Set([node.id]);
@@ -173,7 +173,7 @@ class Picture {
     event.preventDefault();
   }
 
-  /** The nearest node in a direction; one to the side counts as farther. */
+  /** The nearest node in a direction; sideways distance counts more. */
   towards(from, [right, down]) {
     const here = this.bodies.get(from.id);
     const ahead = this.graph.nodes.map((node) => {
@@ -189,7 +189,7 @@ class Picture {
     this.label();
   }
 
-  /** By a factor; what is at this point of the frame stays there. */
+  /** Zooms by a factor around this point of the frame. */
   enlarge(factor, at) {
     const zoom = Math.min(LARGEST, Math.max(SMALLEST, this.zoom * factor));
     const middle = middleOf(this.element);
@@ -206,6 +206,6 @@ class Picture {
   buttons() {
     const button = (text, label, act) => h('button', { type: 'button', class: 'small', 'aria-label': label, title: label, on: { click: act } }, text);
     const zoomed = (factor) => () => this.enlarge(factor, middleOf(this.element));
-    return h('div', { class: 'zoom' }, button('+', 'Larger', zoomed(ZOOM)), button('−', 'Smaller', zoomed(1 / ZOOM)), button('Fit', 'Fit all into the frame', () => this.fit()));
+    return h('div', { class: 'zoom' }, button('+', 'Zoom in', zoomed(ZOOM)), button('−', 'Zoom out', zoomed(1 / ZOOM)), button('Fit', 'Fit to the frame', () => this.fit()));
   }
 }

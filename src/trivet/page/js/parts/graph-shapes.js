@@ -1,10 +1,10 @@
-// What the parts of the picture of a graph look like, where they lie in its frame, and which of them have a label.
+// Shapes, positions and labels in the picture of a graph.
 
 import { s } from '../dom.js';
 import { verbOf } from './graph-words.js';
 
 export const LABEL_CHARACTERS = 26;
-// About what a letter takes at the size of the labels; to measure each would lay out the page anew.
+// Approximate size of a letter; measuring each label would force a new layout.
 const LETTER = { width: 6.6, height: 15 };
 const EDGE = 36; // room between the outermost nodes and the frame
 const LARGEST_SCALE = 1.6;
@@ -18,7 +18,7 @@ export const markOf = (node) => {
   return { size, mark };
 };
 
-/** Those whose label covers no label before it. @param {{node: object, size: number, letters: number}[]} order */
+/** The nodes whose label covers no earlier label. @param {{node: object, size: number, letters: number}[]} order */
 export const withRoom = (order, at) => {
   const [taken, shown] = [[], new Set()];
   for (const one of order) {
@@ -31,7 +31,7 @@ export const withRoom = (order, at) => {
   return shown;
 };
 
-/** The smaller, the earlier it gets a label. */
+/** Smaller values get their labels first. */
 export const importance = (node, selected, near) => (node.id === selected ? -2 : node.distance === 0 ? -1 : (near.has(node.id) ? 0 : 10) + node.distance);
 
 export const edgeLine = (edge) =>
@@ -41,21 +41,21 @@ export const arrowHead = () =>
   s('defs', {}, s('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: '7', refY: '4', markerWidth: '8', markerHeight: '8', markerUnits: 'userSpaceOnUse', orient: 'auto' },
     s('path', { d: 'M0 0 8 4 0 8z' })));
 
-/** How far the bodies reach: left, right, top, bottom. */
+/** The bounds of the bodies: left, right, top, bottom. */
 export const boundsOf = (bodies) => {
   const [xs, ys] = [bodies.map((body) => body.x), bodies.map((body) => body.y)];
   return [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
 };
 
-/** What stays in its place when a frame is enlarged. Labels stand to the right, so there is more room there. */
+/** The center of zooming, with more room on the right for labels. */
 export const middleOf = (frame) => {
   const { width, height } = frame.getBoundingClientRect();
   return { x: (width - 50) / 2, y: height / 2 };
 };
 
-/** From the places of bodies to points in the frame. */
+/** Maps positions of bodies to points in the frame. */
 export const scaled = ([left, right, top, bottom], width, height, zoom, shift) => {
-  const room = { x: Math.max(40, width - 2 * EDGE - 60), y: Math.max(40, height - 2 * EDGE) }; // labels stand to the right
+  const room = { x: Math.max(40, width - 2 * EDGE - 60), y: Math.max(40, height - 2 * EDGE) }; // labels are on the right
   const scale = Math.min(LARGEST_SCALE, room.x / Math.max(1, right - left), room.y / Math.max(1, bottom - top)) * zoom;
   const middle = { x: (left + right) / 2, y: (top + bottom) / 2 };
   return ({ x, y }) => ({ x: (width - 50) / 2 + (x - middle.x) * scale + shift.x, y: height / 2 + (y - middle.y) * scale + shift.y });

@@ -1,4 +1,4 @@
-// The slider of time: what was true on a day. Its right end is now. It begins with the oldest memory.
+// The time slider: what was true on a day, from the oldest memory to now.
 
 import { api } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -38,7 +38,7 @@ export const timeSlider = (place, changed) => {
   return { element: h('label', { class: 'field time' }, h('span', {}, 'As it was on'), h('span', { class: 'slide' }, slider, said)), fill };
 };
 
-/** The day of the oldest memory, or null where there is none. */
+/** The day of the oldest memory, or null if there is none. */
 const oldest = async ({ signal }) => {
   const { total } = await api.get('/v1/memories', { limit: 1 }, { signal });
   if (!total) return null;

@@ -1,5 +1,5 @@
-// A neighbourhood in words: what a node is, and how it is connected. The list beside the picture says all that the
-// picture shows, for whoever cannot see it or rather reads.
+// A neighborhood in words: nodes and their connections. The list next to the picture has all that the picture shows, for
+// users who cannot see it or prefer text.
 
 import { address } from '../address.js';
 import { h, stored } from '../dom.js';
@@ -7,18 +7,18 @@ import { cut } from './memory.js';
 
 const LABEL_CHARACTERS = 120;
 const SHOWN_EDGES = 6;
-const ROLES = { about: ['is about', 'is the matter of'], mention: ['mentions', 'is mentioned by'], mentions: ['mentions', 'is mentioned by'] };
+const ROLES = { about: ['is about', 'is the topic of'], mention: ['mentions', 'is mentioned by'], mentions: ['mentions', 'is mentioned by'] };
 const LINKS = {
   supersedes: ['supersedes', 'is superseded by'],
   'resolved-by': ['is resolved by', 'resolves'],
-  'part-of': ['is part of', 'has as a part'],
+  'part-of': ['is part of', 'contains'],
   'see-also': ['see also', 'see also'],
 };
 
 export const nodeKind = (node) =>
   node.kind === 'memory' ? 'memory' : `${node.concept_kind ?? 'concept'}, in ${node.memories ?? 0} ${node.memories === 1 ? 'memory' : 'memories'}`;
 
-/** The edge as a verb, from the source, or from the target. */
+/** The edge as a verb, from its source or its target. */
 export const verbOf = (edge, fromSource) => {
   const known = edge.kind === 'link' ? LINKS[edge.relation] : edge.kind === 'mention' ? ROLES[edge.relation] ?? ROLES.mentions : null;
   if (known) return known[fromSource ? 0 : 1];
@@ -34,14 +34,14 @@ export const connections = (node, graph) =>
     return other ? [{ edge, other, verb: verbOf(edge, fromSource) }] : [];
   });
 
-/** What is shown of the node that is pointed at. */
+/** Details of the selected node. */
 export const nodeDetails = (node, graph, walkTo) => {
   const joined = connections(node, graph);
   return [
     h('h2', { class: 'stored', dir: 'auto' }, cut(node.label, LABEL_CHARACTERS)),
     h('p', { class: 'help' }, `${shapeWord(node)} · ${nodeKind(node)}${node.sensitive ? ' · sensitive' : ''}`),
     h('div', { class: 'row' },
-      node.distance > 0 && h('button', { type: 'button', class: 'small', on: { click: () => walkTo(node) } }, 'Walk here'),
+      node.distance > 0 && h('button', { type: 'button', class: 'small', on: { click: () => walkTo(node) } }, 'Go here'),
       node.kind === 'memory'
         ? h('a', { href: address('memory', [node.id]) }, 'Open the memory')
         : h('a', { href: address('search', [], { query: node.label }) }, 'Search for it')),
@@ -53,11 +53,11 @@ export const nodeDetails = (node, graph, walkTo) => {
 
 const shapeWord = (node) => (node.kind === 'memory' ? 'square' : 'circle');
 
-/** Of a statement: from when to when it holds. */
+/** The time in which a statement holds. */
 const validity = ({ valid_from: from, valid_to: to }) =>
   (from || to) && h('span', { class: 'help' }, ` ${from ? `from ${from.slice(0, 10)}` : ''} ${to ? `to ${to.slice(0, 10)}` : ''}`);
 
-/** The same nodes as a list, nearest first; Enter walks. */
+/** The same nodes as a list, nearest first; Enter goes to a node. */
 export const nodeList = (graph, point, walkTo) =>
   h('ol', { class: 'list nodes', 'aria-label': 'What is connected' }, graph.nodes.map((node) => {
     const walk = () => walkTo(node);

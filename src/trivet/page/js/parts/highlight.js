@@ -1,12 +1,12 @@
-// Text with some of its words marked: highlight(text, ['port', 'deploy']) -> a list of strings and <mark> elements.
-// A word is marked where one in the text begins with it, so that 'deploy' marks 'deployed'; case and accents do not count.
+// Text with marked words: highlight(text, ['port', 'deploy']) -> a list of strings and <mark> elements.
+// A word also marks longer words that begin with it, as 'deploy' marks 'deployed'; case and accents are ignored.
 
 import { h } from '../dom.js';
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
-// A text this long is marked only so far; nobody reads further in a list.
+// Longer texts are marked only up to here.
 const MOST_CHARACTERS = 20_000;
-// Below this a word is compared whole: 'a' must not mark every word that begins with it.
+// Shorter words match only whole words: 'a' must not mark every word that begins with it.
 const SHORTEST_BEGINNING = 4;
 
 export const highlight = (text, words = []) => {

@@ -1,5 +1,5 @@
-// A hit of a recall: the memory, how likely it is to be relevant, what each leg gave, and what is newer or older on the
-// same matter. Its "Why" opens in place.
+// A hit of a recall: the memory, its relevance, its rank in each leg, and newer or older memories on the same topic. Its
+// "Why" opens in place.
 
 import { h, refill, unseen } from '../dom.js';
 import { bars, percent } from './bars.js';
@@ -36,7 +36,7 @@ const turn = (button, panel, content) => {
 const relevance = (hit) =>
   h('span', { class: `state ${hit.strength}`, title: `${percent(hit.relevance)} likely to be relevant` }, `${hit.strength} ${percent(hit.relevance)}`);
 
-/** Newer and older ones on the same matter, what resolves it, what clashes with it. */
+/** Newer and older memories on the same topic, resolutions and conflicts. */
 const relations = (hit, names) => {
   const { why } = hit;
   const rows = [
@@ -44,7 +44,7 @@ const relations = (hit, names) => {
     why.newer_than.length && ['Newer than:', why.newer_than],
     why.redirected_from.length && ['Found through what it supersedes:', why.redirected_from],
     hit.resolved_by.length && ['Resolved by:', hit.resolved_by.map((one) => one.id)],
-    why.conflicts.length && ['Clashes with an edit that waits for a decision.', [], 'warn'],
+    why.conflicts.length && ['A conflicting edit waits for a decision.', [], 'warn'],
   ].filter(Boolean);
   const known = { ...names, ...Object.fromEntries(hit.resolved_by.map((one) => [one.id, cut(one.content, 120)])) };
   return rows.length > 0 && h('ul', { class: 'relations' }, rows.map(([text, ids, kind]) => h('li', { class: kind ?? '' }, text, ids.map((id) => [' ', namedLink(id, known)]))));

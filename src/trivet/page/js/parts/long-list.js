@@ -1,11 +1,11 @@
-// A list of any length of which only the rows in sight are in the document, so that 100,000 scroll like ten.
-// All rows have the height that the style sheet gives as --row. longList({...}) -> {element, draw, scrollTo}.
+// A list that keeps only visible rows in the document, so that 100,000 scroll like ten.
+// All rows have the height --row of the style sheet. longList({...}) -> {element, draw, scrollTo}.
 
 import { h } from '../dom.js';
 
-// Rows that are ready above and below what is in sight, for the keys j and k and for a turn of the wheel.
+// Rows drawn above and below the visible ones, for the keys j and k and the mouse wheel.
 const BEYOND = 8;
-// Firefox lays out nothing taller than 17.8 million pixels; the others go further.
+// Firefox lays out nothing taller than 17.8 million pixels; other browsers allow more.
 const TALLEST = 15_000_000;
 
 /**
@@ -29,7 +29,7 @@ export const longList = ({ label, total, pages, row, moved, signal }) => {
         rows.delete(index);
       }
     }
-    // From the last to the first, so that each knows the one before which it stands.
+    // Backward, as each row is inserted before the next one.
     for (let index = last, next = null; index >= first; index -= 1) next = put(index, next);
     pages.want(first, last);
     moved(top);
@@ -65,7 +65,7 @@ const inSight = (element, height, count) => {
   return { top, first, last };
 };
 
-/** Below the bar at the top, which stays. */
+/** Scrolls to below the fixed top bar. */
 const scrollToRow = (element, index) => {
   const bar = document.querySelector('.top')?.offsetHeight ?? 0;
   scrollTo(0, scrollY + element.getBoundingClientRect().top + index * rowHeight(element) - bar);
@@ -78,5 +78,5 @@ const placed = (row, index, total) => {
   return row;
 };
 
-const waiting = () => h('li', { class: 'waits', 'data-waits': true }, h('span', { class: 'unseen' }, 'Not here yet'));
+const waiting = () => h('li', { class: 'waits', 'data-waits': true }, h('span', { class: 'unseen' }, 'Loading'));
 const gone = () => h('li', { class: 'help' }, 'No longer in this list.');

@@ -1,5 +1,5 @@
-// Editing a memory in place. Only what was changed is sent, for the revision that was read: if somebody else changed the
-// memory meanwhile, theirs is shown beside yours, and you decide.
+// Editing of a memory in place. Only changes are sent, with the revision that was read: if someone else has changed the
+// memory since, their version is shown next to yours, and the user decides.
 
 import { api } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -9,9 +9,9 @@ import { tagField } from './tag-field.js';
 const OUT_OF_DATE = 412;
 
 /**
- * @param {object} memory as it is shown now, revealed if the person looked
- * @param {{own: boolean, hidden: boolean, categories: string[]}} how own: every field may be changed; hidden: its text
- *   is masked, so it cannot be changed here
+ * @param {object} memory as shown now, revealed or not
+ * @param {{own: boolean, hidden: boolean, categories: string[]}} how own: every field may change; hidden: the text is
+ *   masked and cannot be changed here
  * @param {{saved: (memory: object) => void, left: () => void}} then
  */
 export const editForm = (memory, { own, hidden, categories }, { saved, left }) => {
@@ -39,9 +39,9 @@ export const editForm = (memory, { own, hidden, categories }, { saved, left }) =
     else if (event.key === 'Escape') left();
   };
   const form = h('form', { class: 'card edit', on: { submit, keydown: key } },
-    h('h2', {}, 'Edit'), hidden && h('p', { class: 'note' }, 'Its text is masked. Reveal it first to change the text.'),
+    h('h2', {}, 'Edit'), hidden && h('p', { class: 'note' }, 'The text is masked. Reveal it to change it.'),
     Object.values(fields).map((field) => field.element),
-    h('div', { class: 'actions' }, h('span', { class: 'help grow' }, 'Ctrl+Enter saves, Escape leaves it as it was.'),
+    h('div', { class: 'actions' }, h('span', { class: 'help grow' }, 'Ctrl+Enter saves, Escape cancels.'),
       h('button', { type: 'button', on: { click: left } }, 'Cancel'), save));
   return { element: h('div', { class: 'editing' }, clash, form), focus: () => form.querySelector('textarea, input, select')?.focus() };
 };
@@ -60,8 +60,8 @@ const fieldsOf = (memory, own, hidden, categories) => {
     ...(own && { tags: tags(memory.tags) }),
     importance: line('Importance, 0 to 1', String(memory.importance), { type: 'number', min: '0', max: '1', step: '0.05' }, Number),
     ...(own && {
-      valid_from: line('True from', memory.valid_from ?? '', { placeholder: '2026-11-03, tomorrow' }, (value) => value || null),
-      valid_to: line('True until', memory.valid_to ?? '', { placeholder: '2026-11-03, next friday' }, (value) => value || null),
+      valid_from: line('Valid from', memory.valid_from ?? '', { placeholder: '2026-11-03, tomorrow' }, (value) => value || null),
+      valid_to: line('Valid until', memory.valid_to ?? '', { placeholder: '2026-11-03, next friday' }, (value) => value || null),
       scope: line('Scope', memory.scope, { maxlength: '200' }, (value) => value),
       state: choice('State', memory.state, [...new Set([memory.state, 'active', 'archived'])].map((name) => [name, name])),
       sensitive: check('Sensitive: masked, never embedded, never sent anywhere', memory.sensitive),
@@ -93,21 +93,21 @@ const check = (label, value) => {
 
 const tags = (held) => tagField(held);
 
-/** What differs from the memory as it was when the form opened. A field of the form writes line ends its own way. */
+/** The fields that differ from the memory, apart from the line ends that form fields write. */
 const changed = (memory, fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.value()])
     .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(memory[name]) && value !== memory[name]?.replaceAll?.('\r\n', '\n')));
 
-/** Somebody was faster. @returns {Promise<number>} the revision that is there now */
+/** Shows the version that was saved meanwhile. @returns {Promise<number>} its revision */
 const showTheirs = async (memory, clash, save, left) => {
   const theirs = await api.get(pathOf(memory));
   refill(clash, h('section', { class: 'card theirs', role: 'alert' },
-    h('h2', {}, `Theirs, revision ${theirs.revision}`),
-    h('p', { class: 'note warn' }, 'Somebody changed it while you were editing. Nothing of yours is saved yet.'),
+    h('h2', {}, `Their version, revision ${theirs.revision}`),
+    h('p', { class: 'note warn' }, 'Someone changed it while you were editing. Your changes are not saved yet.'),
     theirs.title && h('h3', { class: 'stored', dir: 'auto' }, theirs.title),
     h('div', { class: 'text stored', dir: 'auto' }, theirs.content),
     theirs.tags.length > 0 && h('p', { class: 'about' }, theirs.tags.map((tag) => h('span', { class: 'tag stored' }, tag))),
     h('div', { class: 'actions' }, h('button', { type: 'button', on: { click: left } }, 'Keep theirs'))));
-  refill(save, 'Save yours over theirs');
+  refill(save, 'Overwrite with yours');
   return theirs.revision;
 };

@@ -1,4 +1,4 @@
-// The revisions of a memory: what changed between any two, and one of them brought back.
+// The revisions of a memory: the difference between any two, and restoring one.
 
 import { api, isAbort } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -19,7 +19,7 @@ export const historyPart = (view, revisions) => {
   return h('section', { class: 'card stack', 'aria-labelledby': 'history' },
     h('h2', { id: 'history', tabindex: '-1' }, 'History'),
     h('table', { class: 'revisions' },
-      h('thead', {}, h('tr', {}, ['Revision', 'What was done', 'From', 'To', ''].map((text) => h(text ? 'th' : 'td', text ? { scope: 'col' } : {}, text)))),
+      h('thead', {}, h('tr', {}, ['Revision', 'Action', 'From', 'To', ''].map((text) => h(text ? 'th' : 'td', text ? { scope: 'col' } : {}, text)))),
       h('tbody', {}, rows)),
     revisions.length > 1 && diff);
 };
@@ -45,7 +45,7 @@ const drawDiff = async ({ memory, place }, { older, newer }, diff) => {
   }
 };
 
-/** As a new revision, so nothing is lost, and undone by bringing back the one before. */
+/** Restores as a new revision, so nothing is lost; undo restores the one before. */
 const restore = async (view, revision) => {
   const { memory } = view;
   const bring = (number, expected) => api.post(`/v1/memories/${memory.id}/restore`, { revision: number }, { headers: { 'If-Match': `"${expected}"` } });
@@ -55,7 +55,7 @@ const restore = async (view, revision) => {
       await bring(memory.revision, made.revision);
       await view.again();
     };
-    say(`Revision ${revision} is back, as revision ${made.revision}.`, { undo: memory.state === 'deleted' ? undefined : undo });
+    say(`Revision ${revision} restored as revision ${made.revision}.`, { undo: memory.state === 'deleted' ? undefined : undo });
     await view.again();
   } catch (error) {
     complain(error);

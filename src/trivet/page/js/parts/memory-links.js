@@ -1,4 +1,4 @@
-// The links of a memory in words, the chain of what superseded what, and links made and removed.
+// A memory's links as sentences, its chain of superseded memories, and adding and removing links.
 
 import { api } from '../api.js';
 import { h } from '../dom.js';
@@ -8,9 +8,9 @@ import { memoryLink, titleOf } from './memory.js';
 import { pick } from './pick.js';
 import { when } from './when.js';
 
-// A link is read from its source; from its target it reads the other way round.
+// The wording of a link at its source and at its target.
 const FROM_HERE = { supersedes: 'Supersedes', 'resolved-by': 'Is resolved by', 'part-of': 'Is part of', 'see-also': 'See also' };
-const TO_HERE = { supersedes: 'Is superseded by', 'resolved-by': 'Resolves', 'part-of': 'Has as a part', 'see-also': 'Is named by' };
+const TO_HERE = { supersedes: 'Is superseded by', 'resolved-by': 'Resolves', 'part-of': 'Contains', 'see-also': 'Is referred to by' };
 const MOST_IN_CHAIN = 24;
 const MOST_NAMED = 40;
 
@@ -24,7 +24,7 @@ export const linksPart = async (view, links) => {
     h('div', { class: 'row apart' }, h('h2', { id: 'links' }, 'Links'),
       view.may.own && h('button', { type: 'button', class: 'small', on: { click: () => addLink(view) } }, 'Add a link')),
     chain.memories.length > 1 && chainList(chain.memories, id),
-    links.length > 0 ? h('ul', { class: 'links' }, links.map((link) => row(view, link, names))) : h('p', { class: 'help' }, 'It is linked with no other memory.'));
+    links.length > 0 ? h('ul', { class: 'links' }, links.map((link) => row(view, link, names))) : h('p', { class: 'help' }, 'Not linked to any memory.'));
 };
 
 const row = (view, link, names) => {
@@ -38,12 +38,12 @@ const row = (view, link, names) => {
 const pathOf = ({ source, kind, target }) => `/v1/memories/${source}/links/${kind}/${target}`;
 
 const removeLink = (view, link) =>
-  acted(view, 'The link is removed.', () => api.delete(pathOf(link)), () => api.put(pathOf(link)));
+  acted(view, 'Link removed.', () => api.delete(pathOf(link)), () => api.put(pathOf(link)));
 
 export const addLink = async (view) => {
   const sentence = await chooseKind();
   if (!sentence) return;
-  const other = await pick(`${sentence.text} …`, { except: view.memory.id, action: 'Link with this one' });
+  const other = await pick(`${sentence.text} …`, { except: view.memory.id, action: 'Link to this one' });
   if (!other) return;
   const [source, target] = sentence.here ? [view.memory.id, other.id] : [other.id, view.memory.id];
   const link = { source, kind: sentence.kind, target };
@@ -60,7 +60,7 @@ const acted = async (view, text, act, back) => {
   }
 };
 
-/** How the sentence goes that begins with this memory. */
+/** Asks for the kind of link. */
 const chooseKind = () =>
   new Promise((resolve) => {
     let chosen = null;
@@ -72,7 +72,7 @@ const chooseKind = () =>
     box.querySelector('.offer').focus();
   });
 
-/** All that supersedes or is superseded from here on, the newest first. */
+/** The memories that supersede or are superseded, newest first. */
 const chainOf = async (view, links) => {
   const seen = new Map([[view.memory.id, view.memory]]);
   const edges = [];
@@ -97,7 +97,7 @@ const withLinks = async (id, signal) => {
   return { memory, links };
 };
 
-/** One stands after all that supersede it; among equals the later one first. */
+/** Each memory follows all that supersede it; among equals, the later one is first. */
 const inOrder = (memories, edges) => {
   const depth = new Map();
   const deep = (id, below = new Set()) => {
@@ -109,12 +109,12 @@ const inOrder = (memories, edges) => {
 };
 
 const chainList = (memories, id) =>
-  h('ol', { class: 'chain', 'aria-label': 'What superseded what, the newest first' }, memories.map((memory) =>
+  h('ol', { class: 'chain', 'aria-label': 'Superseded memories, newest first' }, memories.map((memory) =>
     h('li', { 'aria-current': memory.id === id ? 'true' : null, class: memory.state },
       memory.id === id ? h('strong', { class: 'stored', dir: 'auto' }, titleOf(memory)) : memoryLink(memory.id, { [memory.id]: titleOf(memory) }),
       h('span', { class: 'help' }, when(memory.created_at)))));
 
-/** How linked memories are called. One that cannot be read is shown by its id. */
+/** Titles of linked memories. Unreadable ones are shown by id. */
 const titles = async (ids, known, signal) => {
   const missing = [...new Set(ids)].filter((id) => !(id in known)).slice(0, MOST_NAMED);
   const read = await Promise.allSettled(missing.map((id) => api.get(`/v1/memories/${id}`, {}, { signal })));

@@ -1,4 +1,4 @@
-// What stands beside a memory: its details, how it was used and what was said of it, and with whom it is shared.
+// The side column of a memory: details, use and feedback, and shares.
 
 import { address } from '../address.js';
 import { api } from '../api.js';
@@ -18,8 +18,8 @@ export const detailsPart = (memory) => {
     memory.source && ['Source', browseLink('source', memory.source.uri, sourceText(memory.source))],
     ['Created', when(memory.created_at)],
     memory.updated_at !== memory.created_at && ['Changed', when(memory.updated_at)],
-    memory.valid_from && ['True from', when(memory.valid_from)],
-    memory.valid_to && ['True until', when(memory.valid_to)],
+    memory.valid_from && ['Valid from', when(memory.valid_from)],
+    memory.valid_to && ['Valid until', when(memory.valid_to)],
     ['Importance', memory.importance.toFixed(2)],
     ['Confidence', memory.confidence.toFixed(2)],
     memory.expanded_keywords.length && ['Also found by', stored(memory.expanded_keywords.join(', '))],
@@ -28,7 +28,7 @@ export const detailsPart = (memory) => {
   ].filter(Boolean);
   return h('section', { class: 'card stack', 'aria-labelledby': 'details' }, h('h2', { id: 'details' }, 'Details'),
     h('dl', { class: 'details' }, rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
-    h('p', {}, h('a', { href: address('graph', [], { start: memory.id }) }, 'What it is connected with')));
+    h('p', {}, h('a', { href: address('graph', [], { start: memory.id }) }, 'Show connections')));
 };
 
 const browseLink = (name, value, text = value) => h('a', { href: address('browse', [], { [name]: value }), title: value }, stored(text));
@@ -36,7 +36,7 @@ const browseLink = (name, value, text = value) => h('a', { href: address('browse
 /** @param {{memory: object, may: {write: boolean}, again: () => Promise<void>}} view @param {object} usage */
 export const usagePart = (view, usage) =>
   h('section', { class: 'card stack', 'aria-labelledby': 'usage' }, h('h2', { id: 'usage' }, 'Use'),
-    h('p', {}, usage.shown ? [`Recalled ${times(usage.shown)}, last `, when(usage.last_shown), '.'] : 'It was not recalled yet.'),
+    h('p', {}, usage.shown ? [`Recalled ${times(usage.shown)}, last `, when(usage.last_shown), '.'] : 'Not recalled yet.'),
     h('p', {}, `Found useful ${times(usage.useful)}, not useful ${times(usage.not_useful)}.`),
     view.may.write && h('div', { class: 'row' },
       h('button', { type: 'button', class: 'small', on: { click: () => judge(view, 'useful') } }, 'Useful'),
@@ -45,7 +45,7 @@ export const usagePart = (view, usage) =>
 const times = (number) => (number === 1 ? 'once' : `${number} times`);
 
 export const judge = (view, verdict) =>
-  acted(view, () => api.put(`/v1/memories/${view.memory.id}/feedback`, { verdict }), () => say(`Noted: ${verdict.replace('-', ' ')}. It changes no rank; it is there for tuning.`));
+  acted(view, () => api.put(`/v1/memories/${view.memory.id}/feedback`, { verdict }), () => say(`Recorded: ${verdict.replace('-', ' ')}. It does not change ranks; it is used for tuning.`));
 
 /** @param {{memory: object, may: {share: boolean}, again: () => Promise<void>}} view @param {object[]} shares */
 export const sharePart = (view, shares) => {
@@ -53,7 +53,7 @@ export const sharePart = (view, shares) => {
   const here = shares.filter((one) => one.owner === memory.owner && (one.id === memory.id || memory.tags.includes(one.tag)));
   if (!view.may.share && !here.length) return null;
   return h('section', { class: 'card stack', 'aria-labelledby': 'shares' }, h('h2', { id: 'shares' }, 'Shared with'),
-    here.length > 0 ? h('ul', { class: 'links' }, here.map((share) => shareRow(view, share))) : h('p', { class: 'help' }, 'Nobody.'),
+    here.length > 0 ? h('ul', { class: 'links' }, here.map((share) => shareRow(view, share))) : h('p', { class: 'help' }, 'No one.'),
     view.may.share && shareForm(view));
 };
 
@@ -76,7 +76,7 @@ const share = (view, asked) =>
   acted(view, () => api.post('/v1/shares', asked), () => say('Shared.', { undo: async () => { await api.delete('/v1/shares', { user: asked.user, id: asked.id, tag: asked.tag }); await view.again(); } }));
 
 const unshare = (view, { user, id, tag, permission }) =>
-  acted(view, () => api.delete('/v1/shares', id ? { user, id } : { user, tag }), () => say('It is not shared any longer.', { undo: async () => { await api.post('/v1/shares', { user, permission, ...(id ? { id } : { tag }) }); await view.again(); } }));
+  acted(view, () => api.delete('/v1/shares', id ? { user, id } : { user, tag }), () => say('No longer shared.', { undo: async () => { await api.post('/v1/shares', { user, permission, ...(id ? { id } : { tag }) }); await view.again(); } }));
 
 const acted = async (view, act, told) => {
   try {

@@ -1,6 +1,6 @@
 // A memory in a list: memoryItem(memory, {words, passage, before, after, level}) -> <li data-item> with its title or
-// first line as the link that opens it, the passage, and a line about it (category, tags, scope, time, state).
-// about(memory) is that line alone; masked(memory, reveal) the sign and button for what is hidden.
+// first line as a link, the passage, and a line about it (category, tags, scope, time, state). about(memory) is only that
+// line; masked(memory, reveal) is the sign and button for hidden text.
 
 import { address } from '../address.js';
 import { api } from '../api.js';
@@ -12,7 +12,7 @@ import { when } from './when.js';
 
 const LINE_CHARACTERS = 160;
 const PASSAGE_CHARACTERS = 600;
-// A full stop within a number, a name or an abbreviation of one letter ends no sentence.
+// A period in a number, a name or a one-letter abbreviation does not end a sentence.
 const SENTENCE = /^.{12,}?[^\s.]{2}[.!?](?=\s)/u;
 const STATES = { superseded: 'superseded', archived: 'archived', deleted: 'forgotten' };
 
@@ -36,11 +36,11 @@ export const memoryItem = (memory, { words = [], passage, before, after, level =
 /** The title, or the first sentence. */
 export const titleOf = (memory) => (memory.title ? cut(memory.title, LINE_CHARACTERS) : firstSentence(memory.content));
 
-/** By its title where that is known, else by its id. */
+/** A link with the title if known, else with the id. */
 export const memoryLink = (id, names = {}) =>
   h('a', { class: 'stored', href: address('memory', [id]) }, names[id] ?? `${id.slice(0, 13)}…`);
 
-/** Category, tags, scope, time and state: what is usual (facts, default, active) is not said. */
+/** Category, tags, scope, time and state, without the defaults (default, active). */
 export const about = (memory) =>
   h('p', { class: 'about' },
     memory.state !== 'active' && h('span', { class: `state ${memory.state}` }, STATES[memory.state] ?? memory.state),
@@ -50,7 +50,7 @@ export const about = (memory) =>
     memory.source && h('span', { class: 'source' }, stored(sourceText(memory.source))),
     h('span', { class: 'time' }, when(memory.created_at)));
 
-/** Says that something is hidden, and shows it on request, which the server writes to its audit record. */
+/** Marks hidden text and reveals it on request, which the server notes in its audit record. */
 export const masked = (memory, shown = showInPlace) => {
   const act = async (event) => {
     const button = event.currentTarget;
@@ -64,7 +64,7 @@ export const masked = (memory, shown = showInPlace) => {
   return h('p', { class: 'masked' }, h('span', { class: 'state sensitive' }, 'masked'),
     may('reveal')
       ? h('button', { type: 'button', on: { click: act } }, 'Reveal')
-      : h('span', {}, 'Your key does not allow to reveal it.'));
+      : h('span', {}, 'Your key does not allow revealing it.'));
 };
 
 const showInPlace = (memory, button) =>
@@ -73,7 +73,7 @@ const showInPlace = (memory, button) =>
 export const sourceText = ({ uri, start_line: start, end_line: end }) =>
   `${shortened(uri)}${start ? `:${start}` : ''}${end && end !== start ? `–${end}` : ''}`;
 
-/** The end of a path says more than its beginning. */
+/** Keeps the end of a path, which says more than its beginning. */
 const shortened = (uri) => (uri.length > 60 ? `…${uri.slice(-58)}` : uri);
 
 export const cut = (text, characters) =>
@@ -88,7 +88,7 @@ const firstSentence = (text) => {
   return sentence.length > LINE_CHARACTERS ? `${cut(sentence, LINE_CHARACTERS).replace(/\s+\S*…$/, '')}…` : sentence;
 };
 
-/** What the heading has not said already. */
+/** The text without what the heading already shows. */
 const restOf = (text, name) => {
   const rest = text.trim().replace(/^#+\s+/, '');
   const said = name.replace(/…$/, '');

@@ -1,12 +1,12 @@
-// What moved between two rankings of the same things, and why: what each leg gave before and after.
+// What moved between two rankings, and each leg's contribution before and after.
 
 import { h } from '../dom.js';
 import { legName } from './bars.js';
 
-// A smaller difference is not shown: it decided nothing.
+// Smaller differences do not decide anything and are not shown.
 const SMALLEST = 0.005;
 
-/** @param {number | null} before its place there, from 1 on @param {number | null} after */
+/** @param {number | null} before its rank, from 1 @param {number | null} after */
 export const move = (before, after) => {
   if (before === null) return { kind: 'new', text: 'new' };
   if (after === null) return { kind: 'gone', text: 'gone' };
@@ -21,7 +21,7 @@ export const moveMark = (before, after) => {
 
 /**
  * @param {Record<string, {rank: number | null, gave: number}>} before @param {Record<string, {rank: number | null, gave: number}>} after
- * @returns {string[]} a sentence for each leg that gave another thing
+ * @returns {string[]} a text per leg whose contribution changed
  */
 export const legChanges = (before, after) =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((leg) => {

@@ -1,10 +1,10 @@
-// A link to a memory that an answer names by its id alone: it shows the id until its title has come, or where it never does.
+// A link to a memory known only by id: it shows the id until the title has loaded.
 
 import { api } from '../api.js';
 import { refill } from '../dom.js';
 import { memoryLink, titleOf } from './memory.js';
 
-/** @param {string} id @param {Record<string, string>} [names] those that are known already, by id */
+/** @param {string} id @param {Record<string, string>} [names] known titles by id */
 export const namedLink = (id, names = {}) => {
   const link = memoryLink(id, names);
   if (!names[id]) api.get(`/v1/memories/${encodeURIComponent(id)}`).then((memory) => refill(link, titleOf(memory)), () => {});

@@ -1,21 +1,21 @@
-// The memories of a listing by their place in it, read a page at a time: pagesOf({...}) -> {at(index), want(first, last)}.
+// The memories of a listing by position, read page by page: pagesOf({...}) -> {at(index), want(first, last)}.
 //
-// A page after one that is known goes on from its last memory, which costs the server the same at every depth. A jump
-// into the middle begins at the day that the time line has there, and skips within that day alone.
+// A page after a known one continues from its last memory, which costs the same at every depth. A jump starts at the day
+// that the timeline has there and skips only within that day.
 
 import { api, isAbort } from '../api.js';
 import { complain } from '../say.js';
 
 export const PAGE = 100;
-// Some thousand rows; whoever scrolls further and back asks again.
+// A few thousand rows; scrolling further and back loads them again.
 const MOST_PAGES = 40;
-// While somebody drags the scroll bar: what they stop at is asked for, and not all that flies by.
+// While the scroll bar is dragged, only the rows where it stops are loaded.
 const PAUSE_MS = 90;
 const AT_ONCE = 2;
 
 /**
  * @param {{filters: object, sort: string, days: {from: number, before: string | null}[], signal: AbortSignal,
- *   arrived: () => void}} options days as `daysInOrder` gives them; arrived is called after each page
+ *   arrived: () => void}} options days from `daysInOrder`; arrived is called after each page
  */
 export const pagesOf = ({ filters, sort, days, signal, arrived }) => {
   const pages = new Map();
@@ -32,7 +32,7 @@ export const pagesOf = ({ filters, sort, days, signal, arrived }) => {
     } catch (error) {
       if (isAbort(error)) return;
       complain(error);
-      wanted = []; // until the person scrolls on
+      wanted = []; // until the user scrolls on
     } finally {
       loading.delete(number);
     }
@@ -61,7 +61,7 @@ export const pagesOf = ({ filters, sort, days, signal, arrived }) => {
   };
 
   return {
-    /** The memory at a place; undefined while it is not here, null where there is none any longer. */
+    /** The memory at a position; undefined while loading, null if it no longer exists. */
     at: (index) => {
       const page = pages.get(Math.floor(index / PAGE));
       return page && (page[index % PAGE] ?? null);
@@ -76,7 +76,7 @@ export const pagesOf = ({ filters, sort, days, signal, arrived }) => {
   };
 };
 
-/** How to ask for what is at a place, newest first: from the end of the day that it is in. */
+/** The query for a position, newest first, starting at the end of its day. */
 const within = (days, index) => {
   const day = days.findLast((one) => one.from <= index);
   return day?.before ? { created_before: day.before, offset: index - day.from } : { offset: index };

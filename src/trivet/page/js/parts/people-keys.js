@@ -1,4 +1,4 @@
-// Keys: who has which, and making one. Its text is shown once, in a dialog, and nowhere kept.
+// The table of keys, and the form for new ones. A key is shown once, in a dialog, and never stored.
 
 import { api } from '../api.js';
 import { h, stored } from '../dom.js';
@@ -15,9 +15,9 @@ export const keyTable = (keys, own, act) => {
   return [
     h('h2', {}, 'Keys'),
     h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Keys' }, h('table', {},
-      h('thead', {}, h('tr', {}, ['Key', 'User', 'Allows', 'Made', 'Ends', ''].map((text) => h('th', { scope: 'col' }, text || h('span', { class: 'unseen' }, 'Acts'))))),
+      h('thead', {}, h('tr', {}, ['Key', 'User', 'Rights', 'Created', 'Expires', ''].map((text) => h('th', { scope: 'col' }, text || h('span', { class: 'unseen' }, 'Actions'))))),
       h('tbody', {}, good.map((key) => row(key, own, act))))),
-    keys.length > good.length && h('p', { class: 'help' }, `${keys.length - good.length} more have ended or were revoked.`),
+    keys.length > good.length && h('p', { class: 'help' }, `${keys.length - good.length} more are expired or revoked.`),
   ];
 };
 
@@ -29,15 +29,15 @@ const row = (key, own, act) =>
     h('td', {}, when(key.created_at)),
     h('td', {}, key.expires_at ? when(key.expires_at) : 'never'),
     h('td', {}, key.id === own.id
-      ? 'in use here'
+      ? 'this key'
       : h('button', { type: 'button', class: 'small danger', 'aria-label': `Revoke the key ${key.id} of ${key.user}`, on: { click: () => revoke(key, act) } }, 'Revoke')));
 
 const revoke = async (key, act) => {
-  const sure = await confirm(`Revoke the key ${key.id}?`, `It belongs to ${key.user} and becomes void at once.`, 'Revoke', { danger: true });
-  if (sure) await act(() => api.delete(`/v1/keys/${encodeURIComponent(key.id)}`), 'The key is void.');
+  const sure = await confirm(`Revoke the key ${key.id}?`, `It belongs to ${key.user} and stops working at once.`, 'Revoke', { danger: true });
+  if (sure) await act(() => api.delete(`/v1/keys/${encodeURIComponent(key.id)}`), 'The key is revoked.');
 };
 
-/** For oneself, or for a user who has none yet: with a key of another's one could read what is private to them. */
+/** For oneself or a user without keys: another user's key would give access to their private memories. */
 export const keyForm = (users, keys, own, draw) => {
   const able = users.filter((user) => user.name === own.user || !keys.some((key) => key.user === user.name));
   const user = h('select', { name: 'user', on: { change: () => offer() } }, able.map((one) => h('option', { value: one.name, selected: one.name !== own.user }, one.name)));
@@ -67,10 +67,10 @@ export const keyForm = (users, keys, own, draw) => {
     h('div', { class: 'inline' },
       h('label', { class: 'field' }, h('span', {}, 'Key for'), user),
       h('label', { class: 'field' }, h('span', {}, 'Label'), label),
-      h('label', { class: 'field' }, h('span', {}, 'Ends after days'), days)),
-    h('fieldset', {}, h('legend', {}, 'It allows to'), h('div', { class: 'row' }, boxes.map((box) => h('label', { class: 'check' }, box, box.value)))),
+      h('label', { class: 'field' }, h('span', {}, 'Expires after days'), days)),
+    h('fieldset', {}, h('legend', {}, 'Rights'), h('div', { class: 'row' }, boxes.map((box) => h('label', { class: 'check' }, box, box.value)))),
     h('div', { class: 'row apart' },
-      h('p', { class: 'help' }, 'For yourself, or the first key of a new user. Whoever has the server’s machine makes others.'),
+      h('p', { class: 'help' }, 'For yourself, or the first key of a new user. Other keys are made on the server.'),
       h('button', { type: 'submit', class: 'main' }, 'Make a key')));
 };
 
@@ -80,9 +80,9 @@ const showOnce = (made) => {
       await navigator.clipboard.writeText(made.key);
       say('Copied.');
     } catch {
-      say('Select it and copy it by hand.'); // the clipboard is not for pages without TLS
+      say('Select it and copy it by hand.'); // pages without TLS cannot use the clipboard
     }
   };
-  dialog(`The key of ${made.user}`, h('p', {}, 'Copy it now: it is not shown again.'), h('code', { class: 'secret', tabindex: '0', 'aria-label': 'The key' }, made.key),
+  dialog(`Key of ${made.user}`, h('p', {}, 'Copy it now: it is not shown again.'), h('code', { class: 'secret', tabindex: '0', 'aria-label': 'The key' }, made.key),
     h('div', { class: 'actions' }, h('button', { type: 'button', class: 'main', on: { click: copy } }, 'Copy')));
 };

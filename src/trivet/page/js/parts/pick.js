@@ -1,5 +1,5 @@
-// Picks a memory by words of it or by its id: await pick('Which one?', {except: id, words: 'staging'}) -> the memory, or
-// null if the person thinks better of it.
+// Picks a memory by its words or its id: await pick('Which one?', {except: id, words: 'staging'}) -> the memory, or
+// null if the user cancels.
 
 import { api, isAbort } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -23,7 +23,7 @@ export const pick = (title, { except, words = '', help, action = 'Choose' } = {}
     };
     const offers = h('ul', { class: 'offers' });
     const offer = offerer(offers, except, take, action);
-    const field = h('input', { type: 'search', 'data-picker': true, value: words.slice(0, LONGEST_QUERY), maxlength: String(LONGEST_QUERY), placeholder: 'Words of the memory, or its id', autocomplete: 'off', spellcheck: 'false', on: { input: () => offer(field.value.trim()) } });
+    const field = h('input', { type: 'search', 'data-picker': true, value: words.slice(0, LONGEST_QUERY), maxlength: String(LONGEST_QUERY), placeholder: 'Words from the memory, or its id', autocomplete: 'off', spellcheck: 'false', on: { input: () => offer(field.value.trim()) } });
     const box = dialog(title, help && h('p', { class: 'help' }, help), h('label', { class: 'field' }, h('span', {}, 'Memory'), field), offers);
     box.classList.add('wide');
     box.addEventListener('close', () => resolve(picked));
@@ -48,7 +48,7 @@ const offerer = (offers, except, take, action) => {
 const draw = async (text, offers, except, take, action, signal) => {
   try {
     const found = (await matching(text, signal)).filter((one) => one.id !== except);
-    refill(offers, found.length ? found.map((memory) => h('li', {}, button(memory, take, action))) : h('li', { class: 'help' }, 'No memory has these words.'));
+    refill(offers, found.length ? found.map((memory) => h('li', {}, button(memory, take, action))) : h('li', { class: 'help' }, 'No memory matches.'));
   } catch (error) {
     if (!isAbort(error)) complain(error);
   }

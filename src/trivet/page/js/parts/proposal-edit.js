@@ -1,4 +1,4 @@
-// A waiting proposal edited in its place in the inbox.
+// The form for editing a proposal in place.
 
 import { h } from '../dom.js';
 import { tagField } from './tag-field.js';
@@ -18,7 +18,7 @@ export const proposalForm = (proposal, categories, { save, left }) => {
     h('label', { class: 'field' }, h('span', {}, 'Text'), content),
     h('label', { class: 'field' }, h('span', {}, 'Category'), category),
     tags.element,
-    h('div', { class: 'actions' }, h('span', { class: 'help grow' }, 'Ctrl+Enter saves and accepts, Escape leaves it as it was.'),
+    h('div', { class: 'actions' }, h('span', { class: 'help grow' }, 'Ctrl+Enter saves and accepts, Escape cancels.'),
       h('button', { type: 'button', on: { click: left } }, 'Cancel'), h('button', { type: 'submit' }, 'Save'),
       h('button', { type: 'button', class: 'main', on: { click: () => form.reportValidity() && send(true) } }, 'Save and accept')));
   return { element: form, focus: () => content.focus() };

@@ -1,10 +1,10 @@
-// A proposal in the inbox: what it says, why it is proposed, which memory it may update, and what can be done with it.
+// A proposal in the inbox: its text, reason, the memory that it may update, and its buttons.
 
 import { h, stored, unseen } from '../dom.js';
 import { cut, memoryLink, titleOf } from './memory.js';
 import { when } from './when.js';
 
-const KINDS = { asked: 'you asked for it', decision: 'a decision', preference: 'a preference', correction: 'a correction', workaround: 'a way around a problem', told: 'said in passing' };
+const KINDS = { asked: 'you asked for it', decision: 'a decision', preference: 'a preference', correction: 'a correction', workaround: 'a workaround', told: 'mentioned in passing' };
 const LONG = 600;
 
 /**
@@ -26,7 +26,7 @@ export const proposalItem = (proposal, concerned, { write, selected, acts }) => 
 const selector = (proposal, selected, acts) =>
   h('input', { type: 'checkbox', checked: selected, 'aria-label': `Select: ${cut(proposal.content, 80)}`, on: { change: () => acts.select(proposal.id) } });
 
-/** What accepting does to a memory that is there. */
+/** What accepting does to an existing memory. */
 const concernedPart = (proposal, concerned) => {
   if (!proposal.memory) return null;
   const words = { supersede: 'This may update:', update: 'This rewrites:', add: 'Related:', nothing: 'Says the same as:' }[proposal.action];
@@ -52,11 +52,11 @@ const buttons = (proposal, acts) => {
   const name = unseen(`: ${cut(proposal.content, 60)}`);
   const button = (text, act, kind = '') => h('button', { type: 'button', class: `small ${kind}`, 'data-act': act, on: { click: () => acts[act](proposal.id) } }, text, name.cloneNode(true));
   if (proposal.state === 'accepted') return [button('Take back', 'reopen')];
-  if (proposal.state === 'rejected') return [button('Put back into the inbox', 'reopen'), button('Accept after all', 'accept')];
+  if (proposal.state === 'rejected') return [button('Return to the inbox', 'reopen'), button('Accept after all', 'accept')];
   if (proposal.action === 'supersede') return [button('Accept and supersede it', 'accept', 'main'), button('Rewrite it instead', 'update'), button('Keep both', 'add'), ...usual(button)];
   if (proposal.action === 'update') return [button('Accept and rewrite it', 'accept', 'main'), button('Supersede it instead', 'supersede'), button('Keep both', 'add'), ...usual(button)];
-  if (proposal.action === 'nothing') return [button('Accept all the same', 'add', 'main'), ...usual(button)];
-  return [button('Accept', 'accept', 'main'), button('It updates another …', 'link'), ...usual(button)];
+  if (proposal.action === 'nothing') return [button('Accept anyway', 'add', 'main'), ...usual(button)];
+  return [button('Accept', 'accept', 'main'), button('Updates another …', 'link'), ...usual(button)];
 };
 
 const usual = (button) => [button('Edit', 'edit'), button('Reject', 'reject')];

@@ -1,4 +1,4 @@
-// What one shares and what is shared with one, each share taken back by its owner, and a tag shared with all that carries it.
+// What the user shares and what is shared with them, and sharing of a tag with all its memories.
 
 import { api } from '../api.js';
 import { h, stored } from '../dom.js';
@@ -8,7 +8,7 @@ import { namedLink } from './named-link.js';
 const EVERYONE = '*';
 const OFFERED_TAGS = 200;
 
-/** @param {object[]} shares @param {string} own the person's name @param {Function} act does it, says it and shows all anew */
+/** @param {object[]} shares @param {string} own the user's name @param {Function} act acts, reports and redraws */
 export const shareLists = (shares, own, act) => {
   const [mine, others] = [shares.filter((one) => one.owner === own), shares.filter((one) => one.owner !== own)];
   return [
@@ -26,12 +26,12 @@ const list = (shares, words, empty, act) =>
   (shares.length === 0
     ? h('p', { class: 'help' }, empty)
     : h('ul', { class: 'list shares' }, shares.map((share) => h('li', { class: 'row apart', 'data-item': true, tabindex: '-1' }, h('span', {}, words(share)),
-      act && may('share') && h('button', { type: 'button', class: 'small', 'aria-label': `Take back from ${whom(share)}`, on: { click: () => takeBack(share, act) } }, 'Take back')))));
+      act && may('share') && h('button', { type: 'button', class: 'small', 'aria-label': `Stop sharing with ${whom(share)}`, on: { click: () => takeBack(share, act) } }, 'Stop sharing')))));
 
 const named = ({ user, id, tag }) => ({ user, ...(tag ? { tag } : { id }) });
 
 const takeBack = (share, act) =>
-  act(() => api.delete('/v1/shares', named(share)), 'Taken back.', () => api.post('/v1/shares', { ...named(share), permission: share.permission }));
+  act(() => api.delete('/v1/shares', named(share)), 'No longer shared.', () => api.post('/v1/shares', { ...named(share), permission: share.permission }));
 
 const tagForm = (act) => {
   const tag = h('input', { name: 'tag', required: true, maxlength: '64', autocomplete: 'off', list: 'own-tags' });
@@ -42,9 +42,9 @@ const tagForm = (act) => {
   const submit = (event) => {
     event.preventDefault();
     const asked = { user: user.value.trim(), tag: tag.value.trim(), permission: permission.value };
-    act(() => api.post('/v1/shares', asked), 'Shared, with all that will carry the tag.', () => api.delete('/v1/shares', named(asked)));
+    act(() => api.post('/v1/shares', asked), 'Shared, including future memories with the tag.', () => api.delete('/v1/shares', named(asked)));
   };
   const field = (label, control) => h('label', { class: 'field' }, h('span', {}, label), control);
   return h('form', { class: 'inline card', 'aria-label': 'Share a tag', on: { submit } },
-    field('All of yours with the tag', tag), offers, field('for', user), field('to', permission), h('button', { type: 'submit' }, 'Share'));
+    field('All your memories with the tag', tag), offers, field('for', user), field('to', permission), h('button', { type: 'submit' }, 'Share'));
 };

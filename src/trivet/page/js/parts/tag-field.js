@@ -1,4 +1,4 @@
-// Tags to be changed: those there are, each with a button that removes it, and a field for the next.
+// Editable tags: each with a button to remove it, and a field for the next.
 // tagField(['a', 'b']) -> {element, value()}.
 
 import { h, refill, stored } from '../dom.js';

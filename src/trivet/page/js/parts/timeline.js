@@ -1,5 +1,5 @@
-// A time line: how many memories were created on each day, month or year, as bars. A bar is a link that filters by it,
-// so whoever clicks a month sees its days. One stop for the Tab key; the arrows go from bar to bar.
+// A timeline: bars for the memories created per day, month or year. A bar is a link that filters by its time, so clicking
+// a month shows its days. It is one Tab stop; arrow keys move between bars.
 
 import { address } from '../address.js';
 import { h, s } from '../dom.js';
@@ -26,7 +26,7 @@ export const timeline = (place, counts) => {
     h('figcaption', { class: 'row apart help' }, h('span', {}, said(bars[0].name)), bars.length > 1 && h('span', {}, said(bars[bars.length - 1].name))));
 };
 
-/** By the finest unit that gives not too many bars; those without a memory are there too, oldest first. */
+/** Bars of the finest unit that fits, including empty ones, oldest first. */
 const grouped = (counts) => {
   const newest = counts[0].name;
   const oldest = counts[counts.length - 1].name;

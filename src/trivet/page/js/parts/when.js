@@ -1,4 +1,4 @@
-// Times as people say them: when('2026-11-03T09:30:00Z') -> <time datetime title>3 days ago</time>.
+// Relative times: when('2026-11-03T09:30:00Z') -> <time datetime title>3 days ago</time>.
 
 import { h } from '../dom.js';
 
@@ -23,6 +23,6 @@ export const said = (time, now = new Date()) => {
   return words.format(Math.round(seconds / size), unit);
 };
 
-/** '3 Nov', with the year where it is not this one. */
+/** '3 Nov', with the year if it is not the current one. */
 export const day = (time, now = new Date()) =>
   time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...(time.getFullYear() === now.getFullYear() ? {} : { year: 'numeric' }) });

@@ -1,4 +1,4 @@
-// "Why not this one?": a memory by its id, or picked from a list of what some other words find, and the server's reason.
+// "Why not this one?": the server's reason for a memory that is given by id or picked from a search.
 
 import { api, isAbort } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -11,13 +11,13 @@ const PAUSE_MS = 200;
 const OFFERED = 8;
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
 
-/** @param {string} query that was asked @param {Record<string, any>} filters that it was asked with */
+/** @param {string} query of the search @param {Record<string, any>} filters of the search */
 export const whyNotDialog = (query, filters) => {
   const offers = h('ul', { class: 'offers' });
   const verdict = h('div', { class: 'stack', 'aria-live': 'polite' });
   const explain = (id, name) => explained(query, filters, id, name, verdict);
   const offer = offerer(offers, explain);
-  const field = h('input', { 'data-picker': true, placeholder: 'Words of the memory, or its id', autocomplete: 'off', spellcheck: 'false', on: { input: () => offer(field.value.trim()) } });
+  const field = h('input', { 'data-picker': true, placeholder: 'Words from the memory, or its id', autocomplete: 'off', spellcheck: 'false', on: { input: () => offer(field.value.trim()) } });
   const box = dialog('Why not this one?',
     h('p', { class: 'help stored' }, `Which memory did you expect for “${cut(query, 120)}”?`),
     h('label', { class: 'field' }, h('span', {}, 'Memory'), field), offers, verdict);
@@ -25,7 +25,7 @@ export const whyNotDialog = (query, filters) => {
   field.focus();
 };
 
-/** Offers what the words find, or asks at once about an id. */
+/** Offers what the words find, or explains an id at once. */
 const offerer = (offers, explain) => {
   let timer = 0;
   let older = new AbortController();
@@ -46,7 +46,7 @@ const drawOffers = async (text, offers, explain, signal) => {
   try {
     const answer = await api.post('/v1/recall', { query: text, limit: OFFERED, relevance_at_least: 0 }, { signal });
     const button = (hit) => h('button', { type: 'button', class: 'quiet stored', on: { click: () => { refill(offers); explain(hit.id, titleOf(hit)); } } }, titleOf(hit));
-    refill(offers, answer.hits.length ? answer.hits.map((hit) => h('li', {}, button(hit))) : h('li', { class: 'help' }, 'No memory has these words.'));
+    refill(offers, answer.hits.length ? answer.hits.map((hit) => h('li', {}, button(hit))) : h('li', { class: 'help' }, 'No memory matches.'));
   } catch (error) {
     if (!isAbort(error)) complain(error);
   }
@@ -57,7 +57,7 @@ const explained = async (query, filters, id, name, verdict) => {
     const found = await api.post('/v1/why-not', { query, ...filters, id });
     refill(verdict,
       h('h3', {}, memoryLink(found.id, name ? { [found.id]: name } : {})),
-      h('p', { class: `note ${found.returned ? 'good' : 'warn'}` }, found.returned ? `It did come, at place ${found.rank}. ` : '', found.verdict),
+      h('p', { class: `note ${found.returned ? 'good' : 'warn'}` }, found.returned ? `It was returned, at rank ${found.rank}. ` : '', found.verdict),
       found.reasons.length > 0 && h('ul', { class: 'reasons stored' }, found.reasons.map((reason) => h('li', {}, reason))),
       Object.keys(found.legs).length > 0 && legTable(found.legs));
   } catch (error) {

@@ -1,5 +1,5 @@
-// All memories, newest first, however many: a list of which only what is in sight is drawn, a time line, and what the
-// memories have in common. Filters and the place in the list are in the address.
+// All memories, newest first: a list that draws only visible rows, a timeline, and facets. Filters and the position in the
+// list are in the address.
 
 import { address } from '../address.js';
 import { api } from '../api.js';
@@ -15,9 +15,9 @@ import { me } from '../session.js';
 import { heading } from '../view.js';
 
 const SORTS = { recency: 'Newest first', importance: 'Most important first' };
-// As many days as the server counts at once: 27 years.
+// The server's limit per request: 27 years.
 const MOST_DAYS = 10_000;
-// The address follows the list when the scrolling has come to rest.
+// The address is updated when scrolling stops.
 const REST_MS = 300;
 
 /** @param {import('../view.js').Place} place */
@@ -36,7 +36,7 @@ export async function show(place) {
   await draw(place, { count, times, list });
 }
 
-export const keys = [{ key: 't', does: 'To the time line', act: () => document.querySelector('.timeline [tabindex="0"]')?.focus() }];
+export const keys = [{ key: 't', does: 'Go to the timeline', act: () => document.querySelector('.timeline [tabindex="0"]')?.focus() }];
 
 const sortField = (place, again) => {
   const act = () => {
@@ -61,7 +61,7 @@ const draw = async (place, { count, times, list }) => {
   const counted = api.get('/v1/days', { ...filters, utc_offset: utcOffset(), limit: MOST_DAYS }, { signal });
   const [page] = await Promise.all([
     api.get('/v1/memories', { ...filters, sort, limit: PAGE }, { signal }),
-    // Whoever comes back to a place far down needs the days first: they tell where that is.
+    // A position far down is found by the day counts, so they are needed first.
     place.query.has('offset') ? counted : null,
   ]);
   refill(count, `${page.total.toLocaleString('en')} ${page.total === 1 ? 'memory' : 'memories'}`);
@@ -80,7 +80,7 @@ const listOf = (place, filters, sort, page, days) => {
   pages.keep(0, page.memories);
   const { now, moved } = follower(place);
   const long = longList({ label: 'Memories', total: page.total, pages, row, moved, signal: place.signal });
-  long.element.addEventListener('click', now); // before a link in it is followed
+  long.element.addEventListener('click', now); // before a link is followed
   return { ...long, scrollTo: (index) => index > 0 && long.scrollTo(index) };
 };
 
@@ -89,7 +89,7 @@ const row = (memory) =>
     h('h2', { class: 'name', dir: 'auto' }, h('a', { href: address('memory', [memory.id]), 'data-open': true }, titleOf(memory))),
     about(memory));
 
-/** Notes the first row in sight in the address, so that Back and a link lead to it. */
+/** Keeps the first visible row in the address, for Back and for links. */
 const follower = (place) => {
   let timer = 0;
   let first = 0;
@@ -112,5 +112,5 @@ const note = (place, first) => {
 };
 
 const nothing = (place) =>
-  h('div', { class: 'card empty' }, h('h2', {}, 'No memory is here'),
-    [...place.query].length > 0 ? h('p', {}, h('a', { href: address(place.name) }, 'Take all filters away')) : h('p', {}, 'An agent that is connected stores what it learns.'));
+  h('div', { class: 'card empty' }, h('h2', {}, 'No memories here'),
+    [...place.query].length > 0 ? h('p', {}, h('a', { href: address(place.name) }, 'Remove all filters')) : h('p', {}, 'A connected agent stores what it learns.'));

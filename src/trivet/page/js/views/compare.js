@@ -1,4 +1,4 @@
-// Two ways to recall beside each other: two recipes on a query of yours, or two runs of the lab from their files.
+// Comparison of two recipes on one query, or of two lab runs from their files.
 // #/compare?query=...&a=RECIPE&b=RECIPE, or #/compare?runs=files
 
 import { address, parameters } from '../address.js';
@@ -29,7 +29,7 @@ export async function show(place) {
 const tabs = (byFiles) =>
   h('nav', { class: 'tabs', 'aria-label': 'What to compare' },
     h('a', { href: address('compare'), 'aria-current': byFiles ? null : 'page' }, 'Two recipes'),
-    h('a', { href: address('compare', [], { runs: 'files' }), 'aria-current': byFiles ? 'page' : null }, 'Two runs of the lab'));
+    h('a', { href: address('compare', [], { runs: 'files' }), 'aria-current': byFiles ? 'page' : null }, 'Two lab runs'));
 
 const showRecipes = async (place, body, grades) => {
   const room = h('div', { class: 'stack' });
@@ -41,7 +41,7 @@ const showRecipes = async (place, body, grades) => {
     const now = grades.set(query, id, grade);
     showGrade(room, id, now);
     bar.draw();
-    say(now === null ? 'Grade taken back.' : `Graded ${now}: ${GRADES[now]}.`);
+    say(now === null ? 'Grade removed.' : `Graded ${now}: ${GRADES[now]}.`);
   };
   const run = async () => {
     const values = asked();

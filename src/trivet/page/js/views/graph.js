@@ -1,4 +1,4 @@
-// The neighbourhood of a memory or a concept: a picture to walk in, the same as a list, and a slider of time.
+// The neighborhood of a memory or a concept: an interactive picture, the same as a list, and a time slider.
 // #/graph?start=...&depth=2&limit=80&as_of=2026-11-03, and the filters.
 
 import { address, parameters } from '../address.js';
@@ -40,7 +40,7 @@ const build = (place, { walkTo }) => {
     changed.act(options);
   };
   const time = timeSlider(place, (as_of) => change({ as_of }, { still: true }));
-  const details = h('section', { class: 'card pointed', 'aria-label': 'What is pointed at', 'aria-live': 'polite' });
+  const details = h('section', { class: 'card pointed', 'aria-label': 'Selected node', 'aria-live': 'polite' });
   const side = h('div', { class: 'beside' });
   const graph = { now: null };
   const point = (node) => {
@@ -51,7 +51,7 @@ const build = (place, { walkTo }) => {
   const number = (name, values) => {
     const select = h('select', { name, on: { change: () => change({ [name]: select.value }) } },
       values.map((value) => h('option', { value, selected: value === (Number(place.query.get(name)) || USUAL[name]) }, value)));
-    return h('label', { class: 'field' }, h('span', {}, name === 'depth' ? 'Steps' : 'At most'), select);
+    return h('label', { class: 'field' }, h('span', {}, name === 'depth' ? 'Steps' : 'Nodes'), select);
   };
   const note = h('p', { class: 'help', role: 'status' });
   const top = h('div', { class: 'stack' },
@@ -83,7 +83,7 @@ const loader = (place, parts, { walkTo }) => {
 
 const withoutEmpty = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== ''));
 
-/** A concept and a memory never have one id: a concept has its name, a memory its number. */
+/** Ids of concepts (names) and memories (UUIDs) never collide. */
 const withNames = (graph) => ({ ...graph, byId: new Map(graph.nodes.map((node) => [node.id, node])) });
 
 const draw = (place, parts, graph, walkTo, options) => {
@@ -100,7 +100,7 @@ const draw = (place, parts, graph, walkTo, options) => {
 };
 
 const told = ({ nodes, edges, truncated, not_in_graph: waiting }) =>
-  [`${nodes.length} nodes, ${edges.length} connections`, truncated && 'there is more', waiting > 0 && `${waiting} memories are not read yet`].filter(Boolean).join('; ');
+  [`${nodes.length} nodes, ${edges.length} connections`, truncated && 'more not shown', waiting > 0 && `${waiting} memories are not in the graph yet`].filter(Boolean).join('; ');
 
 const legend = () =>
   h('ul', { class: 'legend help', 'aria-label': 'What the shapes mean' },
@@ -112,28 +112,28 @@ const legend = () =>
 
 const notThere = (parts, error) => {
   refill(parts.note);
-  refill(parts.body, h('div', { class: 'card empty' }, h('h2', {}, 'Nothing of that name'), h('p', { class: 'stored' }, error.message)));
+  refill(parts.body, h('div', { class: 'card empty' }, h('h2', {}, 'Nothing with that name'), h('p', { class: 'stored' }, error.message)));
 };
 
-/** Where nobody has said where to begin: what is mentioned most. */
+/** Without a start: the concepts that are mentioned most. */
 const drawBeginnings = async (place, parts, signal) => {
   const page = await api.get('/v1/concepts', { limit: BEGINNINGS, ...chosen(place.query, FILTERS) }, { signal });
   refill(parts.note, `${page.total} concepts`);
   refill(parts.body, page.concepts.length
-    ? h('section', { class: 'stack' }, h('h2', {}, 'Mentioned most'), h('ul', { class: 'list beginnings' }, page.concepts.map((concept) =>
+    ? h('section', { class: 'stack' }, h('h2', {}, 'Most mentioned'), h('ul', { class: 'list beginnings' }, page.concepts.map((concept) =>
       h('li', { 'data-item': concept.name, tabindex: '-1' },
         h('a', { 'data-open': true, class: 'stored', href: address('graph', [], { ...asked(place.query), start: concept.label }) }, concept.label), ' ',
         h('span', { class: 'help' }, nodeKind({ ...concept, kind: 'concept', concept_kind: concept.kind }))))))
-    : h('div', { class: 'card empty' }, h('h2', {}, 'No concept yet'), h('p', {}, 'The graph grows from what memories mention.')));
+    : h('div', { class: 'card empty' }, h('h2', {}, 'No concepts yet'), h('p', {}, 'The graph grows from what memories mention.')));
 };
 
-/** Offers concepts as one types; Enter takes what is written, in any writing. */
+/** Suggests concepts while the user types; Enter takes the text as it is. */
 const conceptSearch = (place) => {
   let timer = 0;
   const offers = h('datalist', { id: 'concept-offers' });
   const input = h('input', {
     type: 'search', name: 'start', 'data-search': true, list: 'concept-offers', autocomplete: 'off', spellcheck: 'false', maxlength: '200',
-    placeholder: 'A name, a word, an id', value: place.query.get('start') ?? '', on: { input: () => soon() },
+    placeholder: 'A name, word or id', value: place.query.get('start') ?? '', on: { input: () => soon() },
   });
   const soon = () => {
     clearTimeout(timer);
@@ -145,7 +145,7 @@ const conceptSearch = (place) => {
   };
   place.signal.addEventListener('abort', () => clearTimeout(timer));
   return h('form', { class: 'concept-search', role: 'search', on: { submit } },
-    h('label', { class: 'field' }, h('span', {}, 'Begin at a concept or a memory'), input), offers, h('button', { type: 'submit' }, 'Show'));
+    h('label', { class: 'field' }, h('span', {}, 'Start at a concept or memory'), input), offers, h('button', { type: 'submit' }, 'Show'));
 };
 
 const offer = async (text, offers, signal) => {
@@ -154,11 +154,11 @@ const offer = async (text, offers, signal) => {
     const { concepts } = await api.get('/v1/concepts', { text, limit: OFFERED }, { signal });
     refill(offers, concepts.map((concept) => h('option', { value: concept.label }, `${concept.kind}, ${concept.memories}`)));
   } catch (error) {
-    if (error.status !== 422) complain(error); // a text without a letter is no name yet
+    if (error.status !== 422) complain(error); // a text without letters is not a name
   }
 };
 
 export const keys = [
-  { key: 'p', does: 'Into the picture: arrow keys go from node to node', act: () => document.querySelector('main .picture')?.focus() },
-  { key: 'u', does: 'Back to where you walked from', act: () => history.back() },
+  { key: 'p', does: 'Focus the picture: arrow keys move between nodes', act: () => document.querySelector('main .picture')?.focus() },
+  { key: 'u', does: 'Back to the previous node', act: () => history.back() },
 ];

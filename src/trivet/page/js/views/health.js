@@ -1,5 +1,5 @@
-// How the memory is: counts, work that waits, budgets, and what the doctor finds, with the button that mends it. Whoever
-// is no admin sees their own counts. Of a store that follows a server: how far it is from it, and what is to be decided.
+// Health of the store: counts, pending work, budgets, and the doctor's findings with their fixes. Users who are not admin
+// see their own counts. A store that follows a server also shows its sync state and open decisions.
 
 import { address } from '../address.js';
 import { api } from '../api.js';
@@ -10,10 +10,10 @@ import { complain, say } from '../say.js';
 import { may, me } from '../session.js';
 import { heading } from '../view.js';
 
-// While work is under way its progress is looked at so often.
+// Interval at which running work is polled.
 const LOOK_MS = 2_000;
 const STATES = { active: 'Active', superseded: 'Superseded', archived: 'Archived', deleted: 'Forgotten' };
-const MENDING = { 'reindex lexical': 'Rebuild the index of words', 'reindex vectors': 'Make the vectors anew', 'reindex graph': 'Read all for the graph anew', embed: 'Try again now' };
+const MENDING = { 'reindex lexical': 'Rebuild the word index', 'reindex vectors': 'Recompute all vectors', 'reindex graph': 'Rebuild the concept graph', embed: 'Try again now' };
 
 /** @param {import('../view.js').Place} place */
 export async function show(place) {
@@ -65,7 +65,7 @@ const looker = (place, parts) => {
     button.disabled = true;
     try {
       const { status } = await api.post('/v1/mend', { act });
-      say(status === 'started' ? `${MENDING[act]}: begun. It goes on in the background.` : 'It is under way already.');
+      say(status === 'started' ? `${MENDING[act]}: started. It continues in the background.` : 'It is already running.');
       await counts();
     } catch (error) {
       button.disabled = false;
@@ -92,35 +92,35 @@ const figures = (stats) => {
 
 const bytes = (count) => (count < 1e6 ? `${Math.ceil(count / 1e3)} kB` : `${(count / 1e6).toFixed(1)} MB`);
 
-/** What waits or fails. Where nothing does, that is said. */
+/** Pending and failing work, or a note that there is none. */
 const work = (stats) => {
   const rows = [
-    stats.mending && `Under way: ${MENDING[stats.mending]}.`,
-    stats.not_embedded > 0 && `${stats.not_embedded} memories wait for their vectors; words find them.`,
-    stats.failing_jobs > 0 && `${stats.failing_jobs} of these have failed and are tried again.`,
-    stats.not_in_graph > 0 && `${stats.not_in_graph} memories wait to be read for the graph.`,
+    stats.mending && `Running: ${MENDING[stats.mending]}.`,
+    stats.not_embedded > 0 && `${stats.not_embedded} memories wait for vectors; until then, only words find them.`,
+    stats.failing_jobs > 0 && `${stats.failing_jobs} of these have failed and will be retried.`,
+    stats.not_in_graph > 0 && `${stats.not_in_graph} memories wait to be added to the graph.`,
     stats.last_error && `Last error: ${stats.last_error}`,
     ...stats.notes,
   ].filter(Boolean);
   const trouble = stats.failing_jobs || stats.last_error || stats.notes.length;
-  return [h('h2', {}, 'Work'), h('ul', { class: `note ${trouble ? 'warn' : rows.length ? '' : 'good'}` }, (rows.length ? rows : ['Nothing waits.']).map((text) => h('li', { class: 'stored' }, text))),
-    stats.embedder && h('p', { class: 'help stored' }, `Vectors are made by ${stats.embedder}.`)];
+  return [h('h2', {}, 'Work'), h('ul', { class: `note ${trouble ? 'warn' : rows.length ? '' : 'good'}` }, (rows.length ? rows : ['Nothing is waiting.']).map((text) => h('li', { class: 'stored' }, text))),
+    stats.embedder && h('p', { class: 'help stored' }, `Embedder: ${stats.embedder}.`)];
 };
 
 const findingList = (found, mend) => {
   const [wrong, well] = [found.filter((one) => !one.ok), found.filter((one) => one.ok)];
   return [
-    h('h2', {}, 'What the doctor finds'),
+    h('h2', {}, 'Doctor findings'),
     wrong.length > 0
       ? h('ul', { class: 'list' }, wrong.map((one) => finding(one, mend)))
-      : h('p', { class: 'note good' }, `All is well: ${well.length} checks.`),
-    h('details', {}, h('summary', {}, `${well.length} checks that are well`), h('dl', { class: 'steps' }, well.map((one) => [h('dt', {}, one.check), h('dd', { class: 'stored' }, one.detail)]))),
+      : h('p', { class: 'note good' }, `All ${well.length} checks passed.`),
+    h('details', {}, h('summary', {}, `${well.length} passed checks`), h('dl', { class: 'steps' }, well.map((one) => [h('dt', {}, one.check), h('dd', { class: 'stored' }, one.detail)]))),
   ];
 };
 
 const finding = (one, mend) =>
   h('li', { class: 'finding', 'data-item': one.check, tabindex: '-1' },
-    h('h3', { class: 'name' }, h('span', { class: 'state possible' }, 'amiss'), one.check),
+    h('h3', { class: 'name' }, h('span', { class: 'state possible' }, 'problem'), one.check),
     h('p', { class: 'stored' }, one.detail),
     one.matters && h('p', { class: 'help' }, one.matters),
     one.remedy && h('p', {}, one.remedy),

@@ -1,5 +1,5 @@
-// The inbox: what capture proposes to remember, decided one by one or several at once, by keys or by buttons. Every
-// decision can be taken back.
+// The inbox: memories that capture proposes, decided one by one or together, by keys or buttons. Every decision can be
+// undone.
 
 import { address } from '../address.js';
 import { api, isAbort } from '../api.js';
@@ -13,7 +13,7 @@ import { may, me } from '../session.js';
 import { heading } from '../view.js';
 
 const PAGE = 50;
-// The server takes so many decisions in one request.
+// The server's limit per request.
 const MOST_AT_ONCE = 100;
 const STATES = { waiting: 'Waiting', accepted: 'Accepted', rejected: 'Rejected' };
 let inbox = null;
@@ -37,15 +37,15 @@ export async function show(place) {
 }
 
 export const keys = [
-  { key: 'a', does: 'Accept it, or all that are selected', act: () => act('accept') },
-  { key: 'r', does: 'Reject it, or all that are selected', act: () => act('reject') },
+  { key: 'a', does: 'Accept it, or all selected', act: () => act('accept') },
+  { key: 'r', does: 'Reject it, or all selected', act: () => act('reject') },
   { key: 'e', does: 'Edit it', act: () => act('edit') },
-  { key: 'u', does: 'It updates a memory: choose which', act: () => act('link') },
+  { key: 'u', does: 'Choose the memory that it updates', act: () => act('link') },
   { key: 'x', does: 'Select it', act: () => act('select') },
-  { key: 'z', does: 'Take the last decision back', act: () => inbox.undo?.() },
+  { key: 'z', does: 'Undo the last decision', act: () => inbox.undo?.() },
 ];
 
-/** By a key: on the one that has the focus, else on the first. */
+/** Acts on the focused proposal, else on the first. */
 const act = (name) => {
   const id = (currentItem() ?? document.querySelector('main [data-item]'))?.dataset.item;
   if (id && may('write') && inbox.state === 'waiting') actsOf(inbox)[name](id);
@@ -63,7 +63,7 @@ const actsOf = (mine) => ({
   select: (id) => select(mine, id),
 });
 
-/** Those that are selected, or this one alone if it is not among them. */
+/** The selection, or only this proposal if it is not selected. */
 const picked = ({ selected }, id) => (selected.has(id) ? [...selected] : [id]);
 
 const load = async (mine) => {
@@ -74,7 +74,7 @@ const load = async (mine) => {
   draw(mine);
 };
 
-/** The memories that proposals may update; one that cannot be read is named by its id. */
+/** Reads the memories that proposals may update; unreadable ones are shown by id. */
 const readConcerned = async (mine, proposals) => {
   const ids = [...new Set(proposals.map((one) => one.memory).filter((id) => id && !(id in mine.memories)))];
   const read = await Promise.allSettled(ids.map((id) => api.get(`/v1/memories/${id}`, {}, { signal: mine.place.signal })));
@@ -86,7 +86,7 @@ const draw = (mine) => {
   refill(mine.count, `${total.toLocaleString('en')} ${state}`);
   drawBar(mine);
   refill(mine.list,
-    proposals.length > 0 ? h('ul', { class: 'list' }, proposals.map((one) => item(mine, one))) : h('div', { class: 'card empty' }, h('h2', {}, state === 'waiting' ? 'Nothing waits' : `Nothing was ${state}`), h('p', {}, 'What an agent learns from conversations comes here for you to decide.')),
+    proposals.length > 0 ? h('ul', { class: 'list' }, proposals.map((one) => item(mine, one))) : h('div', { class: 'card empty' }, h('h2', {}, state === 'waiting' ? 'Nothing is waiting' : `Nothing was ${state}`), h('p', {}, 'What an agent learns from conversations appears here for your decision.')),
     proposals.length < total && h('button', { type: 'button', on: { click: () => load(mine).catch(complain) } }, `Show more of ${total.toLocaleString('en')}`));
 };
 
@@ -119,7 +119,7 @@ const select = (mine, id) => {
 
 const SAID = { accept: 'Accepted', reject: 'Rejected', reopen: 'Back in the inbox' };
 
-/** Decides on all at once: the server does all of it or nothing. */
+/** Decides on all proposals, of which the server does all or none. */
 const decide = async (mine, name, ids) => {
   const some = ids.slice(0, MOST_AT_ONCE);
   const at = mine.proposals.findIndex((one) => one.id === some[0]);
@@ -141,7 +141,7 @@ const decide = async (mine, name, ids) => {
   if (!mine.proposals.length && mine.total) await load(mine).catch(complain);
 };
 
-/** What was decided waits again, in its old place. What was put back or taken back is decided anew in the inbox. */
+/** Puts decided proposals back in their old place. A reopened proposal is decided again in the inbox. */
 const undoOf = (mine, name, ids, removed, at) => {
   if (name === 'reopen' || mine.state !== 'waiting') return undefined;
   return async () => {
@@ -178,10 +178,10 @@ const decideAs = async (mine, id, changes) => {
   await decide(mine, 'accept', [id]);
 };
 
-/** One more click than the proposal's own guess: the person says which memory it updates. */
+/** Lets the user choose the memory that the proposal updates. */
 const linkWith = async (mine, id) => {
   const proposal = mine.proposals.find((one) => one.id === id);
-  const old = await pick('Which memory does it update?', { words: proposal.content, help: 'It is accepted, and supersedes the memory that you choose.', action: 'Accept, and supersede this one' });
+  const old = await pick('Which memory does it update?', { words: proposal.content, help: 'Accepts it and supersedes the memory that you choose.', action: 'Accept and supersede this one' });
   if (old) await decideAs(mine, id, { action: 'supersede', memory: old.id });
   else elementOf(mine, id)?.focus();
 };

@@ -1,4 +1,4 @@
-// One memory: its text, history, links, use and shares; edited, forgotten and brought back in place.
+// One memory: its text, history, links, use and shares, with editing, forgetting and restoring.
 
 import { api, isAbort } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -13,7 +13,7 @@ import { complain, say } from '../say.js';
 import { may, me } from '../session.js';
 import { heading } from '../view.js';
 
-// What the server writes in the place of a secret or of a private part.
+// Placeholders of secrets and private parts.
 const HIDDEN_PART = /\[(?:secret:[\w-]+:\d+|private(?::\d+)?)\]/;
 const WHOLE_IN_HEADING = 140;
 let view = null;
@@ -28,11 +28,11 @@ export async function show(place) {
 
 export const keys = [
   { key: 'e', does: 'Edit the memory', act: () => view.may?.edit && edit(view) },
-  { key: 'd', does: 'Forget it (Undo brings it back)', act: () => view.may?.own && isLiving(view) && forget(view) },
-  { key: 'l', does: 'Link it with another', act: () => view.may?.own && addLink(view) },
-  { key: 'u', does: 'It was useful', act: () => view.may?.write && judge(view, 'useful') },
-  { key: 'n', does: 'It was not useful', act: () => view.may?.write && judge(view, 'not-useful') },
-  { key: 'h', does: 'To its history', act: () => document.getElementById('history')?.focus() },
+  { key: 'd', does: 'Forget it (can be undone)', act: () => view.may?.own && isLiving(view) && forget(view) },
+  { key: 'l', does: 'Link it to another memory', act: () => view.may?.own && addLink(view) },
+  { key: 'u', does: 'Mark it as useful', act: () => view.may?.write && judge(view, 'useful') },
+  { key: 'n', does: 'Mark it as not useful', act: () => view.may?.write && judge(view, 'not-useful') },
+  { key: 'h', does: 'Go to its history', act: () => document.getElementById('history')?.focus() },
 ];
 
 const isLiving = ({ memory }) => memory.state !== 'deleted';
@@ -55,7 +55,7 @@ const load = async (mine) => {
   }
 };
 
-/** As the server decides it; it decides again when something is done. */
+/** Mirrors the server's rules, which the server checks again on every action. */
 const rights = (memory, who, shares) => {
   const own = memory.owner === who.user;
   const lent = shares.some((one) => one.owner === memory.owner && one.permission === 'write' && (one.id === memory.id || memory.tags.includes(one.tag)));
@@ -96,8 +96,8 @@ const actions = (mine) => {
   const offered = [
     mine.may.edit && button('Edit', edit),
     mine.may.own && living && button('Forget', forget, 'danger'),
-    mine.may.own && !living && button('Bring it back', bringBack, 'main'),
-    mine.may.own && !living && button('Remove for good', purge, 'danger'),
+    mine.may.own && !living && button('Restore', bringBack, 'main'),
+    mine.may.own && !living && button('Delete permanently', purge, 'danger'),
   ].filter(Boolean);
   return offered.length > 0 && h('div', { class: 'row' }, offered);
 };
@@ -125,14 +125,14 @@ const restored = async (mine, revision) => {
 const forget = (mine) =>
   acted(mine, () => api.delete(`/v1/memories/${mine.id}`), () => say('Forgotten.', { undo: () => restored(mine) }));
 
-const bringBack = (mine) => acted(mine, () => restored(mine), () => say('It is back.'));
+const bringBack = (mine) => acted(mine, () => restored(mine), () => say('Restored.'));
 
 const purge = async (mine) => {
-  const sure = await confirm('Remove it for good?', 'The memory, its history and its links are erased. This cannot be undone.', 'Remove for good', { danger: true });
+  const sure = await confirm('Delete it permanently?', 'The memory, its history and its links are erased. This cannot be undone.', 'Delete permanently', { danger: true });
   if (!sure) return;
   try {
     await api.post(`/v1/memories/${mine.id}/purge`);
-    say('It is gone.');
+    say('Deleted permanently.');
     mine.place.go('#/browse');
   } catch (error) {
     complain(error);

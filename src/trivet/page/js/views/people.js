@@ -1,4 +1,4 @@
-// Users, keys and shares. An admin manages the users and keys of the tenant; everybody sees and ends what they share.
+// Users, keys and shares. An admin manages the tenant's users and keys; all users manage what they share.
 
 import { api } from '../api.js';
 import { h, refill, stored } from '../dom.js';
@@ -26,7 +26,7 @@ const drawAll = async ({ signal }, parts, own, draw) => {
   const act = acting(draw);
   refill(parts.shares, shareLists(await api.get('/v1/shares', {}, { signal }), own.user, act));
   if (!may('admin')) {
-    refill(parts.users, h('p', { class: 'note' }, 'Users and keys are for an admin to manage. This is what you share, and what is shared with you.'));
+    refill(parts.users, h('p', { class: 'note' }, 'Only an admin can manage users and keys. Below is what you share and what is shared with you.'));
     return;
   }
   const [users, keys] = await Promise.all([api.get('/v1/users', {}, { signal }), api.get('/v1/keys', {}, { signal })]);
@@ -34,7 +34,7 @@ const drawAll = async ({ signal }, parts, own, draw) => {
   refill(parts.keys, keyTable(keys, own, act), keyForm(users, keys, own, draw));
 };
 
-/** Does it, says it, with how it is undone if it can be, and shows everything anew. */
+/** Acts, reports the result with an undo if possible, and redraws. */
 const acting = (draw) => async (does, said, undo) => {
   try {
     await does();
@@ -48,7 +48,7 @@ const acting = (draw) => async (does, said, undo) => {
 const userTable = (users, keys, own, act) => [
   h('h2', {}, 'Users'),
   h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Users' }, h('table', {},
-    h('thead', {}, h('tr', {}, ['Name', 'Role', 'Since', 'Keys', ''].map((text) => h('th', { scope: 'col' }, text || h('span', { class: 'unseen' }, 'Acts'))))),
+    h('thead', {}, h('tr', {}, ['Name', 'Role', 'Since', 'Keys', ''].map((text) => h('th', { scope: 'col' }, text || h('span', { class: 'unseen' }, 'Actions'))))),
     h('tbody', {}, users.map((user) => h('tr', {},
       h('th', { scope: 'row' }, stored(user.name)),
       h('td', {}, user.name === own ? `${user.role} (you)` : roleChoice(user, act)),
@@ -58,7 +58,7 @@ const userTable = (users, keys, own, act) => [
 ];
 
 const roleChoice = (user, act) => {
-  const select = h('select', { 'aria-label': `Role of ${user.name}`, on: { change: () => act(() => api.put(userPath(user.name, '/role'), { role: select.value }), `${user.name} is a ${select.value} now.`) } },
+  const select = h('select', { 'aria-label': `Role of ${user.name}`, on: { change: () => act(() => api.put(userPath(user.name, '/role'), { role: select.value }), `${user.name} is now a ${select.value}.`) } },
     ROLES.map((role) => h('option', { value: role, selected: role === user.role }, role)));
   return select;
 };
@@ -66,8 +66,8 @@ const roleChoice = (user, act) => {
 const userPath = (name, rest = '') => `/v1/users/${encodeURIComponent(name)}${rest}`;
 
 const remove = async (user, act) => {
-  const sure = await confirm(`Remove ${user.name}?`, 'Their keys become void and what was shared with them is taken back. Their memories stay.', 'Remove', { danger: true });
-  if (sure) await act(() => api.delete(userPath(user.name)), `${user.name} is removed.`);
+  const sure = await confirm(`Remove ${user.name}?`, 'Their keys stop working and shares with them end. Their memories stay.', 'Remove', { danger: true });
+  if (sure) await act(() => api.delete(userPath(user.name)), `${user.name} was removed.`);
 };
 
 const userForm = (act) => {
@@ -75,7 +75,7 @@ const userForm = (act) => {
   const role = h('select', { name: 'role' }, ROLES.map((one) => h('option', { value: one, selected: one === 'writer' }, one)));
   const submit = (event) => {
     event.preventDefault();
-    act(() => api.post('/v1/users', { name: name.value, role: role.value }), `${name.value} is added. Now make a key for them.`);
+    act(() => api.post('/v1/users', { name: name.value, role: role.value }), `${name.value} was added. Now make a key for them.`);
   };
   return h('form', { class: 'inline card', 'aria-label': 'Add a user', on: { submit } },
     h('label', { class: 'field' }, h('span', {}, 'New user'), name), h('label', { class: 'field' }, h('span', {}, 'Role'), role),

@@ -1,5 +1,5 @@
-// Search as one types. The address has the query and the filters; an answer that a newer question has overtaken is
-// thrown away, and the old hits stay until the new ones are there, so that nothing flickers.
+// Search while the user types. Query and filters are in the address. Outdated answers are discarded, and old hits stay
+// until new ones arrive, to avoid flicker.
 
 import { api, isAbort } from '../api.js';
 import { parameters } from '../address.js';
@@ -13,7 +13,7 @@ import { complain } from '../say.js';
 import { me } from '../session.js';
 import { heading } from '../view.js';
 
-// Long enough that a fast typist asks once a word.
+// Long enough that a fast typist sends one request per word.
 const PAUSE_MS = 160;
 const LIMITS = [10, 30, 100];
 const LATEST = 5;
@@ -29,13 +29,13 @@ export async function show(place) {
     h('div', { class: 'unseen' }, heading('Search')),
     field.form, h('div', { class: 'row apart under' }, filters, count), results));
   field.input.focus();
-  await me(api).catch(() => {}); // what the key allows decides which buttons there are
+  await me(api).catch(() => {}); // the key's rights decide which buttons are shown
   await ask.now();
 }
 
 export const keys = [
-  { key: 'w', does: 'Why this hit: the whole path', act: () => withHit(toggleWhy) },
-  { key: 'n', does: 'Why not another one?', act: (place) => openWhyNot(place) },
+  { key: 'w', does: 'Why this hit: show all steps', act: () => withHit(toggleWhy) },
+  { key: 'n', does: 'Why is another memory missing?', act: (place) => openWhyNot(place) },
 ];
 
 const withHit = (act) => {
@@ -56,7 +56,7 @@ const searchField = (place, ask) => {
   return { input, form: h('form', { class: 'search', role: 'search', on: { submit } }, input, h('kbd', { 'aria-hidden': 'true' }, '/')) };
 };
 
-/** Down goes to the hits, Escape out of the field, where letters are keys. */
+/** Down moves to the hits, Escape leaves the field, so that letters act as shortcuts. */
 const leaveField = (event) => {
   const first = document.querySelector('main [data-item]');
   if (event.key === 'ArrowDown' && first) {
@@ -68,7 +68,7 @@ const leaveField = (event) => {
   }
 };
 
-/** Asks, now or after a pause, and shows what comes. */
+/** Sends requests, now or after a pause, and shows the answers. */
 const asker = (place, results, count) => {
   let timer = 0;
   let older = new AbortController();
@@ -133,7 +133,7 @@ const more = (place, answer, limit, again) => {
 };
 
 const whyNotButton = (place) =>
-  h('button', { type: 'button', class: 'quiet', on: { click: () => openWhyNot(place) } }, 'Expected another one? Ask why it did not come');
+  h('button', { type: 'button', class: 'quiet', on: { click: () => openWhyNot(place) } }, 'Expected another memory? Ask why it is missing');
 
 const openWhyNot = async (place) => {
   const query = place.query.get('query')?.trim();
@@ -142,11 +142,11 @@ const openWhyNot = async (place) => {
   whyNotDialog(query, chosen(place.query));
 };
 
-/** Before anything is asked: what was learnt last. */
+/** Without a query: the latest memories. */
 const drawLatest = async (place, signal, results, count) => {
   const page = await api.get('/v1/memories', { limit: LATEST, ...chosen(place.query) }, { signal });
   refill(count, `${page.total} ${page.total === 1 ? 'memory' : 'memories'}`);
   refill(results, page.total
-    ? [h('h2', {}, 'Learnt last'), h('ul', { class: 'list' }, page.memories.map((memory) => memoryItem(memory, { level: 'h3' })))]
-    : h('div', { class: 'card empty' }, h('h2', {}, 'Nothing is stored here yet'), h('p', {}, 'An agent that is connected stores what it learns; ', h('code', {}, 'trivet remember "..."'), ' stores a sentence of yours.')));
+    ? [h('h2', {}, 'Latest memories'), h('ul', { class: 'list' }, page.memories.map((memory) => memoryItem(memory, { level: 'h3' })))]
+    : h('div', { class: 'card empty' }, h('h2', {}, 'Nothing is stored yet'), h('p', {}, 'A connected agent stores what it learns; ', h('code', {}, 'trivet remember "..."'), ' stores a sentence.')));
 };

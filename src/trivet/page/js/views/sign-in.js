@@ -1,4 +1,4 @@
-// Signing in: by the one-time link that `trivet open` makes (#/sign-in/TOKEN), or with a key.
+// Sign-in, by the one-time link of `trivet open` (#/sign-in/TOKEN) or with a key.
 
 import { api } from '../api.js';
 import { h, refill } from '../dom.js';
@@ -10,7 +10,7 @@ import { heading } from '../view.js';
 export async function show(place) {
   const [token] = place.path;
   if (token) {
-    history.replaceState(null, '', '#/sign-in'); // so that the history does not keep it
+    history.replaceState(null, '', '#/sign-in'); // keeps the token out of the history
     refill(place.main, h('section', { class: 'narrow' }, heading('Signing in'), h('p', {}, 'One moment.')));
     return byLink(place, token);
   }
@@ -44,7 +44,7 @@ const form = (place, trouble = '') => {
       enter(place);
     } catch (error) {
       drop();
-      if (error.status === 401) refill(told, 'This key is not known, has expired or was revoked.');
+      if (error.status === 401) refill(told, 'This key is unknown, expired or revoked.');
       else complain(error);
       field.select();
     }
@@ -53,11 +53,11 @@ const form = (place, trouble = '') => {
     heading('Sign in'),
     h('form', { class: 'card', on: { submit } },
       h('label', { class: 'field' }, h('span', {}, 'Key'), field),
-      h('p', { id: 'key-help', class: 'help' }, 'It begins with tvt. Whoever runs the server makes one with ', h('code', {}, 'trivet key add NAME'), '.'),
+      h('p', { id: 'key-help', class: 'help' }, 'It starts with tvt. The person who runs the server makes one with ', h('code', {}, 'trivet key add NAME'), '.'),
       h('label', { class: 'check' }, stays, h('span', {}, 'Keep it on this computer')),
       told,
       h('div', { class: 'actions' }, h('button', { type: 'submit', class: 'main' }, 'Sign in'))),
     h('p', { class: 'help' }, 'For the memory of this computer, run ', h('code', {}, 'trivet open'), ': it opens this page signed in.'),
-    key() && h('p', {}, h('a', { href: '#/search' }, 'You are signed in already. Go to search.'))));
+    key() && h('p', {}, h('a', { href: '#/search' }, 'You are already signed in. Go to search.'))));
   field.focus();
 };

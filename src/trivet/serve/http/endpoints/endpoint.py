@@ -1,14 +1,7 @@
-"""What every endpoint works with, and what an endpoint is.
+"""Context, routes, request parsing, ETags and idempotency keys of all endpoints.
 
-From the bytes of a request to the arguments of an operation. What cannot be read says so, and why.
-
-A memory's ETag: its revision, which changes by every edit, and a digest of what is shown of it.
-
-Idempotency-Key: a client that lost the answer to a write sends it again; it acts once and is answered alike.
-
-What is kept lies in the tenant's own store, so it outlives a restart and holds for all processes on one database. It is
-sealed with a key made from the API key and the Idempotency-Key, neither of which is stored: an answer may quote
-memories, and must not outlive them in the clear when they are purged.
+Kept answers may quote memories. They are sealed with a key derived from the API key and the
+Idempotency-Key, neither of which is stored.
 """
 
 from __future__ import annotations
@@ -59,20 +52,18 @@ if TYPE_CHECKING:
 Handler = Callable[[Request], Awaitable[Response]]
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
-# Nearly every request acts within this time after its key was looked at; to look again would be a query for each.
+# Nearly all requests act within this time of their key check; a recheck costs a query.
 KEY_RECHECK_SECONDS = 1.0
 
 
 class ServerContext(msgspec.Struct, frozen=True):
-    """What every endpoint works with."""
-
     tenants: Tenants
     pool: ThreadPool
     settings: Settings
 
     @contextmanager
     def using(self, http: Request) -> Iterator[Trivet]:
-        """The store for the caller of a request. One that came slowly or waited long has its key looked at again."""
+        """Yield the caller's store; recheck the key first if the request was slow."""
         caller: Caller = http.state.caller
         if time.monotonic() - http.state.known_at > KEY_RECHECK_SECONDS:
             self.tenants.recheck_caller(caller)
@@ -81,8 +72,6 @@ class ServerContext(msgspec.Struct, frozen=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One address: how it is answered, and what the OpenAPI document says of it."""
-
     name: str
     method: Method
     path: str
@@ -102,7 +91,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer as it can be kept and given again."""
+    """An answer that can be stored and replayed."""
 
     status: int
     body: bytes = b""
@@ -116,7 +105,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def authenticate(http: Request, needs: Need) -> Caller:
-    """Who asks, if they may. It is checked before the body is read; performing the verb checks it again."""
     caller = http.state.caller
     assert isinstance(caller, Caller)
     demand(caller, needs)
@@ -145,13 +133,11 @@ def endpoint_routes(endpoints: Sequence[Endpoint]) -> list[EndpointRoute]:
 _WHOLE = re.compile(r"-?\d{1,18}")
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,30})?([eE][+-]?\d{1,3})?")
 _FLAGS = {"true": True, "false": False}
-# More than any route has, with lists of the longest kind.
+# More than any route accepts.
 MAX_PARAMETERS = 500
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What a field holds, as far as a query string must know."""
-
     kind: str
     repeated: bool
 
@@ -163,7 +149,7 @@ def shapes_of(request: Any) -> Mapping[str, Shape]:
 
 
 def from_query(request: Any, query: bytes) -> dict[str, Any]:
-    """What the declared types make of the texts; one that fits none stays a text, for the contract to refuse."""
+    """Parse query texts by their declared types; others stay text, which the contract refuses."""
     shapes = shapes_of(request)
     arguments: dict[str, Any] = {}
     for name, text in _pairs(query):
@@ -172,21 +158,20 @@ def from_query(request: Any, query: bytes) -> dict[str, Any]:
         if shape.repeated:
             arguments.setdefault(name, []).append(value)
         elif name in arguments:
-            raise Malformed(f"{name}: it is given more than once, and takes one value.")
+            raise Malformed(f"{name} is given more than once but takes one value.")
         else:
             arguments[name] = value
     return arguments
 
 
 async def from_body(request: Request, most_bytes: int, seconds: float) -> dict[str, Any]:
-    """The JSON object in the body; nothing at all is an empty one."""
     body = request.state.body = await read_body(request, most_bytes, seconds)
     if not body:
         return {}
     _check_media_type(request, "application/json")
     value = decoded(body)
     if not isinstance(value, dict):
-        raise Malformed("The body is JSON, but not an object. Put the fields between { and }.")
+        raise Malformed("The body is JSON but not an object. Put the fields between { and }.")
     return value
 
 
@@ -196,15 +181,13 @@ def decoded(body: bytes) -> Any:
     except msgspec.DecodeError as error:
         raise Malformed(f"The body is not JSON: {error}.") from None
     except UnicodeError:
-        raise Malformed("The body is not UTF-8. Encode it so.") from None
+        raise Malformed("The body is not UTF-8. Encode it as UTF-8.") from None
     except RecursionError:
-        raise Malformed(
-            "The body is nested too deeply. No field of this server holds more than a list."
-        ) from None
+        raise Malformed("The body is nested too deeply. No field holds more than a list.") from None
 
 
 async def read_body(request: Request, most_bytes: int, seconds: float) -> bytes:
-    """All of it, unless it is too large, which is noticed before it is all there."""
+    """Return the body; refuse one that is too large before it has fully arrived."""
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > most_bytes:
         raise _too_large(most_bytes)
@@ -217,7 +200,7 @@ async def read_body(request: Request, most_bytes: int, seconds: float) -> bytes:
                     raise _too_large(most_bytes)
     except TimeoutError:
         raise BodyTimedOut(
-            f"The body was not here after {seconds:g} s. Nothing was done; send it faster."
+            f"The body had not arrived after {seconds:g} s. Nothing was done; send it faster."
         ) from None
     return bytes(parts)
 
@@ -230,9 +213,7 @@ def check_ndjson(request: Request) -> None:
 
 def _check_media_type(request: Request, *accepted: str) -> None:
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise WrongMediaType(
-            "The body is compressed, and this server reads none so. Send it as it is."
-        )
+        raise WrongMediaType("The body is compressed. Send it uncompressed.")
     given, _, parameters = request.headers.get("content-type", "").partition(";")
     charset = parameters.replace(" ", "").replace('"', "").lower()
     if given.strip().lower() not in accepted or charset not in (
@@ -241,14 +222,14 @@ def _check_media_type(request: Request, *accepted: str) -> None:
         "charset=utf8",
     ):
         raise WrongMediaType(
-            f"The body must be {accepted[0]} in UTF-8. Say so in the header Content-Type."
+            f"The body must be {accepted[0]} in UTF-8. Set the header Content-Type to that."
         )
 
 
 def _too_large(most_bytes: int) -> TooLarge:
     return TooLarge(
-        f"The body has more than {most_bytes:,} bytes, and this server reads no more. Nothing was done; "
-        "split it, or import lines by POST /v1/import."
+        f"The body is over the limit of {most_bytes:,} bytes. Nothing was done; "
+        "split it, or import lines with POST /v1/import."
     )
 
 
@@ -261,10 +242,10 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
             max_num_fields=MAX_PARAMETERS,
         )
     except UnicodeError:
-        raise Malformed("The query is not UTF-8 in percent encoding. Encode it so.") from None
+        raise Malformed("The query is not UTF-8 in percent encoding. Encode it that way.") from None
     except ValueError:
         raise Malformed(
-            f"The query has more than {MAX_PARAMETERS} parameters. Leave some out."
+            f"The query has more than {MAX_PARAMETERS} parameters. Remove some."
         ) from None
 
 
@@ -291,37 +272,35 @@ DIGEST_BYTES = 6
 
 
 def etag(memory: Memory, body: bytes) -> str:
-    """The digest tells apart what has one revision: masked and revealed, or superseded by a link."""
+    """Return revision and digest; the digest differs for masked and revealed answers."""
     return f'"{memory.revision}-{hashlib.blake2b(body, digest_size=DIGEST_BYTES).hexdigest()}"'
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Whether the caller has this already, so that 304 is all it needs."""
     given = request.headers.get("if-none-match", "")
     return given == "*" or tag in [one.strip().removeprefix("W/") for one in given.split(",")]
 
 
 def expected_revisions(request: Request) -> frozenset[int] | None:
-    """Those of If-Match; None where any will do."""
     given = request.headers.get("if-match")
     if given is None or given.strip() == "*":
         return None
     found = [_TAG.fullmatch(one.strip()) for one in given.split(",")]
     if not all(found):
         raise InvalidInput(
-            'If-Match: give the ETag of the memory as it came, such as "3-0f6c1a2b9d10".'
+            'If-Match must be the ETag of the memory exactly as received, such as "3-0f6c1a2b9d10".'
         )
     return frozenset(int(one[1]) for one in found if one)
 
 
 def check_unchanged(memory: Trivet, id: str, expected: frozenset[int] | None) -> int | None:
-    """The revision that was expected and is there, or nothing where none was expected."""
+    """Return the current revision if one is expected, and raise if it is another."""
     if expected is None:
         return None
     current = memory.get(id).revision
     if current not in expected:
         raise OutOfDate(
-            f"The memory is at revision {current} by now. Nothing was done; read it again."
+            f"The memory is now at revision {current}. Nothing was done; read it again."
         )
     return current
 
@@ -330,13 +309,11 @@ logger = logging.getLogger("trivet.serve.http")
 
 IDEMPOTENCY_HEADER = "idempotency-key"
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,200}")
-# After so many times the time that a request may take, the process that worked on it is taken for dead.
+# After this many request timeouts, the process working on a request counts as dead.
 LEASE_FACTOR = 2
 
 
 class IdempotentRequest(IdempotencyRecord):
-    """A request that must act once."""
-
     def sealed(self, reply: Reply) -> bytes:
         return self.seal(msgspec.msgpack.encode(reply))
 
@@ -345,13 +322,13 @@ class IdempotentRequest(IdempotencyRecord):
 
 
 def idempotent_request(request: Request, body: bytes) -> IdempotentRequest | None:
-    """None where the caller did not ask for it."""
     given = request.headers.getlist(IDEMPOTENCY_HEADER)
     if not given:
         return None
     if len(given) > 1 or not IDEMPOTENCY_KEY.fullmatch(given[0]):
         raise Malformed(
-            "Idempotency-Key: one text of 1 to 200 printable ASCII characters without spaces is expected."
+            "Idempotency-Key must be one text of 1 to 200 printable ASCII characters without "
+            "spaces."
         )
     target = request.scope["raw_path"] + b"?" + request.scope["query_string"]
     condition = request.headers.get("if-match", "").encode()
@@ -366,7 +343,10 @@ def act_once(
     act: Callable[[], Reply],
     atomic: bool = False,
 ) -> Reply:
-    """`atomic`: the answer is kept in the transaction of the act, so a server that dies leaves both or neither."""
+    """Perform `act`, or return the kept answer to a repeated request.
+
+    With `atomic`, act and answer share one transaction.
+    """
     if repeatable is None:
         return act()
     once = memory.engine.store.idempotency
@@ -375,7 +355,7 @@ def act_once(
         kept = once.act(
             repeatable.name, repeatable.request, lambda: repeatable.sealed(act()), lease
         )
-        memory.engine.worker.wake()  # the act itself did before its work could be seen
+        memory.engine.worker.wake()  # the act woke it before its work was visible
         return _replayed(repeatable, kept)
     begun = once.begin(repeatable.name, repeatable.request, lease)
     return _act(once, repeatable, act) if begun is None else _replayed(repeatable, begun)
@@ -384,11 +364,12 @@ def act_once(
 def _replayed(repeatable: IdempotentRequest, kept: StoredAnswer) -> Reply:
     if not hmac.compare_digest(kept.request, repeatable.request):
         raise InvalidInput(
-            "Idempotency-Key: it came with another request before. Nothing was done; make a new one."
+            "This Idempotency-Key was used with another request. Nothing was done; make a new one."
         )
     if kept.answer is None:
         raise StillRunning(
-            "The same request is being worked on. Ask again in a moment with the same Idempotency-Key."
+            "The same request is still running. Repeat it in a moment with the same "
+            "Idempotency-Key."
         )
     return msgspec.structs.replace(repeatable.opened(kept.answer), replayed=not kept.acted)
 
@@ -401,6 +382,6 @@ def _act(once: Idempotency, repeatable: IdempotentRequest, act: Callable[[], Rep
         raise
     try:
         once.finish(repeatable.name, repeatable.sealed(reply))
-    except StoreError as error:  # it is done all the same, and the caller should hear so
-        logger.warning("An answer could not be kept for a repeated request: %s", error)
+    except StoreError as error:  # the act succeeded, and the caller should know
+        logger.warning("The answer to an idempotent request could not be stored: %s", error)
     return reply

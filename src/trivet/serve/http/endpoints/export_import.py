@@ -1,7 +1,4 @@
-"""Export and import, streamed.
-
-Whole stores on the way out and in, line by line: neither side ever holds more than a few chunks.
-"""
+"""Streamed export and import; neither side holds more than a few chunks in memory."""
 
 from __future__ import annotations
 
@@ -56,7 +53,7 @@ def _export(context: ServerContext, streams: Streams) -> Endpoint:
         outflow = ExportStream(lines, lambda: context.tenants.recheck_caller(caller))
         streams.start(caller, outflow.make)
         chunks = outflow.chunks()
-        first = await anext(chunks)  # an error before it can still be told by its status
+        first = await anext(chunks)  # an error before the first chunk can still set the status
         return _ExportResponse(outflow, _prepended(first, chunks))
 
     return Endpoint(
@@ -97,7 +94,10 @@ def _import(context: ServerContext, streams: Streams) -> Endpoint:
         name="import",
         method="POST",
         path="/v1/import",
-        summary="Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted.",
+        summary=(
+            "Import the lines of an export, or plain memories with at least a `content`. "
+            "Nothing is deleted."
+        ),
         needs="write",
         request=str,
         body_type=NDJSON,
@@ -107,8 +107,6 @@ def _import(context: ServerContext, streams: Streams) -> Endpoint:
 
 
 class _ExportResponse(StreamingResponse):
-    """However the answer ends, the thread that makes it is told."""
-
     def __init__(self, outflow: ExportStream, chunks: AsyncIterator[bytes]) -> None:
         super().__init__(chunks, media_type=NDJSON)
         self._outflow = outflow
@@ -127,11 +125,11 @@ async def _prepended(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[
 
 
 CHUNK_BYTES = 64 * 1024
-# How far the store may run ahead of the network.
+# Chunks that the store may be ahead.
 MAX_CHUNKS_AHEAD = 4
-# A memory with a long history is one line.
+# A memory with its whole history is one line.
 MAX_LINE_BYTES = 16 * 2**20
-# Each holds a thread as long as its client takes.
+# Each occupies a thread for as long as its client takes.
 STREAMS_AT_ONCE = 4
 STREAMS_PER_USER = 2
 
@@ -139,7 +137,7 @@ T = TypeVar("T")
 
 
 class Streams:
-    """Threads of their own, so that slow clients take none from the others."""
+    """Separate threads for streams, so that slow clients block no other requests."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(STREAMS_AT_ONCE, thread_name_prefix="trivet-stream")
@@ -152,8 +150,9 @@ class Streams:
             or list(self._running.values()).count(user) >= STREAMS_PER_USER
         ):
             raise Busy(
-                f"{STREAMS_AT_ONCE} exports and imports run at once, and {STREAMS_PER_USER} of one user. "
-                "Try again later."
+                f"At most {STREAMS_AT_ONCE} exports and imports run at a time, and "
+                f"{STREAMS_PER_USER} "
+                "per user. Nothing was done; try again later."
             )
         work = self._threads.submit(function)
         self._running[work] = user
@@ -161,16 +160,15 @@ class Streams:
         return asyncio.wrap_future(work)
 
     def close(self, seconds: float) -> bool:
-        """Waits for those under way. False where some are not done by then."""
         self._threads.shutdown(wait=False)
         return not wait(set(self._running), timeout=seconds).not_done
 
 
 class ExportStream:
-    """Lines made by a thread, read by the event loop. The thread waits when it is too far ahead."""
+    """Lines produced by a thread, which waits when it is too far ahead of the reader."""
 
     def __init__(self, lines: Callable[[], Iterable[str]], check: Callable[[], None]) -> None:
-        """`check` raises when the caller may not have any more."""
+        """Prepare the stream; `check` raises when the caller has lost access."""
         self._lines = lines
         self._check = check
         self._loop = asyncio.get_running_loop()
@@ -179,7 +177,6 @@ class ExportStream:
         self._unread = False
 
     def make(self) -> None:
-        """Runs in the thread; what goes wrong is told to the reader."""
         try:
             for chunk in _chunks(self._lines()):
                 self._room.acquire()
@@ -188,7 +185,7 @@ class ExportStream:
                 self._check()
                 self._deliver(chunk)
             self._deliver(None)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again by the reader
             self._deliver(error)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -202,7 +199,6 @@ class ExportStream:
             self.stop()
 
     def stop(self) -> None:
-        """Nobody reads any longer: the thread comes free at its next chunk."""
         self._unread = True
         self._room.release()
 
@@ -211,12 +207,9 @@ class ExportStream:
 
 
 class ImportStream:
-    """The body of a request as lines, read by a thread while it arrives."""
-
     def __init__(
         self, request: Request, most_bytes: int, seconds: float, check: Callable[[], None]
     ) -> None:
-        """`check` raises when the caller may not send any more."""
         self._check = check
         self._body = aiter(request.stream())
         self._most_bytes = most_bytes
@@ -224,7 +217,7 @@ class ImportStream:
         self._loop = asyncio.get_running_loop()
 
     def lines(self) -> Iterator[str]:
-        """In the thread. Bytes that are not UTF-8 are handed on as such, for the import to name the line."""
+        """Yield the lines. Invalid UTF-8 becomes surrogates, so that import can name the line."""
         parts: list[bytes] = []
         size = total = 0
         while chunk := self._next_chunk():
@@ -244,7 +237,6 @@ class ImportStream:
         yield _text(parts)
 
     def _next_chunk(self) -> bytes:
-        """The next piece, or nothing at the end."""
         chunk = asyncio.run_coroutine_threadsafe(self._next(), self._loop).result()
         self._check()
         return chunk
@@ -255,7 +247,7 @@ class ImportStream:
                 return await anext(self._body, b"")
         except TimeoutError:
             raise BodyTimedOut(
-                _aborted_message(f"Nothing more of the import came for {self._seconds:g} s.")
+                _aborted_message(f"No more data of the import arrived for {self._seconds:g} s.")
             ) from None
 
 
@@ -276,4 +268,4 @@ def _text(parts: list[bytes]) -> str:
 
 
 def _aborted_message(reason: str) -> str:
-    return f"{reason} What came before may be stored already; the same lines can be imported again without harm."
+    return f"{reason} Earlier lines may be stored already; importing the same lines again is safe."

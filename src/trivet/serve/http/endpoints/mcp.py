@@ -1,10 +1,7 @@
-"""The agent's tools over MCP's streamable HTTP, each call acting as the caller whose key came with it.
+"""MCP over streamable HTTP: each tool call acts as the caller whose key came with it.
 
-Stateless: a session would tie an agent to one process, and the tools need none. Answers are JSON, so there is no
-stream to open by GET and nothing to end by DELETE.
-
-The protocol's library takes over a second to load, so it is loaded when an agent first asks: many servers are asked by
-the client and the page alone, and none should come up later for it.
+Stateless, because a session would tie an agent to one process. Answers are JSON, so there are no
+streams. The first request loads the MCP library, which takes over a second.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ _request: ContextVar[Request] = ContextVar("request")
 
 
 class CallerMemory:
-    """Runs a tool's work as the caller of this request."""
+    """Tool calls with the rights of the request's caller."""
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
@@ -69,7 +66,7 @@ class McpEndpoint:
         return EndpointRoute(PATH, {"POST": self._handle})
 
     async def _handle(self, request: Request) -> Response:
-        """Reads the body first, within the limits of any request: the library would wait for it without end."""
+        """Read the body first, within our limits: the library would wait forever."""
         body = await read_body(
             request, self._settings.server_request_bytes, self._settings.server_request_seconds
         )
@@ -78,7 +75,6 @@ class McpEndpoint:
         return _ForwardedResponse(library, body)
 
     async def _loaded_app(self) -> ASGIApp:
-        """The library, which the first request loads; those that come meanwhile wait for it."""
         async with self._loading:
             if self._mcp_app is None:
                 assert self._tasks is not None, "requests come only while the server runs"
@@ -86,7 +82,6 @@ class McpEndpoint:
             return self._mcp_app
 
     async def _run_library(self, *, task_status: TaskStatus[ASGIApp]) -> None:
-        """In a task of its own, which lives as long as the server: what the library starts ends with it."""
         sessions = await anyio.to_thread.run_sync(_load, self._context)
         async with sessions.run():
             task_status.started(sessions.handle_request)
@@ -109,7 +104,7 @@ def _load(context: ServerContext) -> StreamableHTTPSessionManager:
 
 
 class _ForwardedResponse(Response):
-    """An answer that another application writes."""
+    """An answer that another ASGI application writes."""
 
     def __init__(self, application: ASGIApp, body: bytes) -> None:
         super().__init__()

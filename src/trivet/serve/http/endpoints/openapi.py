@@ -1,7 +1,4 @@
-"""The OpenAPI document, from the one contract: the same structs that check a request describe it.
-
-What the API is: the document for programs, and a table of its addresses for people.
-"""
+"""The OpenAPI document, built from the contract's structs, and its HTML table."""
 
 from __future__ import annotations
 
@@ -23,25 +20,25 @@ from trivet.serve.http.endpoints.mcp import PATH as MCP_PATH
 
 _REF = "#/components/schemas/{name}"
 
-# What may go wrong anywhere, and where a request has more to it.
+# Errors of every endpoint; those below apply to some.
 ANYWHERE = {
-    400: "The request cannot be read.",
-    401: "The key is missing or does not hold.",
-    403: "The key does not allow it, or a page of another site asks.",
+    400: "The request cannot be parsed.",
+    401: "The key is missing or invalid.",
+    403: "The key does not allow it, or a page of another site sent the request.",
     421: "The server does not answer for this host.",
-    422: "A value is not acceptable; the detail names it.",
-    429: "The key asks too often; Retry-After says how long to wait.",
-    500: "The server failed; its log tells more under the id in `instance`.",
-    503: "The server or its store is not available now.",
-    504: "The work takes too long; it is finished all the same.",
+    422: "A value is invalid; the detail names it.",
+    429: "The key sends too many requests; Retry-After says how long to wait.",
+    500: "The server failed; its log has the details under the id in `instance`.",
+    503: "The server or its store is unavailable.",
+    504: "The work takes too long; the server finishes it anyway.",
 }
-WITH_A_NAME = {404: "There is no such thing, or none that the caller may see."}
+WITH_A_NAME = {404: "It does not exist, or the caller may not see it."}
 WITH_A_BODY = {
-    408: "The body came too slowly.",
+    408: "The body arrived too slowly.",
     413: "The body is too large.",
-    415: "The body is of the wrong kind.",
+    415: "The body has the wrong media type.",
 }
-OF_A_WRITE = {409: "It contradicts what is stored, or the same request is still running."}
+OF_A_WRITE = {409: "It conflicts with what is stored, or the same request is still running."}
 GUARDED = {412: "The memory has changed since it was read."}
 NAMING = frozenset(("source", "target", "start", "id"))
 
@@ -75,7 +72,7 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A key that `trivet key` has made.",
+                    "description": "A key made with `trivet key`.",
                 }
             },
         },
@@ -118,7 +115,9 @@ def _parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 
 def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     if endpoint.name == "get":
-        yield _header("If-None-Match", "The ETag of what you have; 304 if it is still so.")
+        yield _header(
+            "If-None-Match", "The ETag of the version you have; 304 if it is still current."
+        )
     if endpoint.guarded:
         yield _header(
             "If-Match",
@@ -128,7 +127,7 @@ def _headers(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     if endpoint.once:
         yield _header(
             "Idempotency-Key",
-            "Any text of yours, new for each act: a retry with it cannot act twice.",
+            "Any text, new for each operation: a retry with the same text acts only once.",
             KEY_PATTERN,
         )
 
@@ -173,7 +172,6 @@ def _body(endpoint: Endpoint) -> dict[str, Any] | None:
 
 
 def _relocated(value: Any) -> Any:
-    """References into the one document, where each struct has its place."""
     if isinstance(value, Mapping):
         return {key: _relocated(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -193,7 +191,10 @@ def _responses(endpoint: Endpoint, result: Mapping[str, Any] | None) -> dict[str
     done["headers"] = headers
     responses: dict[str, Any] = {str(endpoint.status): done}
     if endpoint.name == "get":
-        responses["304"] = {"description": "You have it already.", "headers": {"ETag": _HEADER}}
+        responses["304"] = {
+            "description": "You already have this version.",
+            "headers": {"ETag": _HEADER},
+        }
     for status in sorted(_errors_of(endpoint)):
         responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
     return responses
@@ -234,7 +235,6 @@ _HEADERS_OF: Mapping[int, Mapping[str, Any]] = {
 
 
 def _without_null(field: Mapping[str, Any]) -> Mapping[str, Any]:
-    """In a query there is no null: what is not meant is left out."""
     options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
     inner = options[0] if options else field
     return {
@@ -267,7 +267,7 @@ _HEALTH: dict[str, Any] = {
     }
     for path, name, summary in (
         ("/healthz", "alive", "Is the process alive?"),
-        ("/readyz", "ready", "Can its store be reached?"),
+        ("/readyz", "ready", "Can the server reach its store?"),
     )
 }
 
@@ -304,7 +304,8 @@ BODIES: Mapping[str, Any] = {
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}"
-    "code,pre{font:14px/1.5 ui-monospace,monospace;background:#f4f4f2;border-radius:4px;padding:.1em .3em}"
+    "code,pre{font:14px/1.5 ui-monospace,monospace;background:#f4f4f2;border-radius:4px;"
+    "padding:.1em .3em}"
     "pre{padding:.8em;overflow-x:auto}table{border-collapse:collapse;width:100%}"
     "td,th{text-align:left;vertical-align:top;padding:.35em .6em;border-bottom:1px solid #ddd}"
 )
@@ -317,7 +318,7 @@ CURL = """curl http://HOST/v1/recall \\
 
 
 class CachedDocument:
-    """The document, made when it is first asked for: most servers start, serve and end without that."""
+    """The document, built on first request."""
 
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         self._endpoints = endpoints
@@ -350,13 +351,15 @@ def _table(endpoints: Sequence[Endpoint]) -> Iterator[str]:
         + STYLE
         + "</style></head><body>"
     )
-    yield f'<h1>Trivet {escape(__version__)}</h1><p>A memory for AI agents. <a href="/">See it in the browser</a>, or '
-    yield "use its API. Every request but the ones for this page, "
-    yield '<a href="/openapi.json"><code>/openapi.json</code></a>, <a href="/healthz"><code>/healthz</code></a> and '
-    yield '<a href="/readyz"><code>/readyz</code></a> needs a key.</p>'
+    yield f"<h1>Trivet {escape(__version__)}</h1><p>A memory for AI agents. "
+    yield '<a href="/">Open it in the browser</a>, or use its API. '
+    yield 'Every request needs a key, except for this page, <a href="/openapi.json">'
+    yield '<code>/openapi.json</code></a>, <a href="/healthz"><code>/healthz</code></a> and '
+    yield '<a href="/readyz"><code>/readyz</code></a>.</p>'
     yield f"<pre>{escape(CURL)}</pre>"
-    yield f"<p>Agents speak MCP (streamable HTTP) at <code>{MCP_PATH}</code> with the same header.</p>"
-    yield "<table><thead><tr><th>Address</th><th>What it does</th><th>Right</th></tr></thead><tbody>"
+    yield f"<p>Agents use MCP (streamable HTTP) at <code>{MCP_PATH}</code> "
+    yield "with the same header.</p><table><thead><tr><th>Address</th>"
+    yield "<th>What it does</th><th>Right</th></tr></thead><tbody>"
     for endpoint in sorted(endpoints, key=lambda one: (one.path, one.method)):
         yield f"<tr><td><code>{endpoint.method} {escape(endpoint.path)}</code></td>"
         yield f"<td>{escape(endpoint.summary)}</td><td>{endpoint.needs}</td></tr>"

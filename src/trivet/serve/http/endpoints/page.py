@@ -1,9 +1,7 @@
-"""The page for people: files of our own from the package, and nothing from anywhere else. It works over the API.
+"""The browser page: static files from the package, and sign-in by one-time links.
 
-Signing in to the page by a one-time link: whoever made the link on this machine is the owner of the store.
-
-A link lives in this process alone, for five minutes, and is good once. The page exchanges it for a key like any other,
-which it sends in a header: a cookie would be sent to whatever listens on another port of the same machine.
+The page exchanges a link for an API key and sends that in a header: a cookie would also go to other
+ports of the machine.
 """
 
 from __future__ import annotations
@@ -37,10 +35,11 @@ from trivet.serve.http.errors import Limited
 from trivet.serve.http.limits import RateLimiter
 from trivet.types import LOCAL
 
-# Scripts and styles from this server alone, none in the text; strings can never become markup (trusted types).
+# Only own scripts and styles, none inline; strings cannot become markup.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
 TYPES: Mapping[str, str] = {
@@ -60,7 +59,6 @@ class PageFile(msgspec.Struct, frozen=True):
 
 
 def page_files() -> dict[str, PageFile]:
-    """Each file of the page by its address."""
     root = files("trivet") / "page"
     found = {
         PAGE_PREFIX + name: _read(file)
@@ -102,15 +100,18 @@ def _address(path: str, file: PageFile) -> EndpointRoute:
 
 
 LINK_SECONDS = 300.0
-# Beyond, the oldest is void: nobody opens so many pages within five minutes.
+# Beyond this, the oldest link expires.
 MAX_LINKS = 16
 KEY_HOURS = 12
 LABEL = "page"
-# A person pastes a wrong link a few times; a program that guesses 256 bits is only kept from making work.
+# Enough for pasting a wrong link; tokens of 256 bits cannot be guessed anyway.
 MAX_WRONG_PER_MINUTE = 10
 MAX_WRONG_BURST = 10
 MAX_BODY_BYTES = 4096
-LINK_INVALID = "This link is not known, was used already or is older than five minutes. Make a new one with `trivet open`."
+LINK_INVALID = (
+    "This link is unknown, already used or older than five minutes. "
+    "Make a new one with `trivet open`."
+)
 
 
 class SignInRequest(Parameters, frozen=True, kw_only=True):
@@ -118,7 +119,7 @@ class SignInRequest(Parameters, frozen=True, kw_only=True):
 
 
 class SignInLinks:
-    """The links that are good now. They are kept as hashes; to find one takes as long whether it is there or not."""
+    """Valid sign-in tokens, stored as hashes and compared in constant time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -135,7 +136,7 @@ class SignInLinks:
         return token
 
     def take(self, token: str) -> bool:
-        """Whether it is good, which it is never again."""
+        """Invalidate the token and return whether it was valid."""
         given = _hash(token)
         with self._lock:
             self._drop_old()
@@ -150,7 +151,7 @@ class SignInLinks:
 
 
 def link_to(address: str, links: SignInLinks) -> str:
-    """The address that opens the page signed in. The fragment is never sent to a server, so no log has it."""
+    """Return a sign-in URL. Its token is in the fragment, which never reaches a server log."""
     return f"{address}/#/sign-in/{links.make()}"
 
 
@@ -160,7 +161,7 @@ def sign_in_handler(context: ServerContext, links: SignInLinks) -> Handler:
     async def handle(request: Request) -> Response:
         address = request.client.host if request.client else ""
         if wait := wrong.wait(address):
-            raise Limited(f"Too many wrong links came from this address. Wait {wait} s.", wait)
+            raise Limited(f"Too many invalid links from this address. Wait {wait} s.", wait)
         settings = context.settings
         given = check(
             SignInRequest, await from_body(request, MAX_BODY_BYTES, settings.server_request_seconds)

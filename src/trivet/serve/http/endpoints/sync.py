@@ -1,8 +1,6 @@
-"""The addresses that laptops speak to (docs/sync.md). They are Trivet's own, and no part of the OpenAPI document.
+"""Endpoints for synced laptops (docs/sync.md), not part of the OpenAPI document.
 
-Lets laptops wait until something changes that concerns their user.
-
-What the processes of one server tell each other: which tenant was written to, for those who wait for its news.
+Workers tell each other over pipes which tenant was written to.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ from trivet.trivet import Trivet
 from trivet.types import Caller, Right
 
 WAIT_PATH = "/v1/sync/wait"
-# A page of very long memories is cut, so that neither side holds more than some of it.
+# Bounds the memory that a page of long items takes on either side.
 MAX_PAGE_BYTES = 16 * 2**20
 MAX_ITEMS = 500
 MAX_OPS = 500
-# How long a laptop may wait for news with one request. An idle one asks so often and no more.
+# Also the polling interval of an idle laptop.
 MAX_WAIT_SECONDS = 240.0
 
 T = TypeVar("T")
@@ -72,7 +70,7 @@ def sync_routes(context: ServerContext, news: ChangeNotifier) -> list[EndpointRo
         try:
             seconds = float(request.query_params.get("seconds", "0"))
         except ValueError:
-            raise Malformed("seconds: it is not a number.") from None
+            raise Malformed("seconds must be a number.") from None
         known = request.query_params.get("known", "")
         latest = await news.after(caller, known, min(max(seconds, 0.0), MAX_WAIT_SECONDS))
         return Response(msgspec.json.encode({"known": latest}), media_type=JSON)
@@ -91,7 +89,7 @@ def _push(context: ServerContext) -> Handler:
     async def handle(request: Request) -> Response:
         asked = await _read_request(request, context, "write", PushRequest)
         if not 0 < len(asked.ops) <= MAX_OPS:
-            raise InvalidInput(f"ops: a push brings 1 to {MAX_OPS} operations.")
+            raise InvalidInput(f"ops: a push must have 1 to {MAX_OPS} operations.")
 
         def act() -> bytes:
             from trivet.sync.server import push
@@ -118,7 +116,7 @@ def _pull(context: ServerContext) -> Handler:
 
 
 def _page(memory: Trivet, asked: PullRequest) -> bytes:
-    """An item a line, then a line with the place after them. A page that is too large is asked for in smaller ones."""
+    """Encode items and position as lines; retry an oversized page with fewer items."""
     from trivet.sync.server import pull
 
     limit = min(max(asked.limit, 1), MAX_ITEMS)
@@ -138,7 +136,7 @@ def _vectors(context: ServerContext) -> Handler:
         asked = await _read_request(request, context, "read", VectorsRequest)
         if len(asked.ids) > MAX_ITEMS:
             raise InvalidInput(
-                f"ids: the vectors of at most {MAX_ITEMS} memories are told at a time."
+                f"ids: ask for the vectors of at most {MAX_ITEMS} memories at a time."
             )
 
         def act() -> bytes:
@@ -176,16 +174,17 @@ async def _read_request(request: Request, context: ServerContext, needs: Right, 
     body = await read_body(request, settings.server_request_bytes, settings.server_request_seconds)
     protocol = _protocol(body)
     if not OLDEST_PROTOCOL <= protocol <= NEWEST_PROTOCOL:
-        newer = "the laptop's Trivet" if protocol < OLDEST_PROTOCOL else "the server's Trivet"
+        newer = "Trivet on the laptop" if protocol < OLDEST_PROTOCOL else "Trivet on the server"
         raise InvalidInput(
-            f"This server speaks the protocols {OLDEST_PROTOCOL} to {NEWEST_PROTOCOL} of sync, and was asked in "
-            f"{protocol}. Nothing was done; upgrade {newer}."
+            f"This server supports sync protocols {OLDEST_PROTOCOL} to {NEWEST_PROTOCOL}; the "
+            "request "
+            f"used {protocol}. Nothing was done; upgrade {newer}."
         )
     try:
         return msgspec.json.decode(body, type=prepared_type(kind))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise Malformed(
-            "The body is not what sync sends. Is there a proxy in between that changes it?"
+            "The body is not a valid sync message. Does a proxy on the way change it?"
         ) from None
 
 
@@ -200,19 +199,19 @@ def _protocol(body: bytes) -> int:
         raise Malformed("The body is not JSON.") from None
 
 
-# What others write into the same store is noticed so late; what comes through a process of this server, at once.
+# Delay until writes from outside this server are noticed.
 CHANGE_POLL_SECONDS = 120.0
-# Of so many tenants it is remembered how far they were looked at. Whoever is forgotten is looked at anew.
+# Tenants whose position is kept; a forgotten one is read again.
 TENANTS_KEPT = 1_000
 EVERY_USER = "*"
 
 
 class FeedPosition(msgspec.Struct, frozen=True):
-    """As far as a tenant was looked at: its record of changes, its numbers, and what concerned each user last."""
+    """How far a tenant's feed was read, and each user's last change in it."""
 
     change: int
     seq: int
-    since: int  # what came before was for everybody
+    since: int  # earlier changes count as affecting everyone
     affected_users: Mapping[str, int]
 
     def of(self, user: str) -> str:
@@ -241,7 +240,7 @@ class _Tenant:
 
 
 class ChangeNotifier:
-    """One look at the store serves all laptops of a tenant that wait."""
+    """One read of the store for all waiting laptops of a tenant."""
 
     def __init__(self, context: ServerContext, neighbours: WorkerPeers) -> None:
         self._context = context
@@ -251,7 +250,7 @@ class ChangeNotifier:
         self._ended = False
 
     async def after(self, caller: Caller, known: str, seconds: float) -> str:
-        """What a laptop of this user must know next, as soon as that is another than `known`."""
+        """Return the user's feed position once it differs from `known`, or after `seconds`."""
         tenant, loop, event = (
             self._tenant(caller.tenant),
             asyncio.get_running_loop(),
@@ -277,19 +276,16 @@ class ChangeNotifier:
             del tenant.waiting[event]
 
     def end(self) -> None:
-        """The server is about to end: those who wait are answered."""
         self._ended = True
         for tenant in self._tenants.values():
             for event in tenant.waiting:
                 event.set()
 
     def written(self, caller: Caller) -> None:
-        """After a request that may have written."""
         self._neighbours.tell(caller.tenant)
         self.heard(caller.tenant)
 
     def heard(self, name: str) -> None:
-        """A tenant may have been written to, by this process or by another one of the server."""
         for tenant in self._tenants.values() if name == ANY_TENANT else (self._tenants.get(name),):
             if tenant is not None and tenant.waiting:
                 task = asyncio.ensure_future(
@@ -307,7 +303,6 @@ class ChangeNotifier:
         return tenant
 
     async def _refresh(self, tenant: _Tenant, caller: Caller) -> str:
-        """One at a time: who comes while another looks finds little to do."""
         async with tenant.looking:
             before = tenant.seen
             tenant.seen = await self._context.pool.run(lambda: self._read(caller, before), "door")
@@ -317,7 +312,6 @@ class ChangeNotifier:
             return tenant.seen.of(caller.user)
 
     def _read(self, caller: Caller, before: FeedPosition | None) -> FeedPosition:
-        """A read of one number where nothing changed."""
         from trivet.sync.server import numbered_state
 
         with self._context.tenants.using(caller) as memory:
@@ -337,28 +331,26 @@ class ChangeNotifier:
             )
 
 
-# Told instead of a name where names were lost: any tenant may have been written to.
+# Sent after names were lost: any tenant may have been written to.
 ANY_TENANT = "*"
-# A pipe takes so much in one piece or not at all; a tenant's name is far shorter.
+# Writes up to PIPE_BUF are atomic; tenant names are far shorter.
 PIPE_READ_BYTES = 4096
-# So long after a neighbour's pipe was full it is tried again.
 RETRY_SECONDS = 0.1
 
 
 class WorkerPeers:
-    """The ends of pipes: the own one to read, those of the others to write. All of it on the event loop's thread."""
+    """Pipes to the other workers, for the event loop's thread only."""
 
     def __init__(self, own: Connection | None = None, others: Sequence[Connection] = ()) -> None:
         self._own = own
         self._others = tuple(others)
-        self._full_pipes: set[Connection] = set()  # those whose pipe was full
+        self._full_pipes: set[Connection] = set()
         self._partial_line = b""
         for one in (*([own] if own else ()), *others):
             os.set_blocking(one.fileno(), False)
 
     @contextmanager
     def listening(self, heard: Callable[[str], None]) -> Iterator[None]:
-        """Calls `heard` with the name of every tenant that another process has written to."""
         if self._own is None:
             yield
             return
@@ -375,7 +367,7 @@ class WorkerPeers:
                 self._send(one, tenant)
 
     def _send(self, one: Connection, tenant: str) -> None:
-        """A neighbour that does not read is no reason to wait: it hears once there is room that it has missed some."""
+        """Write without waiting; a worker with a full pipe gets ANY_TENANT later."""
         try:
             os.write(one.fileno(), f"{tenant}\n".encode())
             self._full_pipes.discard(one)
@@ -388,7 +380,7 @@ class WorkerPeers:
             *names, self._partial_line = (self._partial_line + os.read(own, PIPE_READ_BYTES)).split(
                 b"\n"
             )
-        except BlockingIOError:  # another look came first
+        except BlockingIOError:  # another callback has read it already
             return
         for name in dict.fromkeys(names):
             heard(name.decode())

@@ -1,7 +1,4 @@
-"""The endpoints of the contract: each verb at the addresses that its declaration gives.
-
-Endpoints beside the contract's verbs: many memories at once, the difference between two revisions.
-"""
+"""Endpoints of the contract's verbs, and of batch remember and diff."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def verb_endpoints(context: ServerContext) -> tuple[Endpoint, ...]:
 
 def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
     first = route == verb.routes[0]
-    assert verb.needs != "store", "what needs the store itself has no address"
+    assert verb.needs != "store", "verbs that need the store itself have no address"
     return Endpoint(
         name=verb.name if first else f"{verb.name}_by_{route.method.lower()}",
         method=route.method,
@@ -66,9 +63,8 @@ def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
 def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
     async def handle(http: Request) -> Response:
         authenticate(http, verb.needs)
-        http.state.only_read = (
-            verb.read_only
-        )  # also by POST, as a recall: nobody need be told of it
+        # A recall is a read although it uses POST.
+        http.state.only_read = verb.read_only
         request = check(
             verb.request, await arguments_of(http, verb.request, route.in_query, context)
         )
@@ -106,19 +102,18 @@ def _act(
         check_unchanged(memory, getattr(request, "id", ""), expected) if verb.guarded else None
     )
     if revision is not None and isinstance(request, Edit) and request.if_revision is None:
-        request = msgspec.structs.replace(
-            request, if_revision=revision
-        )  # so that an edit in between is noticed too
+        # To notice concurrent edits too.
+        request = msgspec.structs.replace(request, if_revision=revision)
     try:
         result = memory.perform(request)
     except Conflict as error:
         if revision is None:
             raise
-        raise OutOfDate(str(error)) from None  # another caller was faster since we looked
+        raise OutOfDate(str(error)) from None  # another caller wrote after our check
     if route.status == 204:
         return Reply(status=204)
     body = msgspec.json.encode(result)
-    # What was revealed must not be kept by any cache in between.
+    # No cache on the way may keep revealed contents.
     tagged = verb.etag and not getattr(request, "reveal", False)
     return Reply(status=route.status, body=body, etag=etag(result, body) if tagged else None)
 
@@ -126,7 +121,7 @@ def _act(
 async def arguments_of(
     http: Request, kind: type[Parameters], in_query: bool, context: ServerContext
 ) -> dict[str, Any]:
-    """From the path, and from the query or the body; each field stands in one place alone. They are not checked yet."""
+    """Return the unchecked arguments from path, query and body, each from one place only."""
     settings = context.settings
     if in_query:
         http.state.body = b""
@@ -137,7 +132,7 @@ async def arguments_of(
         )
     twice = sorted(given.keys() & http.path_params.keys())
     if twice:
-        raise Malformed(f"{twice[0]}: it stands in the path already. Leave it out elsewhere.")
+        raise Malformed(f"{twice[0]} is already in the path. Leave it out elsewhere.")
     return {**given, **http.path_params}
 
 
@@ -150,7 +145,7 @@ class RememberMany(Parameters, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=MAX_BATCH,
-            description="Each as for remember; all are stored, or none.",
+            description="Each as for remember; either all are stored or none.",
         ),
     ]
 
@@ -212,21 +207,19 @@ def _remember_many(context: ServerContext) -> Endpoint:
 
 
 async def _memories(request: Request, context: ServerContext) -> list[Remember]:
-    """Each is checked by itself, so that an error can say which one it is about."""
     arguments = await arguments_of(request, Parameters, False, context)
     memories = arguments.pop("memories", None)
     if arguments or not isinstance(memories, list) or not 0 < len(memories) <= MAX_BATCH:
         raise InvalidInput(
-            f'The body is {{"memories": [...]}} with 1 to {MAX_BATCH} memories, and nothing else.'
+            f'The body must be {{"memories": [...]}} with 1 to {MAX_BATCH} memories and nothing '
+            "else."
         )
     return [_checked(number, memory) for number, memory in enumerate(memories)]
 
 
 def _checked(number: int, memory: Any) -> Remember:
     if not isinstance(memory, dict):
-        raise InvalidInput(
-            f"memories[{number}]: an object with the fields of remember is expected."
-        )
+        raise InvalidInput(f"memories[{number}] must be an object with the fields of remember.")
     try:
         return check(Remember, memory)
     except InvalidInput as error:

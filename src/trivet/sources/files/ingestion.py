@@ -1,9 +1,7 @@
-"""An ingest: list files -> read what changed -> match parts with memories -> one transaction a file -> links.
+"""Ingest of a vault: list files, read what changed, match parts with memories, store, link.
 
-What has changed in a vault since the last run, and storing it.
-
-New files are stored first and missing ones forgotten last, so that a part that moved always has a file: if the process
-is killed in between, the next run goes on from there.
+Each file is a transaction. New files are stored first and missing ones forgotten last, so that a
+moved part always has a file and a killed run can continue.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def ingest(
     begin: Callable[[int], None] | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Brings the store up to date with the files under `path`. A second run reads only what has changed.
+    """Update the store from the files under `path`, reading only what has changed.
 
     `begin` is called with the number of files to read, `progress` after each of them.
     """
@@ -72,11 +70,11 @@ def ingest(
 
 
 def drop(memory: Trivet, name: str) -> int:
-    """Forgets every memory of a vault, which can be undone like any forgetting, and the vault itself."""
+    """Forget a vault and its memories, which can be restored, and return how many."""
     vault = next((one for one in vaults(memory) if one.name == name), None)
     if vault is None:
         known = ", ".join(one.name for one in vaults(memory)) or "none yet"
-        raise NotFound(f"There is no vault {name} in this store. Known: {known}.")
+        raise NotFound(f"This store has no vault {name}. Known vaults: {known}.")
     engine = _engine(memory)
     with engine.store.together():
         count = apply_gone(
@@ -96,19 +94,19 @@ def vaults(memory: Trivet) -> tuple[VaultRecord, ...]:
 def _engine(memory: Trivet) -> Engine:
     if memory.server is not None:
         raise InvalidInput(
-            f"Files are ingested where the store is, and {memory.server} is a server. Run `trivet ingest` on its "
-            "machine, or ingest into a store of your own and send `trivet export` to the server."
+            f"Files must be ingested where the store is, and {memory.server} is a server. Run "
+            "`trivet ingest` on its machine, or ingest into a local store and send its "
+            "`trivet export` to the server."
         )
     return memory.engine
 
 
-# Why a file that was read makes no memory.
-OTHER_JSON = "JSON that is no conversation"
-NO_CONTENT = "nothing in it to remember"
+OTHER_JSON = "JSON that is not a conversation"
+NO_CONTENT = "nothing to remember"
 
 
 class PlannedFile(msgspec.Struct, frozen=True):
-    """A file that was ingested before, with its parts; `left` are parts that it no longer has."""
+    """An already ingested file and its parts; `left` are those it no longer has."""
 
     parsed: ParsedFile
     assigned: Sequence[AssignedPart]
@@ -116,8 +114,6 @@ class PlannedFile(msgspec.Struct, frozen=True):
 
 
 class Changes:
-    """The new, changed and missing files of a vault, compared with the ledger of the store."""
-
     def __init__(self, engine: Engine, vault: Vault, listing: Listing, dry_run: bool) -> None:
         self._engine, self._vault, self._dry_run = engine, vault, dry_run
         self._parts: dict[str, list[VaultPart]] = defaultdict(list)
@@ -156,7 +152,7 @@ class Changes:
         ]
         self._any_known = any(path in known for path in self._present)
         unknown = tuple("" if folder == "." else f"{folder}/" for folder in listing.unknown)
-        # Also paths of parts without a file entry, left by a run that failed on the file they had moved to.
+        # With parts left without a file entry by a run that failed on the file they moved to.
         self._gone = [
             path
             for path in sorted({*known, *self._parts})
@@ -171,25 +167,28 @@ class Changes:
 
     @property
     def is_empty(self) -> bool:
-        """No file now and none before: such a folder is not kept as a vault."""
+        """Return whether there are no files, now or before: such a folder is no vault."""
         return not self._present and not self._parts
 
     def check_not_missing(self) -> None:
-        """Refuses to go on if all known files are missing: an unmounted disk looks like that."""
+        """Raise if all known files are missing, as on an unmounted disk."""
         name, root = self._vault.name, self._vault.root
         if not self._present and (root / self._vault.under).is_file():
             raise InvalidInput(
-                f"{root / self._vault.under} is of no kind that can be ingested. docs/ingest.md lists them."
+                f"{root / self._vault.under} is not of a supported file type. "
+                "docs/ingest.md lists them."
             )
         if self._gone and not self._present:
             raise Conflict(
-                f"None of the {len(self._gone)} files that were ingested from {root} is there any more. Is it mounted? "
-                f"Nothing was changed; if they are really gone, say: trivet ingest --drop {name}"
+                f"All {len(self._gone)} files that were ingested from {root} are missing. "
+                "Is it mounted? Nothing was changed; if the files are really gone, run: "
+                f"trivet ingest --drop {name}"
             )
         if self._vault.moved and not self._any_known:
             raise Conflict(
-                f"There is a vault {name} already, which was at another place, and none of its files is in {root}. "
-                "Give this one another --name."
+                f"A vault {name} already exists at another place, and {root} has none of its "
+                "files. "
+                "Nothing was changed; choose another --name."
             )
 
     def store(self, progress: Progress) -> None:
@@ -234,7 +233,6 @@ class Changes:
         )
 
     def _plan(self, unmatched: UnmatchedParts, progress: Progress) -> list[PlannedFile]:
-        """Files that were ingested before: matches each with its own parts first, then with parts of other files."""
         matched = []
         for file in self._changed:
             if parsed := self._parsed(file):
@@ -268,7 +266,7 @@ class Changes:
             )
             if not parsed.format.takes and self._vault.under == file.path:
                 raise InvalidInput(
-                    "no reader knows what is in it. docs/ingest.md lists what can be ingested"
+                    "its content has no known format. docs/ingest.md lists what can be ingested"
                 )
             if not parsed.parts:
                 self._skipped.append(
@@ -283,7 +281,7 @@ class Changes:
             own = known.id if known else str(match.prepared.part.fields.get("id", ""))
             if not known and own in self._ids_in_use:
                 raise InvalidInput(
-                    f"another file of the vault is the memory {own} already. Take its id away"
+                    f"another file of the vault already has the id {own}. Remove the id from one"
                 )
             id = own or new_id_of(self._vault.name, path, match.prepared.place, self._ids_in_use)
             self._ids_in_use[id] = None
@@ -291,7 +289,6 @@ class Changes:
         return assigned
 
     def _purged(self, path: str, match: Match) -> VaultPart | None:
-        """The entry of a memory that a person purged. The ledger has only its id, which follows from the place."""
         own = str(match.prepared.part.fields.get("id", ""))
         found = self._ids_in_use.get(
             own or new_id_of(self._vault.name, path, match.prepared.place, {})
@@ -320,7 +317,6 @@ class Changes:
 
     @contextmanager
     def _collecting_problems(self, path: str) -> Iterator[None]:
-        """A bad file is reported and skipped. An error of the store ends the run."""
         try:
             yield
         except (InvalidInput, Conflict) as error:
