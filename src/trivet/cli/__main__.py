@@ -1,4 +1,4 @@
-"""`python -m trivet.cli` is the same as `trivet`."""
+"""Runs the `trivet` program for `python -m trivet.cli`."""
 
 import sys
 

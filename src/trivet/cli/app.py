@@ -1,4 +1,4 @@
-"""The root command. It knows every command's name and loads only the one that is called for."""
+"""The root command, which loads only the module of the command that runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trivet.cli.command import (
 )
 from trivet.contract import VERBS
 
-# The sections of `trivet --help`, of at most eight commands each, and which module has which command.
+# The sections of `trivet --help`, of at most eight commands, and each command's module.
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Every day": {
         **dict.fromkeys(("remember", "recall", "get", "list"), "memories"),
@@ -69,9 +69,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 COMMAND_MODULES: dict[str, str] = {
     name: module for commands in SECTIONS.values() for name, module in commands.items()
 }
-# Where a verb is that no module has a command for.
+# The module of verbs without a command of their own.
 DERIVED = ""
-# What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
     "code": dict.fromkeys(("search", "symbol", "related", "index", "status", "check"), "code"),
     "inbox": dict.fromkeys(
@@ -120,8 +119,9 @@ GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
 
 HELP = """A memory for AI agents that explains every hit.
 
-Remember short texts; recall the few that matter, each with the reason why it was found. The store is one file on this
-machine, and nothing leaves it. --path and --json may stand before or after the command.
+Remember short texts, then recall the few that matter, each with the reason it was found. The store
+is one file on this machine, and nothing leaves it. --path and --json go before or after the
+command.
 
 \b
 Start here:
@@ -130,12 +130,12 @@ Start here:
   trivet demo
 """
 
-LAB_HELP = """Measure ways to recall on test sets, and compare them honestly.
+LAB_HELP = """Measure recall recipes on test sets and compare them.
 
-A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, the name of an imported collection, or `house`,
-the set of our own. A SPEC is a recall recipe, the same string as the `recipe` setting; `default` is what you get
-without one. What it takes beyond Trivet itself comes with `pip install 'trivet[lab]'`. docs/lab.md tells how to read
-the figures.
+A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, the name of an imported
+collection, or `house`, the packaged set. A SPEC is a recall recipe in the syntax of the `recipe`
+setting; `default` is the built-in recipe. Install the extra packages with
+`pip install 'trivet[lab]'`. docs/lab.md explains how to read the figures.
 
 \b
 Example:
@@ -144,10 +144,9 @@ Example:
   trivet lab report runs
 """
 
-
 USER_HELP = """Add, list and remove the users of a server.
 
-Users live in the store they use. Each sees their own memories and what others share with them.
+Users are kept in the store itself. Each sees their own memories and those others share with them.
 
 \b
 Example:
@@ -155,9 +154,10 @@ Example:
   trivet key add ana --label laptop
 """
 
-KEY_HELP = """Make, list and revoke the API keys of a server's users.
+KEY_HELP = """Create, list and revoke the API keys of a server's users.
 
-A key is shown once and kept as a hash. Give it to the client as TRIVET_KEY, or as `Authorization: Bearer KEY`.
+A key is shown once and stored as a hash. A client sends it as TRIVET_KEY, or as
+`Authorization: Bearer KEY`.
 
 \b
 Example:
@@ -166,10 +166,11 @@ Example:
   trivet key revoke 3f9a1c0b77d2
 """
 
-INBOX_HELP = """Review what was learnt from conversations: accept, edit or reject it.
+INBOX_HELP = """Review memories proposed from conversations: accept, edit or reject them.
 
-Alone it lists what waits. Accepted proposals become memories; an update keeps the old revision, and what is superseded
-stays and leads to its successor. What is rejected is not proposed again.
+Without a command it lists the proposals that wait. An accepted proposal becomes a memory; an update
+keeps the old revision, and a superseded memory stays and leads to its successor. A rejected
+proposal is not proposed again.
 
 \b
 Example:
@@ -179,11 +180,11 @@ Example:
   trivet inbox reject 0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44
 """
 
-SYNC_HELP = """Let this store follow a team's server, and work without it.
+SYNC_HELP = """Sync this store with a team's server, and work offline.
 
-Everything works the same offline. What you write waits and is sent later; what others share with you comes and is
-found by recall here. Edits that clash are both kept. What is refused is kept and shown. docs/sync.md says what is
-promised and how it was tested.
+Offline, everything works the same: your writes wait and are sent later. Memories that others share
+with you are copied here, where recall finds them. If two edits conflict, both are kept. Writes that
+the server refuses are kept and shown. docs/sync.md lists the guarantees and how they are tested.
 
 \b
 Example:
@@ -192,9 +193,9 @@ Example:
   trivet sync status
 """
 
-TENANT_HELP = """Move tenants between PostgreSQL databases, while they are used.
+TENANT_HELP = """Move tenants between PostgreSQL databases while they are in use.
 
-Each database is a cell with tenants of its own. docs/scale.md tells how many of them one cell holds.
+Each database is a cell with its own tenants. docs/scale.md says how many tenants one cell holds.
 
 \b
 Example:
@@ -202,11 +203,11 @@ Example:
   trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet
 """
 
-CODE_HELP = """Search source code: by words, by names, by meaning.
+CODE_HELP = """Search source code by words, names and meaning.
 
-A folder is indexed by the first search and kept up with by every later one. The index lies in your cache folder, one
-for each repository, and nothing leaves this machine. The exit status is 0 if something was found, 1 if nothing was,
-2 for an error. docs/code.md is a tour.
+The first search indexes the folder; every later search updates the index. Each repository has one
+index, in your cache folder, and nothing leaves this machine. The exit status is 0 if something was
+found, 1 if nothing was, 2 on an error. docs/code.md is a tour.
 
 \b
 Example:
@@ -227,7 +228,7 @@ GROUP_HELP = {
 
 
 class SectionedGroup(TyperGroup):
-    """A group whose help lists its commands in sections; what stands in none of them comes last."""
+    """A group whose help lists its commands in sections; commands in no section come last."""
 
     sections: Mapping[str, Iterable[str]] = {}
 
@@ -248,7 +249,7 @@ class SectionedGroup(TyperGroup):
 
 
 class LazyCommands(MutableMapping[str, Any]):
-    """Commands by name, each made when it is first looked up: making all of them costs more than most of them run."""
+    """Commands built at their first lookup: building all takes longer than most of them run."""
 
     def __init__(self, homes: Mapping[str, str], make: Callable[[str, str], Any]) -> None:
         self._homes = homes
@@ -283,7 +284,6 @@ def root_command() -> Any:
 
 
 def _derived_verbs() -> dict[str, str]:
-    """Verbs of the contract that have no command of their own yet."""
     grouped = {f"{group}_{name}" for group, names in GROUPS.items() for name in names}
     known = {name.replace("-", "_") for name in COMMAND_MODULES} | grouped
     return {
@@ -306,13 +306,10 @@ def _group(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    first_sentence = help.partition("\n")[
-        0
-    ]  # without it the list of commands cuts it off in the middle
     register = app.callback(
         invoke_without_command=True,
         help=help,
-        short_help=first_sentence,
+        short_help=help.partition("\n")[0],  # the default cuts the first sentence short
         context_settings=_SETTINGS,
     )
     register(callback)
@@ -321,9 +318,9 @@ def _group(
     return group
 
 
-# The help of a command in a list; what is longer is cut at a word.
+# Longer help in a list is cut at a word.
 _HELP_CHARACTERS = 200
-# Long enough for one sentence of help beside the longest option.
+# Columns: one sentence of help next to the longest option.
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -331,7 +328,7 @@ def _root(
     context: typer.Context,
     path: PathOption = None,
     as_json: JsonOption = False,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     context.obj = RootOptions(path, as_json)
     if version:
@@ -367,12 +364,11 @@ def _help_by_default(context: typer.Context) -> None:
 def _list_by_default(
     context: typer.Context, path: PathOption = None, as_json: JsonOption = False
 ) -> Any:
-    """What a group lists is what it is opened for."""
     group: Any = context.command
     given = [*(["--path", path] if path else []), *(["--json"] if as_json else [])]
     if context.invoked_subcommand is not None:
         if given:
-            raise typer.BadParameter(f"say {given[0]} after {context.invoked_subcommand}")
+            raise typer.BadParameter(f"Put {given[0]} after {context.invoked_subcommand}")
         return None
     listing = group.commands["list"]
     with listing.make_context("list", given, parent=context) as own:

@@ -1,4 +1,4 @@
-"""How a function becomes a command: its options, its help with an example, its session."""
+"""Commands from functions: options, help and session."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Handler = Callable[..., Status]
 
 
 class RootOptions(msgspec.Struct, frozen=True):
-    """What was said before the command's name; it means the same after it."""
+    """Options given before the command's name."""
 
     path: str | None = None
     as_json: bool = False
 
 
 class CommandEntry(msgspec.Struct, frozen=True):
-    """A command before typer has seen it. Its parameters are made only when it is called for."""
+    """A registered command; its parameters are built only when it runs."""
 
     name: str
     summary: str
@@ -37,7 +37,7 @@ class CommandEntry(msgspec.Struct, frozen=True):
     function: Handler
     parameters: Callable[[], Sequence[inspect.Parameter]]
     uses_store: bool = True
-    creates: bool = False  # whether it makes a store where there is none
+    creates: bool = False  # whether it creates a missing store
 
     @property
     def callback(self) -> Handler:
@@ -46,7 +46,6 @@ class CommandEntry(msgspec.Struct, frozen=True):
 
     @property
     def short_help(self) -> str:
-        """The first clause, which fits beside the name in the list of commands."""
         return SECOND_CLAUSE.split(self.summary, maxsplit=1)[0] + "."
 
 
@@ -57,10 +56,10 @@ PathOption = Annotated[
     typer.Option(
         "--path",
         metavar="FILE",
-        help="The store, or a server's address; the configured one if none.",
+        help="The store file or a server's address; default: the configured store.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 COMMON = (
     keyword("context", typer.Context),
     keyword("path", PathOption, None),
@@ -77,7 +76,7 @@ def command(
     uses_store: bool = True,
     creates: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """A command whose options are the function's own parameters after the session."""
+    """Register a command; the function's parameters after the session are its options."""
 
     def register(function: Handler) -> Handler:
         def parameters() -> list[inspect.Parameter]:
@@ -103,16 +102,17 @@ def verb_command(
     preset: Sequence[str] = (),
     creates: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """A command for a verb, whose request gives the options; the function gets the checked request.
+    """Register the command of a verb; the function gets the checked request.
 
-    A command that is one way to use a verb of another name says which `verb`, and which parameters are `preset`.
+    `verb` is needed if the names differ. `preset` are parameters that the command sets itself;
+    `extra` are options of its own.
     """
     named = VERBS[verb or name.replace("-", "_").replace(" ", "_")]
-    told = summary or named.summary
+    shown = summary or named.summary
 
     def register(function: Handler) -> Handler:
         REGISTERED_COMMANDS[name] = _entry(
-            name, named, told, _help(told, more, example), function, extra, preset, creates
+            name, named, shown, _help(shown, more, example), function, extra, preset, creates
         )
         return function
 
@@ -120,7 +120,7 @@ def verb_command(
 
 
 def derived_command(verb: Verb) -> CommandEntry:
-    """The command of a verb that has none of its own: it shows the result as it is."""
+    """Return a command that prints a verb's plain result."""
 
     def handle(session: Session, request: Request[Any]) -> None:
         result = session.memory.perform(request)
@@ -176,7 +176,7 @@ def _in_session(
 
 
 def _help(summary: str, more: str, example: str) -> str:
-    """Click keeps the lines after a backspace character as they are."""
+    # Click keeps the line breaks of a paragraph that starts with a backspace.
     paragraphs = [summary, *([more] if more else []), "\b\nExample:\n" + _indent(example)]
     return "\n\n".join(paragraphs)
 

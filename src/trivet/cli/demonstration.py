@@ -1,9 +1,4 @@
-"""The questions the demo asks, and the point each one makes.
-
-The demo's own store: made once in the cache folder, used again, rebuilt if it is damaged.
-
-`trivet demo`: four recalls with the reason for every hit, and one question after a memory that did not come.
-"""
+"""`trivet demo`, with a store of its own in the cache folder."""
 
 from __future__ import annotations
 
@@ -26,7 +21,7 @@ from trivet.types import Progress
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`expected` is the memory that must come first."""
+    """A question of the demo; `expected` is the memory that must come first."""
 
     title: str
     query: str
@@ -38,47 +33,51 @@ SCENES: tuple[Scene, ...] = (
     Scene(
         title="The words are there",
         query="wildcard certificate does not renew",
-        point="The lexical leg finds the words; the problem comes with the memory that resolves it.",
+        point="The lexical leg finds the words; the problem comes with the memory that resolves "
+        "it.",
         expected="019aa04a-01a0-7202-b0ce-2c2f8909e25e",
     ),
     Scene(
         title="Other words, the same meaning",
         query="someone lost the password of a private notebook",
-        point="Only one word is shared. That a password is meant by `phrase`, and why it is lost, the dense leg knows.",
+        point="Only one word is shared. The dense leg knows that a `phrase` can be a password, "
+        "and why it is lost.",
         expected="019957ee-bdc0-79d6-ae5e-6de19b41fa74",
     ),
     Scene(
         title="An identifier",
         query="E_CONN_4012",
-        point="Error codes are matched whole; E_CONN_4009 and E_CONN_4031 are other errors.",
+        point="Error codes match as a whole: E_CONN_4009 and E_CONN_4031 are other errors.",
         expected="019a0668-e8d0-71ba-8dea-9af915d951f3",
     ),
     Scene(
         title="Two steps away",
         query="how long may the text in speech-v3.md be when spoken",
-        point="The file is in one memory, the four minutes in another; the graph leads there over the wedding.",
+        point="One memory names the file, another the four minutes; the graph connects them "
+        "through the wedding.",
         expected="01a00c63-a8c8-7892-a3b2-0896d9c96100",
     ),
     Scene(
         title="What was true once",
         query="may I deploy harbor on a Friday morning",
-        point="An older memory allows it and fits better, but it was superseded: its successor is served, saying so.",
+        point="An older memory allows it and matches better, but it was superseded, so its "
+        "successor is served and says so.",
         expected="019bff2e-a288-7246-b98c-3660b88f8127",
     ),
 )
 
-# Sensitive, so it was never embedded, and its words are others.
+# Sensitive, so never embedded, and in other words than the query.
 WHY_NOT = Scene(
-    title="And why did this one not come?",
+    title="Why was this one not found?",
     query="someone lost the password of a private notebook",
-    point="The office's Wi-Fi password is stored too. Any memory can be followed to where it fell out.",
+    point="The office's Wi-Fi password is stored too. `why-not` shows at which step any memory "
+    "dropped out.",
     expected="0195a367-7fc0-7833-9822-6b43b68139b5",
 )
 
 
 def lines() -> Iterator[str]:
-    """The memories as lines of JSON, ready for an import."""
-    # Not splitlines(), which would also cut at separators that may stand inside a JSON text.
+    # splitlines() also cuts inside JSON texts.
     return iter(
         files("trivet.lab")
         .joinpath("house", "memories.jsonl")
@@ -95,13 +94,13 @@ def demo_path(environment: Mapping[str, str] | None = None) -> Path:
 def open_demo(
     path: Path, importing: Progress, embedding: Progress, embedder: str = "bundled"
 ) -> Trivet:
-    """The demo's store with every memory in it, embedded. None of the user's settings apply to it."""
-    # By words alone: what changed in it says so, and to read all pairs would take longer than all the rest.
+    """Open the demo's store, fully embedded; the user's settings do not apply."""
+    # Reading all pairs would take longer than everything else.
     settings = Settings(path=str(path), embedder=embedder, background=False, changes="words")
     try:
         return _filled(settings, importing, embedding)
     except StoreError:
-        _remove(path)  # it holds nothing but the demo, so making it anew is the best repair
+        _remove(path)  # it holds only the demo, so rebuilding is the best repair
         return _filled(settings, importing, embedding)
 
 
@@ -112,9 +111,7 @@ def _filled(settings: Settings, importing: Progress, embedding: Progress) -> Tri
         memory.drain(progress=embedding)
         problems = [finding.detail for finding in memory.doctor() if not finding.ok]
         if taken.errors or taken.kept or problems:
-            raise StoreError(
-                f"The demo's store is not as it should be: {[*taken.errors, *problems][:1]}."
-            )
+            raise StoreError(f"The demo's store is not complete: {[*taken.errors, *problems][:1]}.")
     except BaseException:
         memory.close()
         raise
@@ -132,7 +129,7 @@ SHOWN = 3
 def show_demo(session: Session, embedder: str = "bundled") -> None:
     path = demo_path()
     if session.path is not None:
-        raise InvalidInput(f"The demo has a store of its own, {path}. Leave --path out.")
+        raise InvalidInput(f"The demo has its own store, {path}. Leave out --path.")
     with open_demo_with_progress(path, embedder) as memory:
         if session.as_json:
             write_json(_value(memory, str(path)))
@@ -146,11 +143,10 @@ def show_demo(session: Session, embedder: str = "bundled") -> None:
 
 
 def open_demo_with_progress(path: Path, embedder: str = "bundled") -> Trivet:
-    """With progress where it takes a while."""
     total = sum(1 for _ in lines())
     if not path.exists():
         print(
-            f"Making a demo store of {total} memories, which takes a few seconds ...",
+            f"Creating a demo store of {total} memories, which takes a few seconds ...",
             file=sys.stderr,
         )
     with (

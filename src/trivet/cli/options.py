@@ -1,9 +1,4 @@
-"""From the contract to the command line: each field of a request becomes an argument or an option.
-
-Names, help, defaults, bounds and choices all come from the request's JSON Schema, so nothing here can drift from it.
-
-What the shell offers while an id is typed: those that start so, each with its first words.
-"""
+"""Command-line parameters from the JSON Schema of requests, and completion of ids."""
 
 from __future__ import annotations
 
@@ -24,7 +19,6 @@ if TYPE_CHECKING:
     from trivet import Trivet
 
 
-# What people type often gets a shorter spelling beside the contract's name.
 ALIASES: dict[str, tuple[str, ...]] = {
     "limit": ("-n",),
     "tags": ("--tag", "-t"),
@@ -32,24 +26,22 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "scope": ("-s",),
     "expanded_keywords": ("--keyword", "-k"),
 }
-# What may be left out, and still has its place on the command line rather than a name.
+# Optional, but positional.
 POSITIONAL_FIELDS = ("text",)
-# Fields that hold prose: `-` reads them from standard input.
+# These read standard input if given as `-`.
 LONG_TEXT_FIELDS = ("content", "query")
 
 _TYPES: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of a request as the command line needs it."""
-
     name: str
     schema: Mapping[str, Any]
     help: str
     required: bool
     default: Any
     nullable: bool
-    id_of: IdOf | None = None  # what it is the id of, which the shell completes
+    id_of: IdOf | None = None  # what the field identifies, for completion
 
     @property
     def repeatable(self) -> bool:
@@ -62,7 +54,7 @@ class Field(msgspec.Struct, frozen=True):
 
 @cache
 def fields_of(request: type[Parameters]) -> tuple[Field, ...]:
-    """Required fields first, in the contract's order, since their place on the command line is their name."""
+    """Return the required fields first, as they are positional."""
     whole = json_schema(request)
     required = whole.get("required", ())
     fields = [
@@ -104,7 +96,7 @@ def keyword(
 
 
 def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, as arguments of a request: what was left out stays out, an empty text clears."""
+    """Return the request's arguments; omitted options stay out and an empty text clears a field."""
     from trivet.cli.terminal import read_if_dash
 
     given: dict[str, Any] = {}
@@ -164,8 +156,8 @@ def _shown_default(field: Field) -> Any:
 
 
 def _item_type(field: Field) -> Any:
-    """Typer takes choices as Literal for one value, but only as Enum for several."""
     items = field.schema["items"]
+    # Typer takes choices as a Literal for one value, but only as an Enum for several.
     return (
         StrEnum(field.name, [(choice, choice) for choice in items["enum"]])
         if "enum" in items
@@ -182,7 +174,7 @@ def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return options[0] if options else schema
 
 
-# The newest of them are looked through: what one has in mind is seldom older, and the shell waits.
+# The shell waits; older ids are seldom meant.
 MAX_SCANNED = 1_000
 MAX_OFFERED = 50
 
@@ -190,7 +182,6 @@ Completer = Callable[[typer.Context, str], list[tuple[str, str]]]
 
 
 def completer(kind: IdOf | None) -> Completer | None:
-    """For an argument or an option that holds an id."""
     if kind is None:
         return None
 
@@ -208,16 +199,14 @@ def matching_ids(kind: IdOf, context: typer.Context, incomplete: str) -> list[tu
     try:
         known = _memories(session.memory) if kind == "memory" else _proposals(session.memory)
         return [one for one in known if one[0].startswith(incomplete.lower())][:MAX_OFFERED]
-    except (
-        TrivetError
-    ):  # the shell shows nothing but offers; the command itself will tell what is wrong
+    except TrivetError:  # the shell shows only completions; the command itself reports the error
         return []
     finally:
         session.close()
 
 
 def _memories(memory: Trivet) -> Iterator[tuple[str, str]]:
-    """In any state: to restore is done to what was forgotten."""
+    # `restore` takes forgotten memories, so completion offers every state.
     page = memory.list(limit=MAX_SCANNED, state=("active", "superseded", "archived", "deleted"))
     return ((one.id, _words(one.title or one.content)) for one in page.memories)
 

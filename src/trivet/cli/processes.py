@@ -1,11 +1,4 @@
-"""`trivet serve`: says where it listens and what that means, then serves until it is told to end.
-
-`trivet open`: the page over a store in the browser, signed in by a one-time link.
-
-Asking the resident process how it is, and telling it to end.
-
-The unit that lets systemd keep the resident process for a user.
-"""
+"""The HTTP server, the browser page, and the resident process with its systemd unit."""
 
 from __future__ import annotations
 
@@ -38,37 +31,40 @@ def serve_store(path: str | None, host: str, port: int, workers: int = 1) -> Non
 
     settings = server_settings(load_settings(path=path))
     with listen(host, port) as listener:
-        # One that only looks after others takes up no work of the store: the models for it would stay in its memory.
+        # Without background work this supervisor loads no models.
         tenants = Tenants(
             settings if workers == 1 else msgspec.structs.replace(settings, background=False)
         )
         if not tenants.has_users():
             warn(
-                "nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before."
+                "nobody has a key yet. Run `trivet user add NAME`, then `trivet key add NAME`; "
+                "the server may keep running."
             )
         if not is_loopback(host):
             warn(
-                f"{host} can be reached from other machines, and the traffic is not encrypted: keys and memories can "
-                "be read on the way. Put a proxy with TLS in front, or listen on 127.0.0.1."
+                f"{host} can be reached from other machines, and the traffic is not encrypted: "
+                "others can read keys and memories on the way. Put a proxy with TLS in front, or "
+                "listen on 127.0.0.1."
             )
         address = address_of(host, listener)
         write_lines(
             [
-                line(f"Trivet listens on {address}. Ctrl-C ends it."),
+                line(f"Trivet listens on {address}. Press Ctrl-C to stop it."),
                 line(
-                    "Open it in a browser to sign in with a key: `trivet key add NAME` makes one."
+                    "Open it in a browser and sign in with a key; `trivet key add NAME` creates "
+                    "one."
                 ),
             ]
         )
         if workers == 1:
             run(tenants, settings, listener, host)
         else:
-            tenants.close()  # this process only looks after the others
+            tenants.close()  # this process only supervises
             run_workers(settings, listener, host, workers)
 
 
 def serve_demo(host: str, port: int) -> None:
-    """None of the user's settings or memories take part."""
+    """Serve the demo's memories from a temporary store, without the user's settings."""
     from trivet.cli.demonstration import open_demo_with_progress
     from trivet.serve.http.endpoints.page import SignInLinks, link_to
     from trivet.serve.http.server import listen, run, server_settings
@@ -87,7 +83,8 @@ def serve_demo(host: str, port: int) -> None:
             [
                 line(f"Open {link_to(address_of(host, listener), links)} in a browser."),
                 line(
-                    "The link signs in once, within five minutes. Ctrl-C ends the server, and nothing stays."
+                    "The link signs in once, within five minutes. Ctrl-C stops the server and "
+                    "deletes its store."
                 ),
             ]
         )
@@ -115,7 +112,6 @@ def open_page(path: str | None, only_print: bool) -> None:
 
 
 def _serve_here(settings: Settings, only_print: bool) -> None:
-    """In the foreground, where no resident process does it."""
     from trivet.serve.http.endpoints.page import SignInLinks, link_to
     from trivet.serve.http.server import HOST, PORT, listen, run, server_settings
     from trivet.serve.http.tenants import Tenants
@@ -123,17 +119,16 @@ def _serve_here(settings: Settings, only_print: bool) -> None:
     settings = server_settings(settings)
     with listen(HOST, PORT, any_port=True) as listener:
         tenants, links = Tenants(settings), SignInLinks()
-        # The socket takes the browser's connection already, and the server answers it as soon as it runs.
+        # The socket already accepts connections; the server answers once it runs.
         _show(
             link_to(address_of(HOST, listener), links),
             only_print,
-            "The page is served until Ctrl-C.",
+            "The page is served until you press Ctrl-C.",
         )
         run(tenants, settings, listener, HOST, links, log_access=False)
 
 
 def _show(link: str, only_print: bool, more: str = "") -> None:
-    """In the browser, or where there is none to open, as a line to copy."""
     import webbrowser
 
     if only_print or not webbrowser.open(link):
@@ -145,7 +140,7 @@ def _show(link: str, only_print: bool, more: str = "") -> None:
 
 
 ANSWER_TIMEOUT_SECONDS = 1.0
-# What it was asked is finished within its own limit; one that takes longer does not react.
+# It finishes its calls within END_SECONDS; after this it hangs.
 STOP_TIMEOUT_SECONDS = END_SECONDS + 5.0
 POLL_SECONDS = 0.02
 
@@ -153,7 +148,7 @@ StopResult = Literal["ended", "killed"]
 
 
 def request_status() -> Status | None:
-    """None: it does not run, or does not answer."""
+    """Return the resident process's status, or None if it does not answer."""
     if not SUPPORTED:
         return None
     try:
@@ -164,13 +159,13 @@ def request_status() -> Status | None:
 
 
 def stop_resident() -> StopResult | None:
-    """None: it did not run."""
+    """Stop the resident process, by force if it hangs; None if it did not run."""
     process = lock_holder()
     if process is None:
         return None
     if _request_stop() and _wait_until_ended(STOP_TIMEOUT_SECONDS):
         return "ended"
-    if lock_holder() == process:  # still the same that does not react
+    if lock_holder() == process:  # still the same process, which does not react
         os.kill(process, signal.SIGKILL)
         _wait_until_ended(STOP_TIMEOUT_SECONDS)
         socket_file().unlink(missing_ok=True)
@@ -219,7 +214,6 @@ WHERE = "~/.config/systemd/user/trivet-resident.service"
 
 
 def unit_text(path: str | None) -> str:
-    """With the program that runs now, and the store it was given."""
     store = (
         ["--path", path if "://" in path else str(Path(path).expanduser().absolute())]
         if path

@@ -1,20 +1,54 @@
-"""From the words on the command line to an exit status. No error that we expect shows a stack trace."""
+"""The entry point: runs one command and returns its exit status.
+
+An agent waits for `trivet hook` before every prompt, so this module imports nothing else for it.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 
-import typer
+TYPE_CHECKING = False  # typing and collections.abc take milliseconds that a hook must not wait for
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from trivet.cli.app import root_command
-from trivet.cli.terminal import INTERRUPTED, STOPPED, discard_output, report_error, report_usage
-from trivet.errors import TrivetError
+# Files may hold memories, so only the user may read them.
+PRIVATE_UMASK = 0o077
+# A second BLAS thread only spins on a core that the model needs: with it, a recall over long
+# memories took 1.6 times the processor time.
+SINGLE_BLAS_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
-def run(arguments: Sequence[str] | None) -> int:
-    given = [_as_typed(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
+        from trivet.serve.resident.hook_client import main as hook
+
+        return hook(words[1:])
+    os.environ.setdefault(*SINGLE_BLAS_THREAD)
+    before = os.umask(PRIVATE_UMASK)
+    try:
+        return run(words)
+    finally:
+        os.umask(before)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run any other command than a hook."""
+    import typer
+
+    from trivet.cli.app import root_command
+    from trivet.cli.terminal import (
+        INTERRUPTED,
+        STOPPED,
+        discard_output,
+        report_error,
+        report_usage,
+    )
+    from trivet.errors import TrivetError
+
+    given = [_as_typed(argument) for argument in arguments]
     as_json = "--json" in given
     try:
         status = root_command().main(args=given, prog_name="trivet", standalone_mode=False)
@@ -34,8 +68,8 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def _as_typed(argument: str) -> str:
-    """In a locale that is not UTF-8 Python marks the bytes it cannot read; as typed they are UTF-8 all the same."""
+    """Undo the surrogate escapes of a locale that is not UTF-8."""
     try:
         return os.fsencode(argument).decode()
     except UnicodeError:
-        return argument  # refused later, with the name of the field
+        return argument  # validation rejects it later and names the field

@@ -1,4 +1,4 @@
-"""One run of one command: its store, how it answers, and the embedding it leaves done behind it."""
+"""The session of one command: its store, output and embedding."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ logger = logging.getLogger("trivet.cli")
 
 
 class Session:
-    """Opens the store only when a command asks for it."""
+    """One command's store, opened at first use, and output mode."""
 
     def __init__(self, path: str | None, as_json: bool, creates: bool = False) -> None:
         self.path = path
         self.as_json = as_json
-        self.model_soon = False  # whether the command is going to ask the embedder
-        self.creates = (
-            creates  # whether the command may make the store; what only looks or changes may not
-        )
+        self.model_soon = False  # whether the command will use the embedder
+        self.creates = creates  # whether the command may create the store
 
     @cached_property
     def memory(self) -> Trivet:
@@ -37,26 +35,26 @@ class Session:
 
     @property
     def file(self) -> Path:
-        """The store's file, for commands that work on the file itself."""
+        """Return the store's file; raise if the store is a server."""
         path = load_settings(path=self.path).path
         if not is_file(path):
             raise InvalidInput(
-                f"{without_password(path)} is a server, and this is done to a file. Do it where the server's store is."
+                f"{without_password(path)} is a server, but this command works on a store file. "
+                "Run it where the server's store is."
             )
         return Path(path).expanduser()
 
     def show(self, value: Any, lines: Callable[[], Iterable[Line]]) -> None:
-        """The value for machines, or the lines for people, which are made only if wanted."""
+        """Print the value as JSON, or the lines for people, built only if printed."""
         if self.as_json:
             write_json(value)
         else:
             write_lines(lines())
 
     def embed_pending(self) -> None:
-        """Does the reading and embedding that a write left behind, unless it would mean waiting for a server.
+        """Read and embed what a write left pending, unless a server or hosted embedder does it.
 
-        A server that holds the store does it by itself.
-        The answer is out and the memory is safe already: whatever goes wrong here is a warning.
+        The answer is printed and the memory stored by now, so a failure is only a warning.
         """
         from trivet.serve.resident.client import is_warm
 
@@ -88,11 +86,11 @@ class Session:
             self.memory.close()
 
     def save_index_if_missing(self) -> None:
-        """Where this process had to load a large store from the database, the next one shall not have to."""
+        """Save the search index if missing, so that the next process need not build it."""
         if "memory" in self.__dict__ and self.memory.remote is None:
             try:
                 self.memory.engine.store.upkeep.renew_index(only_if_missing=True)
-            except TrivetError as error:  # the answer is out; the next command tries again
+            except TrivetError as error:  # the answer is printed; the next command tries again
                 logger.info("The index file could not be written: %s", error)
 
 

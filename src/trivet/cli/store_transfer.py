@@ -1,9 +1,4 @@
-"""Taking over what another memory keeps: shown first, then imported like any lines.
-
-Putting a backup in a store's place: checked first, whole or not at all, and nothing is deleted.
-
-Moving a file's memories to a database server, and bringing such a server up to date.
-"""
+"""Import from other programs, restore of backups, and moves to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -40,7 +35,7 @@ def import_foreign_memories(
 ) -> int:
     system = SYSTEMS[name]
     if not path.exists():
-        raise InvalidInput(f"{path} is not there. For {system.label}, name {system.reads}.")
+        raise InvalidInput(f"{path} does not exist. For {system.label}, name {system.reads}.")
     found = list(system.read(path))
     settings = session.memory.settings
     rows = list(import_lines(name, found, scope or settings.scope, settings.categories))
@@ -82,7 +77,7 @@ def _preview(
         ]
         yield line(("for example ", "dim"), " · ".join(filter(None, facts)), indent=4)
         yield line("[sensitive]" if one.sensitive else content[:160], indent=8)
-    yield line("Nothing was written. Leave --dry-run out to import them.")
+    yield line("Nothing was written. Run it without --dry-run to import them.")
 
 
 def _masked(text: str) -> str:
@@ -91,17 +86,21 @@ def _masked(text: str) -> str:
     return text
 
 
-# SQLite keeps the newest writes in the first until they are folded into the store.
+# The first holds SQLite's newest writes until a checkpoint.
 LOG_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def restore_backup(backup: Path, store: Path, force: bool) -> Path | None:
-    """Makes `store` a copy of `backup`. Returns where the store that was there has been moved, if there was one."""
+    """Replace `store` by a copy of `backup`, whole or not at all.
+
+    Return the path to which the previous store was moved, if any.
+    """
     if not backup.is_file():
         raise InvalidInput(f"{backup} is not a file. Name a backup made by `trivet backup`.")
     if store.exists() and not force:
         raise Conflict(
-            f"There is a store at {store} already. Say --force to move it aside, or give another --path."
+            f"There is a store at {store} already. Use --force to move it aside, or give another "
+            "--path."
         )
     partial = store.with_name(store.name + ".partial")
     try:
@@ -113,7 +112,7 @@ def restore_backup(backup: Path, store: Path, force: bool) -> Path | None:
         partial.rename(store)
     except OSError as error:
         raise StoreError(
-            f"{backup} cannot be put back: {error.strerror} ({error.filename})."
+            f"{backup} cannot be restored: {error.strerror} ({error.filename})."
         ) from None
     finally:
         _remove(partial)
@@ -123,8 +122,8 @@ def restore_backup(backup: Path, store: Path, force: bool) -> Path | None:
 
 
 def _copy(backup: Path, partial: Path) -> None:
-    """By SQLite itself, which also takes writes that are still in a log beside the backup."""
     partial.touch(mode=0o600)
+    # SQLite's backup includes writes in a log next to the file.
     try:
         with (
             closing(sqlite3.connect(f"{backup.resolve().as_uri()}?mode=ro", uri=True)) as source,
@@ -140,7 +139,6 @@ def _copy(backup: Path, partial: Path) -> None:
 
 
 def _check(partial: Path, backup: Path) -> None:
-    """Opens the copy as a store, which refuses a newer schema, and looks at everything a store is made of."""
     with Trivet.open(partial, embedder="none", background=False) as memory:
         problems = [
             finding
@@ -152,7 +150,7 @@ def _check(partial: Path, backup: Path) -> None:
 
 
 def _move_aside(store: Path) -> Path:
-    """The log goes first: a store beside the log of another is damage, a log without its store is not."""
+    # Logs first: a store next to another store's log is damaged, a log alone is not.
     _checkpoint_log(store)
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     aside = store.with_name(f"{store.name}.before-{moment}")
@@ -165,11 +163,10 @@ def _move_aside(store: Path) -> Path:
 
 
 def _checkpoint_log(store: Path) -> None:
-    """Best effort: a damaged store cannot be folded, and moving it aside as it is keeps every chance to mend it."""
     try:
         with closing(sqlite3.connect(store)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error:
+    except sqlite3.Error:  # a damaged store moves aside as it is, so that it can still be repaired
         return
 
 
@@ -179,12 +176,10 @@ def _remove(partial: Path) -> None:
 
 
 def move_to_server(file: Path, settings: Settings) -> int:
-    """Copies the file into the empty tenant that the settings name; says how many memories there are now."""
+    """Copy the file into the tenant of the settings; return its number of memories."""
     kind = database_of(settings.path)
     if kind is None:
-        raise InvalidInput(
-            "Name where to move as postgresql://USER@HOST/DATABASE. Nothing was moved."
-        )
+        raise InvalidInput("Name the target as postgresql://USER@HOST/DATABASE. Nothing was moved.")
     if not file.is_file():
         raise InvalidInput(
             f"There is no store at {file}. Nothing was moved; name the file with --path."
@@ -202,7 +197,7 @@ def move_to_server(file: Path, settings: Settings) -> int:
 
 
 def migrate_server(settings: Settings) -> int:
-    """Opens the database as the owner of its tables, which brings them up to date; the version they have then."""
+    """Update the database's tables as their owner; return the schema version."""
     kind = database_of(settings.path)
     if kind is None:
         raise InvalidInput(

@@ -1,13 +1,4 @@
-"""What reaches standard output: JSON for machines, lines for people. Stored text never acts on the terminal.
-
-Errors as a user or a script sees them: one line on standard error and an exit status with a meaning.
-
-A progress bar on standard error. It appears only on a terminal, and only if the work takes long.
-
-`-` in the place of a text or a file means standard input.
-
-Writing a file so that it is there whole or not at all.
-"""
+"""Standard streams of the command line; stored text never acts on the terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-# Control characters, and those that turn the direction of text: both let stored text pose as something else.
+# With control characters or a change of text direction, stored text could pose as other text.
 UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -54,7 +45,7 @@ Part = str | tuple[str, str]
 
 
 class Line(NamedTuple):
-    """Text in styled parts, `(text, style)` or plain; it may wrap or hold line ends, always behind its indent."""
+    """Parts of text, plain or `(text, style)`; wrapped rows keep the indent."""
 
     parts: Sequence[Part]
     indent: int = 0
@@ -65,7 +56,7 @@ def line(*parts: Part, indent: int = 0) -> Line:
 
 
 def printable(text: str) -> str:
-    """The text with every character that would act on a terminal shown as its code."""
+    """Replace every character that would act on a terminal by its code."""
     return UNPRINTABLE.sub(_code, text.replace("\r\n", "\n"))
 
 
@@ -83,7 +74,6 @@ def write_json(value: Any) -> None:
 
 
 def plain_lines(result: Any) -> list[Line]:
-    """Any result as lines: a field each, a row for each item of a list."""
     value = msgspec.to_builtins(result)
     rows = value if isinstance(value, (list, tuple)) else [value]
     if all(isinstance(row, dict) for row in rows):
@@ -100,19 +90,19 @@ def write_lines(lines: Iterable[Line]) -> None:
 
 
 def write_text(text: str) -> None:
-    """UTF-8 whatever the locale says, and at once, so that a reader need not wait for what comes after."""
+    """Write UTF-8 in any locale, and flush for the reader."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
 
 
 def discard_output() -> None:
-    """Whoever read our output has had enough (`| head`). Python must not try to flush the rest at exit."""
+    """Drop output after the reader closed the pipe (`| head`), or Python fails to flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _for_pipe(lines: Iterable[Line]) -> str:
-    """Nothing is wrapped or coloured: the next program wants whole lines. Needs no rich, which is half the start-up."""
+    """Return plain rows without rich, which is half of the start-up time."""
     return "".join(_indented(_plain(entry), entry.indent) + "\n" for entry in lines)
 
 
@@ -125,13 +115,13 @@ def _indented(text: str, indent: int) -> str:
 
 
 def _for_terminal(lines: Iterable[Line]) -> str:
-    """Parts become rich text objects, never markup, so that `[bold]` in a memory is just that."""
     from io import StringIO
 
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
+    # Never markup: `[bold]` in stored text must print as it is.
     console = Console(
         file=StringIO(), force_terminal=True, highlight=False, markup=False, emoji=False
     )
@@ -177,7 +167,6 @@ def report_error(error: TrivetError, as_json: bool) -> int:
 
 
 def report_usage(error: typer.TyperException, as_json: bool) -> int:
-    """A command line that cannot be read. The context, where there is one, knows which help to point to."""
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "trivet"
     _report("InvalidInput", f"{_sentence(error.format_message())} See `{command} --help`.", as_json)
@@ -206,7 +195,11 @@ APPEAR_AFTER_SECONDS = 1.0
 
 
 class DelayedProgress:
-    """Call it with how many more are done. `total` gets how many that is and says how many it will be, if known."""
+    """A progress bar on standard error, on a terminal and after a delay.
+
+    Call it with the number of items just finished. `total` maps the number finished to the expected
+    total, or None.
+    """
 
     def __init__(
         self, label: str, total: Callable[[int], int | None], after: float = APPEAR_AFTER_SECONDS
@@ -253,12 +246,12 @@ class DelayedProgress:
 
 
 DASH = "-"
-# A memory of 32 KiB with a history of two thousand revisions.
+# Characters: a memory of 32 KiB with two thousand revisions.
 LONGEST_LINE = 64 * 2**20
 
 
 def read_if_dash(text: str) -> str:
-    """The text itself, or all of standard input without its last line end, which the shell put there."""
+    """Return the text, or for `-` standard input without its final line break."""
     if text != DASH:
         return text
     try:
@@ -271,37 +264,39 @@ def read_if_dash(text: str) -> str:
 
 @contextmanager
 def open_lines(name: str) -> Iterator[Iterator[str]]:
-    """The lines of a file. What is not UTF-8 is marked rather than refused, so that a bad line costs only itself."""
+    """Yield the lines of a file, or of standard input for `-`.
+
+    Bytes that are not UTF-8 are escaped, so that a bad line costs only itself.
+    """
     if name == DASH:
         yield _lines(
             TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
         )
         return
     try:
-        with open(name, encoding="utf-8-sig", errors="surrogateescape") as file:
+        with Path(name).open(encoding="utf-8-sig", errors="surrogateescape") as file:
             yield _lines(file)
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None
 
 
 def _lines(file: TextIO) -> Iterator[str]:
-    """Bounded, since a file without line ends, or a device, would fill the memory."""
     for number in count(1):
+        # A file without line breaks, or a device, would fill the memory.
         line = file.readline(LONGEST_LINE + 1)
         if not line:
             return
         if len(line) > LONGEST_LINE:
             raise InvalidInput(
-                f"Line {number} is longer than {LONGEST_LINE:,} characters: this is no file of memories."
+                f"Line {number} is longer than {LONGEST_LINE:,} characters, so this is not a file "
+                "of memories."
             )
         yield line
 
 
 def write_rows_atomically(target: Path, rows: Iterable[str]) -> int:
-    """Writes the rows and returns how many. Others see the old file until the new one is complete and on disk."""
-    if (
-        target.exists() and not target.is_file()
-    ):  # a pipe or a device is written into, never replaced by a file
+    """Write the rows and return how many; readers see the old file until the new one is whole."""
+    if target.exists() and not target.is_file():  # a pipe or a device must not be replaced
         return _write_rows(target, rows)
     count = 0
     try:

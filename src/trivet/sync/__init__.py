@@ -1,1 +1,1 @@
-"""A laptop's store that follows its team's server, and loses nothing on the way (docs/sync.md)."""
+"""Sync of a laptop's store with its team's server (docs/sync.md)."""

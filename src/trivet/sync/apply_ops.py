@@ -1,4 +1,4 @@
-"""What a server does with the operations of a laptop, within the transaction of their push."""
+"""The server's handling of a laptop's operations, within the transaction of their push."""
 
 from __future__ import annotations
 
@@ -32,20 +32,23 @@ from trivet.sync import core
 from trivet.sync.messages import OP_KINDS, Op, Result, check_op
 from trivet.types import Link, Sealed
 
-UNKNOWN_KIND = "The server's Trivet is older and does not know what a {} is. It is sent again once it is upgraded."
-
-DEPENDS_ON_LATER = (
-    "It follows on an operation that the server could not take yet. It is sent again."
+UNKNOWN_KIND = (
+    "The server's Trivet is older and does not know the operation {}. It is sent again after an "
+    "upgrade."
 )
 
-Outcome = tuple[Result, str, str]  # how it went, the id of the memory, and why it was refused
+DEPENDS_ON_LATER = (
+    "It depends on an operation that the server could not accept yet. Both are sent again."
+)
 
-# What gets another id where somebody else's memory has its own.
+Outcome = tuple[Result, str, str]  # the result, the memory's id, and the reason of a refusal
+
+# Another user's memory may have these operations' id.
 _MAY_GET_NEW_ID = ("create", "purge", "heal")
 
 
 class PushProgress(msgspec.Struct):
-    """What the operations of a push know of those before them: ids that were given anew, and memories that wait."""
+    """What later operations of a push need: reassigned ids and memories that wait."""
 
     named: dict[str, str] = {}
     waiting: set[str] = set()
@@ -55,8 +58,6 @@ class PushProgress(msgspec.Struct):
 
 
 class OpApplier:
-    """One push of a user. Ids that somebody else has are given anew, and later operations of the push follow."""
-
     def __init__(
         self, engine: Engine, connection: WriteTransaction, progress: PushProgress
     ) -> None:
@@ -68,9 +69,8 @@ class OpApplier:
         self.user = user
         self._new_ids, self._waiting = progress.named, progress.waiting
         self.healed: dict[str, int] = {}
-        self._ids_by_alias: dict[
-            str, dict[str, str]
-        ] = {}  # an owner's ids, by what each is called where it is another's
+        # An owner's ids, keyed by the id each would be reassigned to.
+        self._ids_by_alias: dict[str, dict[str, str]] = {}
 
     def take(self, op: Op) -> Outcome:
         if op.kind not in OP_KINDS:
@@ -82,19 +82,17 @@ class OpApplier:
             return done
         if self._waits(op):
             return "later", op.id, DEPENDS_ON_LATER
-        told = op.id
+        given = op.id
         op = msgspec.structs.replace(op, id=self._new_ids.get(op.id, op.id))
         try:
             result, id = self._act(op)
             reason = ""
         except StoreError:
             raise
-        except (
-            SecretError
-        ) as error:  # a key of the server's is not there just now: that is no answer for ever
-            self._waiting.add(told)
-            return "later", told, str(error)
-        except TrivetError as error:  # all of these come before anything is written
+        except SecretError as error:  # a key is missing only for now
+            self._waiting.add(given)
+            return "later", given, str(error)
+        except TrivetError as error:  # raised before anything is written
             result, id, reason = "refused", op.id, str(error)
         values = {"op": op.op, "result": result, "id": id, "reason": reason, "at": now()}
         self._connection.execute(self._sql["put_applied"], values)
@@ -103,12 +101,10 @@ class OpApplier:
         return result, id, reason
 
     def _waits(self, op: Op) -> bool:
-        """Whether an operation that it follows on is still to come: done before that it would be refused, or clash."""
         ends = (op.link.source, op.link.target) if op.link is not None else ()
         return not self._waiting.isdisjoint({op.id, *ends})
 
     def _earlier_outcome(self, op: Op) -> Outcome | None:
-        """How it went when it came before."""
         row = self._connection.execute(self._sql["applied"], {"op": op.op}).fetchone()
         return None if row is None else (row["result"], row["id"], row["reason"])
 
@@ -173,17 +169,13 @@ class OpApplier:
         return key, read_bundles(self._connection, [key])[key]
 
     def _other_name(self, op: Op, id: str, held: Bundle | None) -> str | None:
-        """What the memory is called here, if not by its id.
-
-        In a life of the server its id may have been somebody else's, and in the next nobody's: of two machines each
-        then knows it by another name, and what the second brings or purges is what the first has brought.
-        """
+        """Return the memory's id here if a restored server reassigned it."""
         owner = op.bundle.owner if op.bundle else self.user
         for begun in self._starting_with([_first_rev(op)], owner):
             return begun if begun != id else None
         if op.kind != "purge" and core.is_name_based_id(id):
-            for beside in self._with_branch(_first_rev(op), owner):
-                return beside if beside != id else None
+            for branched in self._with_branch(_first_rev(op), owner):
+                return branched if branched != id else None
         if owner == self.user and self._belongs_to_another(id, held):
             return core.reassigned_id(id, self.user)
         if (held is not None and held.owner == owner) or self._is_purged(id):
@@ -197,23 +189,22 @@ class OpApplier:
         return None
 
     def _starting_with(self, revs: Sequence[str], owner: str) -> list[str]:
-        """Those of an owner's memories that begin with some revisions. Whatever machines call them, they are these."""
         values = {"revs": as_json(revs), "owner": owner}
         return [
             row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()
         ]
 
     def _with_branch(self, rev: str, owner: str) -> list[str]:
-        """That of an owner's memories beside which a revision lies, as a clash."""
         values = {"revs": as_json([rev]), "owner": owner}
         return [
             row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()
         ]
 
     def _known_ids(self, id: str, owner: str) -> list[str]:
-        """Other names of what an owner calls by an id: the one it would get, and those that would have become it.
+        """Return other ids of an owner's memory.
 
-        The latter are all of the owner's ids that must be tried: too many for each memory that a first sync creates.
+        Finding ids that map to `id` hashes all of the owner's: too slow for each create of a first
+        sync.
         """
         another = core.reassigned_id(id, owner)
         if not core.is_name_based_id(id):
@@ -225,7 +216,6 @@ class OpApplier:
         return [another, found] if found else [another]
 
     def _belongs_to_another(self, id: str, held: Bundle | None) -> bool:
-        """Somebody else's memory has the id, or had it, as far as this user was never told."""
         if held is not None:
             return held.owner != self.user
         gone = self._connection.execute(self._sql["tombstone"], {"id": id}).fetchone() is not None
@@ -236,7 +226,6 @@ class OpApplier:
         return self._connection.execute(self._sql["tombstone_for"], whom).fetchone() is not None
 
     def _purged_under_alias(self, op: Op, id: str, held: Bundle | None) -> bool:
-        """The user purged it under a name that another of their machines knew: it is purged under this one too."""
         if op.bundle is not None and op.bundle.owner != self.user:
             return False
         purged = self._purged([_first_rev(op)])
@@ -245,7 +234,6 @@ class OpApplier:
         return bool(purged)
 
     def _purged(self, revs: Sequence[str]) -> set[str]:
-        """Those of some revisions that were the first of a memory which the user purged."""
         values = {"owner": self.user, "revs": as_json(revs)}
         return (
             {row[0] for row in self._connection.execute(self._sql["purged_as"], values)}
@@ -266,7 +254,7 @@ class OpApplier:
         )
 
     def _write(self, held: Bundle | None, new: Bundle) -> None:
-        """Every revision that is new here is checked and guarded as if a caller of the API had said it."""
+        """Store the bundle; new revisions are checked and guarded like those from the API."""
         known = held.revs if held else {}
         sealed: list[Sealed] = []
 
@@ -289,7 +277,7 @@ class OpApplier:
             raise InvalidInput(str(error).replace("`", "")) from None
         if memory.sensitive and rev.number <= 1 and not engine.settings.sync_sensitive:
             raise InvalidInput(
-                "Sensitive memories stay on their machine: this server does not take them."
+                "This server does not accept sensitive memories; they stay on their machine."
             )
         check_field_bounds(memory)
         check_memory(engine, memory)
@@ -317,7 +305,6 @@ class OpApplier:
         return "already" if buried else "applied"
 
     def _purge_aliases(self, first_rev: str, id: str) -> None:
-        """What was purged may be here under another name, and under its own another memory of the user's."""
         another = core.reassigned_id(id, self.user)
         for name in self._known_ids(id, self.user):
             other = self._held(name)[1]
@@ -327,7 +314,7 @@ class OpApplier:
             self._record_purge(another, None, first_rev)
 
     def _record_purge(self, id: str, held: Bundle | None, first_rev: str | None) -> None:
-        """Also a memory that never came here: another machine of the user may still bring it."""
+        """Purge a memory, even if never sent here: another machine may still send it."""
         if held is None:
             values = {"id": id, "owner": self.user, "seq": None, "first_rev": first_rev}
             self._connection.execute(self._sql["put_tombstone"], values)
@@ -385,11 +372,10 @@ class OpApplier:
         return "applied"
 
     def _record_feedback(self, op: Op) -> Result:
-        """What the user said of the memory; what comes last counts."""
         for one in op.feedback:
-            said = {"id": op.id, "verdict": one.verdict, "query": one.query or None}
+            values = {"id": op.id, "verdict": one.verdict, "query": one.query or None}
             try:
-                request = msgspec.convert(said, prepared_type(FeedbackRequest))
+                request = msgspec.convert(values, prepared_type(FeedbackRequest))
             except msgspec.ValidationError as error:
                 raise InvalidInput(f"feedback: {error}") from None
             feedback(self._engine, request)
@@ -402,9 +388,7 @@ class OpApplier:
         shared = held is not None and self._shared_with(op.id)
         may_share = self._engine.caller is None or "share" in self._engine.caller.rights
         ended = op.ended if may_share else ()
-        if (
-            not may_share
-        ):  # a key without that right brings words back, and leaves alone who may read them
+        if not may_share:  # without that right, a key restores text but changes no shares
             brought = msgspec.structs.replace(brought, shares=held.shares if held else ())
         decided = core.heal(
             held,
@@ -417,7 +401,8 @@ class OpApplier:
         )
         if decided is None:
             raise Conflict(
-                "The server was put back and does not have it; its owner's machine must bring it back."
+                "The server was restored without this memory; its owner's machine must send it "
+                "again."
             )
         result, new = decided
         self._write(held, new)
@@ -426,21 +411,18 @@ class OpApplier:
         self._set_shares(op.id, held, new)
         if brought.owner == self.user:
             self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)
-            for grantee in ended:  # another machine that has not heard of it may come later
+            for grantee in ended:  # for another machine that does not know of it yet
                 values = {"grantee": grantee, "seq": 0, "id": op.id, "purged": None, "at": now()}
                 self._connection.execute(self._sql["put_revoked"], values)
         return result
 
     def _without_duplicates(self, id: str, brought: Bundle) -> Bundle:
-        """Without what lies beside it and stands in the user's memory of its other name by now, or was purged there.
-
-        Two memories of one id were one in a life in which both had to get another, and are two in the next.
-        """
+        """Drop branches that the user's memory has under another id, or that were purged there."""
         if brought.owner != self.user or not brought.branches:
             return brought
-        beside = [rev.rev for rev in brought.branches]
-        repeated = self._purged(beside)
-        for name in {*self._known_ids(id, self.user), *self._starting_with(beside, self.user)} - {
+        branched = [rev.rev for rev in brought.branches]
+        repeated = self._purged(branched)
+        for name in {*self._known_ids(id, self.user), *self._starting_with(branched, self.user)} - {
             id
         }:
             other = self._held(name)[1]
@@ -452,7 +434,6 @@ class OpApplier:
         return msgspec.structs.replace(brought, branches=branches, waiting=waiting)
 
     def _revoked_grantees(self, id: str, held: Bundle | None, brought: Bundle) -> set[str]:
-        """Those of whom this server remembers that they lost the memory, or the right to write it."""
         grantees = (
             {one.grantee for one in brought.shares}
             if held is None or held.shares != brought.shares
@@ -482,12 +463,10 @@ class OpApplier:
 
 
 def _first_rev(op: Op) -> str:
-    """The revision with which the memory began that an operation creates, brings or purges."""
     return op.bundle.trunk[0].rev if op.bundle else op.rev or ""
 
 
 def _is_same_memory(held: Bundle, op: Op) -> bool:
-    """Whether it is what an operation brings, by any of its revisions, or purges, by its first."""
     if op.kind == "purge":
         return held.trunk[0].rev == op.rev
     return bool(held.revs.keys() & (op.bundle.revs.keys() if op.bundle else {op.rev}))

@@ -1,9 +1,4 @@
-"""Edits that clashed and lie beside a memory: what each says, and which of them the memory is to say.
-
-They are on the server and on every laptop that holds the memory, and are decided at any of them.
-
-What a server refused to take from a laptop: kept with its words until the user lets go of it.
-"""
+"""Conflicting edits and their resolution, and operations that a server refused."""
 
 from __future__ import annotations
 
@@ -41,22 +36,23 @@ NAME_CHARACTERS = 120
 
 
 def conflicts(engine: Engine, request: SyncConflicts) -> tuple[EditConflict, ...]:
-    """Of memories that the caller may read."""
+    """Return the conflicts of memories that the caller may read."""
     id = engine.store.memories.get(check_id(request.id)).id if request.id is not None else None
-    beside = engine.store.branches.clashing(id, request.limit)
-    heads = engine.store.memories.get_many(list({id for id, _ in beside}))
+    clashing = engine.store.branches.clashing(id, request.limit)
+    heads = engine.store.memories.get_many(list({id for id, _ in clashing}))
     return tuple(
-        _edit_conflict(engine, heads[id], rev, request.reveal) for id, rev in beside if id in heads
+        _edit_conflict(engine, heads[id], rev, request.reveal)
+        for id, rev in clashing
+        if id in heads
     )
 
 
 def _edit_conflict(engine: Engine, memory: Memory, rev: Rev, reveal: bool) -> EditConflict:
-    """Where the memory or the edit is sensitive, both are masked alike."""
     edited = memory_at_revision(memory.id, memory.owner, rev)
     names = [
         name for name in sorted(KNOWN_FIELDS) if getattr(edited, name) != getattr(memory, name)
     ]
-    sensitive = memory.sensitive or edited.sensitive
+    sensitive = memory.sensitive or edited.sensitive  # one sensitive side masks both
     head, branch = (
         masked(msgspec.structs.replace(one, sensitive=sensitive), reveal, engine.viewer)
         for one in (memory, edited)
@@ -83,7 +79,7 @@ def _fields(memory: Memory, names: list[str]) -> Mapping[str, Any]:
 
 
 def resolve(engine: Engine, request: SyncResolve) -> Memory:
-    """The memory as it is, one of its branches, or another text; its conflicts are settled by that."""
+    """Settle a memory's conflicts: keep its text, or take a branch's or a new one."""
     id = check_id(request.id)
     with engine.store.feed.transaction() as connection:
         old = engine.store.memories.get_for_change(id, "edit")
@@ -93,7 +89,8 @@ def resolve(engine: Engine, request: SyncResolve) -> Memory:
         bundle = _prepared(connection, key)
         if not bundle.waiting:
             raise NotFound(
-                f"Memory {id} has no conflict to resolve. `trivet sync conflicts` lists those that have."
+                f"Memory {id} has no conflict to resolve. `trivet sync conflicts` lists the "
+                "conflicts."
             )
         chosen = _chosen_fields(bundle, request)
         if chosen is not None:
@@ -114,7 +111,6 @@ def resolve(engine: Engine, request: SyncResolve) -> Memory:
 
 
 def _prepared(connection: WriteTransaction, key: int) -> Bundle:
-    """Every revision has its name; on a laptop, what was written before has its place in the outbox too."""
     laptop = load(connection)
     if laptop is not None:
         enqueue_changes(connection, laptop, laptop.place.sensitive)
@@ -124,7 +120,7 @@ def _prepared(connection: WriteTransaction, key: int) -> Bundle:
 
 
 def _chosen_fields(bundle: Bundle, request: SyncResolve) -> dict[str, Any] | None:
-    """What the memory is to say; None where it stays as it is."""
+    """Return the new fields, or None to keep the memory as it is."""
     if request.content is not None:
         return {**bundle.head.fields, "content": request.content}
     take = request.take
@@ -135,16 +131,14 @@ def _chosen_fields(bundle: Bundle, request: SyncResolve) -> dict[str, Any] | Non
     ]
     if len(found) != 1:
         raise InvalidInput(
-            f"--take: {take!r} names {len(found)} branches. Say head, or a rev of `sync conflicts`."
+            f"--take: {take!r} matches {len(found)} branches. Use head, or a rev from `trivet sync "
+            "conflicts`."
         )
     return {**bundle.head.fields, **_changed(bundle, found[0])}
 
 
 def _changed(bundle: Bundle, branch: Rev) -> Mapping[str, Any]:
-    """What an edit changed, so that what others changed since stays: tags that were taken away share no more.
-
-    Where it is unknown from what it was made, it is taken by its words alone. One that was made from nothing says all.
-    """
+    """Return only what the branch changed, so that later changes, such as removed tags, stay."""
     if branch.base is None:
         return branch.fields
     base = bundle.revs.get(branch.base)
@@ -165,7 +159,6 @@ def _settle_branches(
 
 
 def _propagate(engine: Engine, connection: WriteTransaction, key: int, bundle: Bundle) -> None:
-    """A laptop tells its server at the next exchange; a server tells the laptops that follow it."""
     laptop = load(connection)
     if laptop is not None:
         enqueue_changes(connection, laptop, laptop.place.sensitive)
@@ -175,12 +168,11 @@ def _propagate(engine: Engine, connection: WriteTransaction, key: int, bundle: B
         record_write(connection, engine.viewer, "sync resolve", [bundle.id])
 
 
-# Those of a memory's fields that hold words of its own.
 _TEXT_FIELDS = ("content", "title", "expanded_keywords", "source")
 
 
 def refused(engine: Engine, request: SyncRefused) -> tuple[RefusedOperation, ...]:
-    """Also of a store that has left its server. Words that are or were sensitive are masked."""
+    """Return refused operations, masked if sensitive, even after the store left its server."""
     if not is_owner(engine):
         return ()
     connection = engine.store.feed.database.read()
@@ -191,18 +183,19 @@ def refused(engine: Engine, request: SyncRefused) -> tuple[RefusedOperation, ...
 
 def _refused_operation(row: Row, memory: Memory | None, reveal: bool) -> RefusedOperation:
     op = msgspec.json.decode(row["body"], type=Op)
-    said: Mapping[str, Any] = op.fields or {
+    fields: Mapping[str, Any] = op.fields or {
         one.query or "it was": one.verdict for one in op.feedback
     }
     sensitive = (
-        said.get("sensitive")
+        fields.get("sensitive")
         or row["reason"] == WRITTEN_WHILE_SENSITIVE
         or (memory and memory.sensitive)
     )
     hides = bool(sensitive) and not reveal
     if hides:
-        said = {
-            name: MASK if name in _TEXT_FIELDS and value else value for name, value in said.items()
+        fields = {
+            name: MASK if name in _TEXT_FIELDS and value else value
+            for name, value in fields.items()
         }
     return RefusedOperation(
         op=row["op"],
@@ -211,24 +204,21 @@ def _refused_operation(row: Row, memory: Memory | None, reveal: bool) -> Refused
         name=name_of(masked(memory, reveal, LOCAL)) if memory else None,
         at=row["at"],
         reason=row["reason"],
-        said=said,
+        said=fields,
         masked=hides,
     )
 
 
 def drop_refused(engine: Engine, request: SyncDrop) -> None:
-    """The user has seen it and lets go of it."""
     with engine.store.feed.transaction() as connection:
         values = {"op": request.op}
         if (
             not is_owner(engine)
             or not connection.execute(connection.sql("replica")["unpark"], values).rowcount
         ):
-            raise NotFound(
-                f"No operation {request.op} was refused. `trivet sync refused` lists those that were."
-            )
+            raise NotFound(f"No refused operation {request.op}. `trivet sync refused` lists them.")
 
 
 def is_owner(engine: Engine) -> bool:
-    """Of a store that can follow a server, which is a file: other users of it follow nobody."""
+    """Return whether the caller may use sync: only the owner of a store file can."""
     return is_file(engine.settings.path) and engine.viewer in (None, LOCAL)

@@ -1,7 +1,7 @@
-"""The rules of sync, without input or output: what a server makes of an operation, a laptop of an answer.
+"""The rules of sync, without input or output.
 
-Each rule is a function of its own, so that the tests can switch one off and must then find something lost, shown or
-overwritten. A memory and its history is a `Bundle`; times and clocks decide nothing.
+Each rule is a function, so that tests can switch one off and must then find something lost, exposed
+or overwritten. A `Bundle` is a memory with its history. Clocks decide nothing.
 """
 
 from __future__ import annotations
@@ -29,19 +29,18 @@ from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place, Resu
 Decision = tuple[Result, Bundle]
 
 NO_MARKS: Mapping[str, str] = MappingProxyType({})
-# When a memory was made is not what it says.
 _CREATED_AT = "created_at"
-# The version of ids that were made from names, such as a vault's files.
+# The UUID version of ids derived from names, such as a vault's files.
 _NAME_BASED_VERSION = 5
 
 
 def reassigned_id(id: str, user: str) -> str:
-    """What a user's memory is called where its id is somebody else's, or was made from what others may have too."""
+    """Return the id of a user's memory whose own id another user has or may have."""
     return str(uuid.uuid5(uuid.UUID(id), user))
 
 
 def is_name_based_id(id: str) -> bool:
-    """Another user may have made the same."""
+    """Return whether another user may have derived the same id."""
     return uuid.UUID(id).version == _NAME_BASED_VERSION
 
 
@@ -49,7 +48,7 @@ def is_name_based_id(id: str) -> bool:
 
 
 def create(held: Bundle | None, op: Op, user: str) -> Decision:
-    """The same id made on two machines of one user: equal text is the same memory, else a conflict."""
+    """Create a memory; under an existing id, equal content is the same memory, other a conflict."""
     rev = _rev_of(op, user, op.fields)
     if held is None:
         return "applied", Bundle(
@@ -66,7 +65,7 @@ def has_same_content(one: Fields, other: Fields) -> bool:
 
 
 def edit(held: Bundle, op: Op, user: str) -> Decision:
-    """Made from the head: the next revision. From an older one: merged if it touches other fields, else a branch."""
+    """Apply an edit: next revision on the head, a merge if no field conflicts, or a branch."""
     if op.rev in held.revs:
         return "already", held
     head, base = held.head, held.revs.get(op.base or "")
@@ -80,10 +79,10 @@ def edit(held: Bundle, op: Op, user: str) -> Decision:
 def clashes(
     head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, str] = NO_MARKS
 ) -> bool:
-    """Whether somebody else changed what this edit changes, to something else; or may have, if that is unknown.
+    """Return whether someone else changed, or may have changed, the edited fields to other values.
 
-    `was` are marks of what the writer saw. They count before the base, which a server that was put back may have put
-    together otherwise than the one that the writer knew.
+    `was`, hashes of what the writer saw, counts more than the base: a restored server may have
+    another.
     """
 
     def changed(name: str) -> bool:
@@ -95,40 +94,40 @@ def clashes(
 
 
 def value_mark(value: object) -> str:
-    """Short, and tells nothing of the text."""
+    """Return a short hash that does not reveal the value."""
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()
 
 
 def refusal(held: Bundle | None, op: Op, user: str, access: str | None) -> str | None:
-    """Why a user may not do this to a memory, or None. `access` is None where they may not read it."""
+    """Return why a user may not do this, or None; `access` is None if they may not read it."""
     if op.kind == "purge":
         return (
             None
             if held is None or held.owner == user
-            else f"It belongs to {held.owner}, who alone can purge it."
+            else f"It belongs to {held.owner}; only they can purge it."
         )
     if op.kind in ("create", "heal"):
         return None
     if held is None or access is None:
-        return "There is no such memory for you here: it was never shared with you, or is not any longer."
+        return "This memory does not exist or is not shared with you."
     if op.kind in ("share", "unshare", "scrub") and held.owner != user:
-        return f"It belongs to {held.owner}, who alone can do this."
+        return f"It belongs to {held.owner}; only they can do this."
     if op.kind in ("edit", "resolve") and access == "read":
-        return f"It belongs to {held.owner} and is shared with you for reading."
+        return f"It belongs to {held.owner} and is shared with you read-only."
     if op.kind == "edit" and held.owner != user and OWNER_ONLY_FIELDS & op.fields.keys():
-        return f"Its owner {held.owner} alone can change the tags, scope, sensitivity, state or times of a memory."
+        return (
+            f"Only its owner {held.owner} can change its tags, scope, sensitivity, state or times."
+        )
     return None
 
 
 def resolve(held: Bundle, op: Op) -> Decision:
-    """Its branches are settled; they stay in the history."""
     return "applied", msgspec.structs.replace(
         held, waiting=tuple(one for one in held.waiting if one not in op.revs)
     )
 
 
 def scrub(held: Bundle, op: Op) -> Decision:
-    """The owner took secrets out of revisions, as if they had never said otherwise."""
 
     def clean(rev: Rev) -> Rev:
         return msgspec.structs.replace(rev, fields={**rev.fields, **op.scrubbed.get(rev.rev, {})})
@@ -138,23 +137,22 @@ def scrub(held: Bundle, op: Op) -> Decision:
 
 
 def redacted_like(held: Bundle, op: Op) -> Bundle:
-    """The memory after its owner has said a revision that is here already, by now with secrets taken out of it.
+    """Remove secrets that the owner, when sending a known revision again, has removed from it.
 
-    Whoever joins again, or redacts what still waits to be sent, says it so. They go out of every revision that has them
-    in the same place.
+    They are removed from every revision with the same value in that field.
     """
     rev = held.revs.get(op.rev or "")
     if rev is None or not op.fields:
         return held
     clean = {
-        name: said
-        for name, said in op.fields.items()
+        name: value
+        for name, value in op.fields.items()
         if name in rev.fields
-        and _placeholders({name: said}) > _placeholders({name: rev.fields[name]})
+        and _placeholders({name: value}) > _placeholders({name: rev.fields[name]})
     }
     scrubbed = {
         one.rev: {
-            name: said for name, said in clean.items() if one.fields.get(name) == rev.fields[name]
+            name: value for name, value in clean.items() if one.fields.get(name) == rev.fields[name]
         }
         for one in held.revs.values()
     }
@@ -163,12 +161,11 @@ def redacted_like(held: Bundle, op: Op) -> Bundle:
 
 
 def redacted(bundle: Bundle) -> tuple[str, ...]:
-    """The names of the revisions that say a secret by its placeholder."""
+    """Return the revisions in which a placeholder replaces a secret."""
     return tuple(name for name, rev in bundle.revs.items() if _placeholders(rev.fields))
 
 
 def is_redacted(clean: Fields, raw: Fields, values: Mapping[Name, str]) -> bool:
-    """Whether these are the same words, but for secrets with these values that were taken out of the first."""
     return _with_values(clean, values) == _with_values(raw, values) and _placeholders(
         clean
     ) > _placeholders(raw)
@@ -197,11 +194,11 @@ def heal(
     taken: Set[str] = frozenset(),
     ended: Sequence[str] = (),
 ) -> Decision | None:
-    """After the server was put back, what a laptop still knows of a memory. None: it is not this user's to bring.
+    """Restore what a restored server lacks of a memory, from a laptop's copy.
 
-    What the server lacks is done again, each revision as the edit that it was: next, merged or beside. Shares are the
-    owner's alone to bring back, and never widened by doubt: not for those from whom something was `taken` as far as the
-    server knows, nor for those with whom it is `ended` as far as the laptop does.
+    Return None if the user may not. Each missing revision is replayed as an edit. Only the owner
+    restores shares, and never for users who lost access according to the server (`taken`) or the
+    laptop (`ended`).
     """
     own = brought.owner == user
     if held is None:
@@ -226,11 +223,6 @@ def heal(
 
 
 def _own_revisions(held: Bundle, brought: Bundle, user: str) -> Bundle:
-    """One who may write brings back what they wrote themselves, as the edits that these were.
-
-    What an edit was made from may have another name since, if the server was put back before: then it is what it
-    followed on.
-    """
     for before, rev in pairwise(brought.trunk):
         if rev.author == user:
             base = brought.revs.get(rev.base or "", before)
@@ -245,7 +237,6 @@ def _own_revisions(held: Bundle, brought: Bundle, user: str) -> Bundle:
 
 
 def _with_missing_revisions(held: Bundle, brought: Bundle) -> Bundle:
-    """With all that it lacks of a history, each revision as the edit that it was."""
     before: Rev | None = None
     for rev in brought.trunk:
         held = replayed(
@@ -256,7 +247,6 @@ def _with_missing_revisions(held: Bundle, brought: Bundle) -> Bundle:
 
 
 def _with_branches(held: Bundle, branches: Sequence[Rev], waiting: Sequence[str]) -> Bundle:
-    """What lay beside the history lies beside it again: nobody but its people decides a clash."""
     for rev in branches:
         if rev.rev not in held.revs:
             held = branched(held, rev, waits=rev.rev in waiting)
@@ -264,7 +254,7 @@ def _with_branches(held: Bundle, branches: Sequence[Rev], waiting: Sequence[str]
 
 
 def replayed(held: Bundle, rev: Rev, base: Rev | None, patch: Fields) -> Bundle:
-    """With a revision of another history: next where it touches what nobody else changed, else beside."""
+    """Add a revision of another history as the next one, or as a branch if it conflicts."""
     if rev.rev in held.revs:
         return held
     if (
@@ -289,7 +279,7 @@ def _still_shared(
 def _restored_shares(
     held: Sequence[ShareRecord], brought: Sequence[ShareRecord], taken: Set[str]
 ) -> tuple[ShareRecord, ...]:
-    """As they are brought; but whoever lost one since may do no more than they may now."""
+    """Return the laptop's shares, but users who lost access since get no more than they have."""
     now = {one.grantee: one for one in held}
 
     def narrowed(one: ShareRecord) -> ShareRecord | None:
@@ -302,16 +292,15 @@ def _restored_shares(
 
 
 def advanced(held: Bundle, rev: Rev) -> Bundle:
-    """With a next revision."""
     following = msgspec.structs.replace(rev, number=held.head.number + 1)
     return msgspec.structs.replace(held, trunk=(*held.trunk, following))
 
 
 def branched(held: Bundle, rev: Rev, waits: bool) -> Bundle:
-    """With a revision beside the history: the head stays, the words are kept and found."""
-    beside = msgspec.structs.replace(rev, number=0)
+    """Add a branch: the head stays, and recall finds both texts."""
+    branch = msgspec.structs.replace(rev, number=0)
     waiting = (*held.waiting, rev.rev) if waits else held.waiting
-    return msgspec.structs.replace(held, branches=(*held.branches, beside), waiting=waiting)
+    return msgspec.structs.replace(held, branches=(*held.branches, branch), waiting=waiting)
 
 
 def _rev_of(op: Op, user: str, fields: Fields) -> Rev:
@@ -323,10 +312,10 @@ def _rev_of(op: Op, user: str, fields: Fields) -> Rev:
 
 
 def answer_counts(standing: Place, asked: Place, answer: Answer) -> bool:
-    """An answer counts only if the laptop still stands exactly where it asked.
+    """Return whether the laptop still stands exactly where it asked.
 
-    Else another process, or an answer that came sooner, has gone on meanwhile; or the server was put back in between,
-    and answered a question that was asked before the laptop knew what the server has lost. It is asked again.
+    If not, another process or answer moved it, or the server was restored in between. It asks
+    again.
     """
     if asked != standing:
         return False
@@ -336,42 +325,41 @@ def answer_counts(standing: Place, asked: Place, answer: Answer) -> bool:
 
 
 def is_newer(epoch: str | None, seq: int, bundle: Bundle) -> bool:
-    """Whether a bundle is later than what is known. Numbers of two epochs do not compare: the present one counts."""
+    """Return whether a bundle is newer than what is known; another epoch always counts as newer."""
     return bundle.epoch != epoch or bundle.seq > seq
 
 
 def outside_epoch(epoch: str | None) -> str:
-    """Noted for the epoch of a copy that is outside of the laptop's scopes and stays until what waits is sent.
+    """Return the epoch of a copy outside the scopes that stays until its changes are sent.
 
-    The server has it, so a full pull leaves it alone. But no number came with that, and the one that is known may be of
-    a server that was lost: as if of another epoch, it keeps back nothing that comes.
+    A full pull must leave it alone, but its number may be of a lost server: as another epoch, it
+    never holds back newer data.
     """
     return f"outside {epoch or ''}"
 
 
 def advanced_place(standing: Place, answer: Acks | Page) -> Place:
-    """Acks tell how far the server is, and only a page how far the laptop has read."""
-    seq = answer.place.seq if isinstance(answer, Page) else standing.seq
-    told = answer.place
+    """Return the place after an answer; only a page advances the reading."""
+    place = answer.place
+    seq = place.seq if isinstance(answer, Page) else standing.seq
     return msgspec.structs.replace(
-        standing, epoch=told.epoch, seq=seq, top=told.top, mark=told.mark
+        standing, epoch=place.epoch, seq=seq, top=place.top, mark=place.mark
     )
 
 
 def continued_place(standing: Place, epoch: str, full: bool) -> Place:
-    """In another epoch of a server that has all that the laptop saw. A full pull compares by epoch: it begins again."""
+    """Return the place in the new epoch of a server that lost nothing; a full pull starts again."""
     return msgspec.structs.replace(standing, epoch=epoch, seq=0 if full else standing.seq)
 
 
 def in_scopes(scope: str, scopes: Sequence[str]) -> bool:
-    """A scope holds those below it, as `a` holds `a/b`. Without any named, all are meant."""
+    """Return whether a scope is one of these or below one; none means all."""
     return not scopes or any(scope == one or scope.startswith(f"{one}/") for one in scopes)
 
 
 def with_pending_edits(
     trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]
 ) -> tuple[Rev, ...]:
-    """What the server said, then one's own edits on top, each saying what it changes and no more."""
     revs = list(trunk)
     for rev, patch in pending:
         last = revs[-1]
@@ -382,9 +370,9 @@ def with_pending_edits(
 
 
 def merge_carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundle:
-    """What must be brought back to a server that was put back: the history of older epochs too, until it has it.
+    """Return what a restored server may lack, including older epochs' history.
 
-    While the old `waits` to be brought, so do its shares, by the rule of `heal`: what was pulled since is the backup's.
+    While `old` waits to be sent, its shares win: those pulled since come from the backup.
     """
     if old is None:
         return new
@@ -412,17 +400,15 @@ def is_confirmed(brought: Bundle, bundle: Bundle) -> bool:
 
 
 def may_heal(bundle: Bundle, user: str) -> bool:
-    """Owners and authors bring back what a server may lack; a reader's copy heals nothing."""
     return bundle.owner == user or any(rev.author == user for rev in bundle.revs.values())
 
 
 def is_withheld(bundle: Bundle, sensitive: bool) -> bool:
-    """Whether it is sensitive as the server told it, while both sides allowed that: it does not go there again."""
+    """Return whether the server has it as sensitive, though that is no longer allowed."""
     return not sensitive and bool(bundle.head.fields.get("sensitive"))
 
 
 def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
-    """What a user wrote in a memory, each edit with what it changes and no word of anybody else's that is known."""
     before = {rev.rev: last for last, rev in pairwise(bundle.trunk)}
     before |= {rev.rev: bundle.revs.get(rev.base or "", bundle.trunk[0]) for rev in bundle.branches}
     own = [rev for rev in bundle.revs.values() if rev.author == user]
@@ -433,15 +419,12 @@ def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
 
 
 def missed_notices(place: Place, horizon: int) -> bool:
-    """Whether notices that a laptop has not read are forgotten: those up to the `horizon`.
-
-    One that reads everything needs none of those from before it began; it has seen the server's numbers since.
-    """
+    """Return whether the server deleted notices (up to `horizon`) that the laptop has not read."""
     return 0 < place.seq < horizon and not (place.full and place.top >= horizon)
 
 
 def head_digests(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """A digest of the heads in each of 256 buckets, by the hash of the id: where two stores differ is soon found."""
+    """Return a digest of the heads in each of 256 buckets."""
     listed: dict[str, list[str]] = {}
     for id, rev in heads:
         listed.setdefault(hashlib.blake2b(id.encode(), digest_size=1).hexdigest(), []).append(

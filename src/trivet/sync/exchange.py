@@ -1,7 +1,4 @@
-"""Rounds of sync: what waits is sent, then what changed is fetched, until both sides are level.
-
-How a laptop speaks to its server over HTTP.
-"""
+"""Rounds of sync over HTTP: send what waits and fetch changes until both sides are level."""
 
 from __future__ import annotations
 
@@ -47,17 +44,17 @@ from trivet.sync.messages import (
 )
 from trivet.sync.vectors import MissingVectors, VectorsTaken
 
-# A push is one request and one transaction of the server.
+# Limits of a push, one request and one transaction.
 OPS_AT_ONCE = 200
 BYTES_AT_ONCE = 2**20
-# An answer may come too late to count, or another epoch in between; the same operation is not sent for ever.
+# How often an operation is sent: an answer may come too late or in another epoch.
 MAX_TRIES = 20
-# Answers in a row that leave the laptop where it was. A server that numbers a million memories first gives about fifty.
+# Answers in a row without progress; numbering a million memories first takes about fifty.
 MAX_STALLED = 1_000
 
 
 class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round did. `held_back` says why some operations are still to be sent."""
+    """The result of a round; `held_back` says why some operations still wait."""
 
     sent: int = 0
     received: int = 0
@@ -68,7 +65,7 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exchange(laptop: Laptop, server: SyncServer) -> Exchanged:
-    """Until nothing moves any longer. A push that the server cannot take keeps no page from coming."""
+    """Push and pull until nothing changes; a rejected push does not stop the pull."""
     done = Exchanged()
     pushing, again, tried = True, False, Counter[str]()
     standing = epochs = 0
@@ -78,8 +75,8 @@ def exchange(laptop: Laptop, server: SyncServer) -> Exchanged:
         if ops:
             tried[ops[0].op] += 1
             if tried[ops[0].op] > MAX_TRIES:
-                told = f"The server does not acknowledge the {ops[0].kind} of {ops[0].id}."
-                done, pushing = msgspec.structs.replace(done, held_back=told), False
+                reason = f"The server does not acknowledge the {ops[0].kind} of {ops[0].id}."
+                done, pushing = msgspec.structs.replace(done, held_back=reason), False
                 continue
             done, pushing = _push(laptop, server, place, _first_batch(ops), done)
             continue
@@ -93,7 +90,8 @@ def exchange(laptop: Laptop, server: SyncServer) -> Exchanged:
         epochs += isinstance(answer, OtherEpoch)
         if standing > MAX_STALLED or epochs > MAX_TRIES:
             raise StoreError(
-                "The server's answers lead nowhere. What is here is safe; tell whoever runs the server."
+                "The server's answers make no progress. Local data is safe; inform the server's "
+                "administrator."
             )
         if isinstance(answer, OtherEpoch):
             pushing = True
@@ -105,7 +103,7 @@ def exchange(laptop: Laptop, server: SyncServer) -> Exchanged:
             laptop.wake()
             if answer.more:
                 continue
-            if not pushing and not again:  # what could not be taken before may be taken now
+            if not pushing and not again:  # what the server rejected before may work now
                 pushing = again = True
                 done = msgspec.structs.replace(done, held_back=None)
             elif not (pushing and laptop.ask(1)[1]):
@@ -115,10 +113,10 @@ def exchange(laptop: Laptop, server: SyncServer) -> Exchanged:
 def _push(
     laptop: Laptop, server: SyncServer, place: Place, ops: Sequence[Op], done: Exchanged
 ) -> tuple[Exchanged, bool]:
-    """Whether to go on pushing."""
+    """Return the result and whether to go on pushing."""
     try:
         answer = server.push(place, ops)
-    except StoreError:  # not reached, or not able to: the round is over
+    except StoreError:  # unreachable or failing: the round ends
         raise
     except TrivetError as error:
         return msgspec.structs.replace(done, held_back=str(error)), False
@@ -139,23 +137,21 @@ def _push(
 
 
 def _vectors(wanted: MissingVectors, server: SyncServer) -> VectorsTaken:
-    """Those of all that waits now to be embedded. Without them the laptop embeds itself, so nothing waits for them."""
     done = VectorsTaken()
     while True:
         request, waiting = wanted.next()
         if request is None:
             return done
         try:
-            told = server.vectors(request)
+            received = server.vectors(request)
         except TrivetError as error:
             return done + VectorsTaken(0, 0, str(error))
-        if told is None:
+        if received is None:
             return done
-        done += wanted.take(told, waiting)
+        done += wanted.take(received, waiting)
 
 
 def _first_batch(ops: Sequence[Op]) -> Sequence[Op]:
-    """As many as fit into one request, and at least one."""
     size = 0
     for place, op in enumerate(ops):
         size += len(msgspec.json.encode(op))
@@ -165,18 +161,17 @@ def _first_batch(ops: Sequence[Op]) -> Sequence[Op]:
 
 
 def check_item(item: Item | None) -> None:
-    """That it names memories as Trivet does, and that a memory's history is one."""
     try:
         for id in item.ids if isinstance(item, Outside) else (item.id,) if item is not None else ():
             check_id(id)
     except InvalidInput as error:
-        raise StoreError(
-            f"The server named a memory as Trivet does not: {error} Nothing was taken in."
-        ) from None
+        raise StoreError(f"The server sent a malformed id: {error} Nothing was written.") from None
     if isinstance(item, Bundle):
         wrong = bundle_fault(item) or _unreadable(item)
         if wrong:
-            raise StoreError(f"The server told the memory {item.id} {wrong}. Nothing was taken in.")
+            raise StoreError(
+                f"The server sent the memory {item.id}, but it {wrong}. Nothing was written."
+            )
 
 
 def _unreadable(bundle: Bundle) -> str | None:
@@ -184,17 +179,18 @@ def _unreadable(bundle: Bundle) -> str | None:
         for rev in (bundle.head, *bundle.branches):
             memory_at_revision(bundle.id, bundle.owner, rev)
     except msgspec.ValidationError as error:
-        return f"in a way that cannot be read here ({error}). Is its Trivet newer than this one?"
+        return f"cannot be read here ({error}); the server's Trivet may be newer"
     return None
 
 
-# A page of the feed, and the operations of a push. Both are one transaction of whoever takes them.
+# Items per page, which the laptop stores in one transaction.
 PAGE = 500
-# The server waits no longer for news; the answer may take a moment more.
+# The wait for news, and the client's extra time.
 WAIT_SECONDS = 240.0
 WAIT_MARGIN = 15.0
 
-# An answer is held in memory. A page has 16 MiB, or one memory: of this size it has ten thousand long revisions.
+# Answers are held in memory. A page has 16 MiB, or one memory; this size is ten thousand long
+# revisions.
 MAX_ANSWER_BYTES = 256 * 2**20
 
 T = TypeVar("T")
@@ -202,33 +198,32 @@ _Line = Bundle | Gone | Purged | Withheld | Outside | Page | OtherEpoch
 
 
 class SyncServer(Protocol):
-    """What a round of sync asks of the other side."""
-
     def push(self, place: Place, ops: Sequence[Op]) -> Answer: ...
     def pull(self, place: Place) -> Answer: ...
     def vectors(self, request: VectorsRequest) -> Sequence[Embedded] | None: ...
 
 
 class HttpServer:
-    """Nothing is retried here: whoever drives the rounds does, and a repeated operation acts once."""
+    """A server over HTTP. It never retries; a repeated operation acts once."""
 
     def __init__(self, settings: Settings, url: str, key: str) -> None:
         self._settings = msgspec.structs.replace(settings, path=url, key=key)
         self._http = httpx2.Client(**client_options(self._settings))
         self._protocol = NEWEST_PROTOCOL
-        self._tells_vectors = False
+        self._sends_vectors = False
 
     def hello(self) -> Hello:
-        told = self._decoded(self._ask("GET", "/v1/sync/hello"), Hello)
-        if told.newest_protocol < OLDEST_PROTOCOL or told.oldest_protocol > NEWEST_PROTOCOL:
-            older = "the server" if told.newest_protocol < OLDEST_PROTOCOL else "this Trivet"
+        hello = self._decoded(self._ask("GET", "/v1/sync/hello"), Hello)
+        if hello.newest_protocol < OLDEST_PROTOCOL or hello.oldest_protocol > NEWEST_PROTOCOL:
+            older = "the server" if hello.newest_protocol < OLDEST_PROTOCOL else "this Trivet"
             raise InvalidInput(
-                f"The server speaks the protocols {told.oldest_protocol} to {told.newest_protocol} of sync, and this "
-                f"Trivet {OLDEST_PROTOCOL} to {NEWEST_PROTOCOL}. Upgrade {older}; until then everything stays here."
+                f"The server supports versions {hello.oldest_protocol} to {hello.newest_protocol} "
+                f"of the sync protocol, this Trivet {OLDEST_PROTOCOL} to {NEWEST_PROTOCOL}. "
+                f"Upgrade {older}; until then everything stays here."
             )
-        self._protocol = min(NEWEST_PROTOCOL, told.newest_protocol)
-        self._tells_vectors = told.vectors
-        return told
+        self._protocol = min(NEWEST_PROTOCOL, hello.newest_protocol)
+        self._sends_vectors = hello.vectors
+        return hello
 
     def push(self, place: Place, ops: Sequence[Op]) -> Answer:
         body = msgspec.json.encode(
@@ -247,7 +242,7 @@ class HttpServer:
             return read[-1]
         if not read or not isinstance(read[-1], Page):
             raise StoreError(
-                "The server's answer broke off before its last line. Nothing was taken in; try again."
+                "The server's answer ended before its last line. Nothing was written; try again."
             )
         items: tuple[Item, ...] = tuple(read[:-1])
         for item in items:
@@ -255,21 +250,22 @@ class HttpServer:
         return msgspec.structs.replace(read[-1], items=items)
 
     def vectors(self, request: VectorsRequest) -> Sequence[Embedded] | None:
-        """None where the server has others than the laptop's model would make; it is not asked again then."""
-        if not self._tells_vectors:
+        """Return the vectors, or None if the server's model differs."""
+        if not self._sends_vectors:
             return None
         body = msgspec.json.encode(msgspec.structs.replace(request, protocol=self._protocol))
         lines = [line for line in self._ask("POST", "/v1/sync/vectors", body).split(b"\n") if line]
         read: list[Any] = [self._decoded(line, Embedded | VectorsSummary) for line in lines]  # type: ignore[arg-type]
         if not read or not isinstance(read[-1], VectorsSummary) or read[-1].count != len(read) - 1:
             raise StoreError(
-                "The server's answer with vectors broke off before its last line. It is asked again."
+                "The server's answer with vectors ended before its last line. The next exchange "
+                "asks again."
             )
-        self._tells_vectors = read[-1].identity == request.identity
-        return read[:-1] if self._tells_vectors else None
+        self._sends_vectors = read[-1].identity == request.identity
+        return read[:-1] if self._sends_vectors else None
 
     def wait(self, known: str) -> str:
-        """Returns when the server has news, or after some minutes; with what to ask next time."""
+        """Wait some minutes for news; return the argument of the next wait."""
         timeout = httpx2.Timeout(WAIT_SECONDS + WAIT_MARGIN)
         path = f"/v1/sync/wait?{urlencode({'seconds': f'{WAIT_SECONDS:g}', 'known': known})}"
         return self._decoded(self._ask("GET", path, timeout=timeout), News).known
@@ -282,9 +278,8 @@ class HttpServer:
         self._http.close()
 
     def _ask(self, method: str, path: str, body: bytes | None = None, **more: Any) -> bytes:
-        headers = {
-            "Accept-Encoding": "identity"
-        }  # what is packed may be any size once it is unpacked
+        # A compressed answer could expand beyond the limit.
+        headers = {"Accept-Encoding": "identity"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -302,20 +297,20 @@ class HttpServer:
             raise StoreError(connection_error_text(error, self._settings.path)) from None
 
     def _read(self, response: httpx2.Response) -> bytes:
-        packed = response.headers.get("content-encoding", "identity") != "identity"
+        compressed = response.headers.get("content-encoding", "identity") != "identity"
         parts = bytearray()
-        for part in () if packed else response.iter_raw():
+        for part in () if compressed else response.iter_raw():
             parts += part
             if len(parts) > MAX_ANSWER_BYTES:
                 break
-        if packed or len(parts) > MAX_ANSWER_BYTES:
-            said = (
-                "packed, though it was asked not to"
-                if packed
-                else f"over {MAX_ANSWER_BYTES >> 20} MiB long"
+        if compressed or len(parts) > MAX_ANSWER_BYTES:
+            fault = (
+                "compressed, although the request forbids it"
+                if compressed
+                else f"longer than {MAX_ANSWER_BYTES >> 20} MiB"
             )
             raise StoreError(
-                f"{self._settings.path} gave an answer that is {said}. Nothing was taken in."
+                f"{self._settings.path} sent an answer that is {fault}. Nothing was written."
             )
         return bytes(parts)
 
@@ -323,5 +318,6 @@ class HttpServer:
         try:
             return msgspec.json.decode(body, type=prepared_type(kind))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            told = f"{self._settings.path} answered what is not of sync: {error}. Nothing was taken in."
-            raise StoreError(told) from None
+            raise StoreError(
+                f"{self._settings.path} sent an invalid sync answer: {error}. Nothing was written."
+            ) from None

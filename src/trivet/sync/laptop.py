@@ -1,7 +1,4 @@
-"""The laptop's side of sync: takes in an answer of the server, in one transaction with the place it then stands at.
-
-A store begins to follow a server, or stops.
-"""
+"""The laptop's side of sync: applies server answers, joins and leaves."""
 
 from __future__ import annotations
 
@@ -49,20 +46,20 @@ Asked = tuple[Place, Sequence[Op]]
 
 
 class Laptop:
-    """A store that follows a server. Several processes may use it at once: each step is one transaction."""
+    """A store that follows a server; each step is one transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._database = engine.store.feed  # the whole store, whoever looks at it
+        self._database = engine.store.feed
 
     def ask(self, most: int) -> Asked:
-        """Where the laptop stands, and the operations to send; without any it is time to pull."""
+        """Return the laptop's place and the operations to send; without any it is time to pull."""
         with self._database.transaction() as connection:
             state = self._prepared(connection)
             return state.standing, next_ops(connection, state, most)
 
     def receive(self, asked: Place, answer: Answer) -> bool:
-        """Takes in an answer; False if it came too late to count."""
+        """Apply an answer; return False if it came too late to count."""
         with self._database.transaction() as connection:
             state = self._prepared(connection)
             if not core.answer_counts(state.standing, asked, answer):
@@ -78,7 +75,6 @@ class Laptop:
         return True
 
     def wake(self) -> None:
-        """What came can be embedded and read."""
         self.engine.worker.wake()
 
     def _prepared(self, connection: WriteTransaction) -> LaptopState:
@@ -91,12 +87,10 @@ class Laptop:
 
 
 class _AnswerApplier(ReplicaHealing):
-    """One answer, within its transaction."""
-
     def in_contact(self, state: LaptopState) -> LaptopState:
         if state.hidden:
             show_others(self._connection)
-        # What is written here is no news to send.
+        # These changes came from the server: do not send them.
         last = last_change(self._connection)
         return msgspec.structs.replace(
             state, contact=now(), hidden=False, away=0.0, looked=read_clock(), change=last
@@ -138,9 +132,8 @@ class _AnswerApplier(ReplicaHealing):
         if mine.kind in ("create", "heal") and ack.id != mine.id:
             self._rename(mine.id, ack.id)
             mine = msgspec.structs.replace(mine, id=ack.id)
-        if (
-            mine.kind == "purge" and ack.id != mine.id
-        ):  # ours had got another id; the one we knew is somebody else's
+        # Ours had another id on the server; the id we used is another user's.
+        if mine.kind == "purge" and ack.id != mine.id:
             self._connection.execute(self._sql["unbury"], {"id": mine.id})
             self._record_purge(ack.id, self._user, mine.rev)
         if ack.result == "refused":
@@ -159,7 +152,7 @@ class _AnswerApplier(ReplicaHealing):
             self._confirm(ack.item)
 
     def _mark_branch_sent(self, mine: Pending) -> None:
-        """What lay beside here alone. Of a sensitive memory the server does not tell that it has it now."""
+        """Note that the server has a branch; of a sensitive memory its answer does not say so."""
         replica = self._replica(mine.id)
         if replica is None or mine.kind != "create":
             return
@@ -179,7 +172,7 @@ class _AnswerApplier(ReplicaHealing):
         elif isinstance(item, Gone):
             replica = self._replica(item.id)
             if replica is not None and replica["access"] != "own":
-                self._remove(item.id, "It is not shared with you any longer.")
+                self._remove(item.id, "It is no longer shared with you.")
         elif isinstance(item, Outside):
             for id in item.ids:
                 self._drop_out_of_scope(id, item.redacted)
@@ -195,28 +188,24 @@ class _AnswerApplier(ReplicaHealing):
             self._drop_out_of_scope(bundle.id)
 
     def _take_known(self, bundle: Bundle) -> None:
-        """One that this laptop may have heard of, or has something under its id."""
         if self._is_purged(bundle.id):
             return
         if bundle.owner != self._user and self._is_ours(bundle.id):
-            self._rename(
-                bundle.id, core.reassigned_id(bundle.id, self._user)
-            )  # ours steps aside at once
+            self._rename(bundle.id, core.reassigned_id(bundle.id, self._user))
         elif self._has_other_owner(bundle):
             self._remove(
                 bundle.id,
-                "The server that has been put back has somebody else's memory under its id.",
+                "The restored server has another user's memory under this id.",
             )
         replica = self._replica(bundle.id)
         known = (replica["epoch"], replica["seq"]) if replica is not None else None
-        # The same number is the same state, and tells anew what an operation that was refused had hidden.
+        # The same number again restores what a refused operation had hidden.
         if known is None or known == (bundle.epoch, bundle.seq) or core.is_newer(*known, bundle):
             self._write(bundle)
         else:
             self._settle(bundle.id)
 
     def _has_other_owner(self, bundle: Bundle) -> bool:
-        """What somebody shared in an earlier life of the server may have had the id that is given to another's now."""
         row = self._row(bundle.id)
         return row is not None and row["owner"] not in (
             LOCAL,
@@ -237,23 +226,28 @@ def join(
     sensitive: bool = False,
     scopes: Sequence[str] | None = None,
 ) -> LaptopState:
-    """Everything that is here becomes the user's, and is sent at the next exchange. Nothing is lost if it fails.
+    """Follow a server; everything here becomes the user's and is sent at the next exchange.
 
-    With `scopes` the store then holds what is in these. A store that joined before holds others from now on; none
-    named, it holds everything again.
+    With `scopes` the store holds only those; joining again changes them, and an empty list means
+    all.
     """
     if not is_file(engine.settings.path):
-        raise InvalidInput("Only a store in a file can follow a server. Give its path with --path.")
+        raise InvalidInput(
+            "Only a store file can follow a server. Nothing was changed; give its path with --path."
+        )
     with engine.store.feed.transaction() as connection:
         known = load(connection)
         if known is not None and (known.url, known.user) != (url, user):
             raise Conflict(
-                f"This store follows {known.url} as {known.user} already. Run `trivet sync leave` first."
+                f"This store already follows {known.url} as {known.user}. Nothing was changed; run "
+                "`trivet sync leave` first."
             )
         if known is not None:
             return known if scopes is None else _changed_scopes(connection, known, scopes)
         if engine.store.feed.state(connection) is not None:
-            raise Conflict("Laptops follow this store, so it cannot follow another one.")
+            raise Conflict(
+                "Laptops follow this store, so it cannot follow a server. Nothing was changed."
+            )
         _rename_name_based_ids(engine, connection, user)
         place = Place(sensitive=sensitive, scopes=tuple(sorted(set(scopes or ()))))
         state = LaptopState(url=url, user=user, place=place, full=True)
@@ -264,10 +258,10 @@ def join(
 def _changed_scopes(
     connection: WriteTransaction, known: LaptopState, scopes: Sequence[str]
 ) -> LaptopState:
-    """Everything is read again: what is outside is told, and what was outside comes."""
     wanted = tuple(sorted(set(scopes)))
     if wanted == known.place.scopes:
         return known
+    # A full pull also names what is outside now.
     connection.execute(connection.sql("replica")["doubt_all"])
     place = msgspec.structs.replace(known.place, scopes=wanted, seq=0)
     state = msgspec.structs.replace(known, place=place, full=True)
@@ -289,7 +283,7 @@ class _Leaving(ReplicaRemoval):
                 self._remove(row["id"], self._reason)
 
     def keep_branches(self) -> None:
-        """Another server would not be sent it, and tells the memory without it."""
+        """Park what another server would not be sent."""
         for row in self._connection.execute(self._sql["beside"]).fetchall():
             key, rev = row["memory"], row["rev"]
             bundle = read_bundles(self._connection, [key])[key]
@@ -298,7 +292,6 @@ class _Leaving(ReplicaRemoval):
             self._keep_carried(read_bundles(self._connection, [row["memory"]]), row)
 
     def _keep_carried(self, held: Mapping[int, Bundle], row: Any) -> None:
-        """Of what a server that was put back has still to be brought, all that the history here does not have."""
         carried = msgspec.json.decode(row["bundle"], type=Bundle)
         known = held[row["memory"]].revs if row["memory"] in held else {}
         for rev in carried.revs.values():
@@ -318,7 +311,7 @@ class _Leaving(ReplicaRemoval):
 
 
 def leave(engine: Engine) -> None:
-    """The store follows nobody any more. What it holds stays, others' memories go; what waited for these is kept."""
+    """Stop following: the user's memories stay, others' go, and their unsent edits are parked."""
     with engine.store.feed.transaction() as connection:
         sql, state = connection.sql("replica"), load(connection)
         if state is not None:

@@ -1,7 +1,4 @@
-"""Where a laptop's store stands: whom it follows, as whom, and how far it has read. One small value in the store.
-
-What waits to be sent: operations without any text, and what memories are like once the server has these.
-"""
+"""A laptop's sync state and outbox, kept in its store."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from trivet.types import LOCAL, Permission
 
 
 class LaptopState(msgspec.Struct, frozen=True, kw_only=True):
-    """`change` is how far the record of changes is prepared; `full`: a full pull is under way.
+    """The server a store follows and how far the two are synced.
 
-    `contact` is when the server last answered, and `hidden` whether others' memories are hidden since. `away` are the
-    seconds that passed since as far as the laptop has `looked` at its clock.
+    `change` is the last local change in the outbox. Others' memories are `hidden` if the last
+    `contact` is long ago; `away` counts the seconds since, up to the clock reading `looked`.
     """
 
     role: str = "laptop"
@@ -38,23 +35,20 @@ class LaptopState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> Place:
-        """From where the laptop asks."""
         return msgspec.structs.replace(self.place, full=self.full)
 
 
-# A server may have a user by the name that every laptop uses for its own owner.
+# On a laptop LOCAL is its user, so the server's user of that name is renamed.
 _LOCAL_ON_SERVER = f"{LOCAL}@server"
 
 
 def local_owner(state: LaptopState, owner: str) -> str:
-    """Whose a memory is in the laptop's store."""
     if owner == state.user:
         return LOCAL
     return _LOCAL_ON_SERVER if owner == LOCAL else owner
 
 
 def server_owner(state: LaptopState, owner: str) -> str:
-    """Whose it is on the server."""
     if owner == LOCAL:
         return state.user
     return LOCAL if owner == _LOCAL_ON_SERVER else owner
@@ -65,7 +59,7 @@ class _Role(msgspec.Struct, frozen=True):
 
 
 def load(connection: Connection) -> LaptopState | None:
-    """None in a store that follows nobody."""
+    """Return the state, or None if the store follows no server."""
     row = connection.execute(connection.sql("maintenance")["get_meta"], {"name": SYNC}).fetchone()
     if row is None or msgspec.json.decode(row[0], type=_Role).role != "laptop":
         return None
@@ -78,22 +72,20 @@ def save(connection: WriteTransaction, state: LaptopState) -> None:
 
 
 Ends = tuple[str, str, str]
-Shares = dict[tuple[str, str], Permission]  # by tag, empty for a memory, and grantee
+Shares = dict[tuple[str, str], Permission]  # keyed by tag (empty for a memory) and grantee
 
 
 class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an operation is about, without any text of a memory."""
+    """The subject of an operation, without any text of a memory."""
 
-    names: tuple[str, ...] = ()  # of the fields that an edit changes
-    was: dict[str, str] = {}  # marks of what they said before
+    names: tuple[str, ...] = ()  # the fields that an edit changes
+    was: dict[str, str] = {}  # hashes of their previous values
     share: ShareRecord | None = None
     link: LinkRecord | None = None
     revs: tuple[str, ...] = ()
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """One entry of the outbox."""
-
     place: int
     op: str
     kind: OpKind
@@ -136,7 +128,7 @@ def enqueue(
 
 
 def pending(connection: Connection, id: str) -> list[Pending]:
-    """The operations on a memory that wait to be sent, in their order."""
+    """Return the waiting operations on a memory, in order."""
     return [
         pending_of(row)
         for row in connection.execute(connection.sql("replica")["pending"], {"id": id}).fetchall()
@@ -144,13 +136,13 @@ def pending(connection: Connection, id: str) -> list[Pending]:
 
 
 def forget_memory(connection: WriteTransaction, id: str) -> None:
-    """Drops what sync knows of a memory that is no longer here."""
+    """Remove the sync data of a memory that is no longer here."""
     for name in ("clear_outbox", "delete", "delete_links", "delete_shares"):
         connection.execute(connection.sql("replica")[name], {"id": id})
 
 
 def shares_known(connection: Connection, id: str) -> Shares:
-    """With whom the server shares a memory, or with no id the user's tags, once it has all that waits."""
+    """Return a memory's shares, or with no id the user's tags, as once all operations are sent."""
     rows = connection.execute(connection.sql("replica")["shares"], {"id": id}).fetchall()
     return with_pending_shares(
         {(row["tag"], row["grantee"]): row["permission"] for row in rows}, pending(connection, id)

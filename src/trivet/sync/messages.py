@@ -1,6 +1,6 @@
-"""What a laptop and its server say to each other. A newer side may add fields; an older one leaves them alone.
+"""The messages between a laptop and its server, and their checks.
 
-What both sides demand of what they are told before any of it is written: the other may be broken, or a stranger.
+A newer side may add fields, which an older one ignores. The other side may be broken or hostile.
 """
 
 from __future__ import annotations
@@ -22,63 +22,60 @@ from trivet.store.records import (
     ShareRecord,
 )
 
-# The protocols that this Trivet speaks.
 OLDEST_PROTOCOL = 1
 NEWEST_PROTOCOL = 1
 
 OpKind = Literal[
-    "create", "edit", "scrub", "purge", "share", "unshare", "link", "unlink", "share_tag", "unshare_tag", "resolve",
-    "heal", "feedback",
+    "create", "edit", "scrub", "purge", "share", "unshare", "link", "unlink", "share_tag",
+    "unshare_tag", "resolve", "heal", "feedback",
 ]  # fmt: skip
 OP_KINDS = frozenset(get_args(OpKind))
 Result = Literal["applied", "merged", "branched", "already", "purged", "gone", "refused", "later"]
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a laptop stands in the server's numbers. `top` and `mark` name the latest numbering that it knows."""
+    """A laptop's place in the server's numbering; `top` and `mark` name the latest number seen."""
 
     epoch: str | None = None
     seq: Number = 0
     top: Number = 0
     mark: str = ""
-    sensitive: bool = False  # whether the laptop takes sensitive memories
-    scopes: tuple[str, ...] = ()  # all that it holds; without any, everything
-    full: bool = False  # whether it reads everything from the beginning, and needs no notice of what was taken before
+    sensitive: bool = False  # whether the laptop accepts sensitive memories
+    scopes: tuple[str, ...] = ()  # the scopes it holds; none: all
+    # a full pull needs no earlier notices
+    full: bool = False
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change that a laptop made. It has a name of its own, so that a repeated one acts once.
-
-    Its kind is one of `OP_KINDS`, or one that a newer Trivet knows.
-    """
+    """A change made on a laptop; repeating one has no effect."""
 
     op: str
-    kind: str
+    kind: str  # one of `OP_KINDS`, or one that only a newer Trivet knows
     id: str
     rev: str | None = None
     base: str | None = None
     at: str = ""
-    fields: Fields = {}  # an edit names those that it changes and no other
-    was: dict[str, str] = {}  # marks of what these fields said before
+    fields: Fields = {}  # an edit has only the fields that it changes
+    was: dict[str, str] = {}  # hashes of these fields' previous values
     action: str = ""
     share: ShareRecord | None = None
     link: LinkRecord | None = None
     revs: tuple[str, ...] = ()  # the branches that a resolution settles
     scrubbed: dict[str, Fields] = {}  # the revisions that a redaction rewrote
-    bundle: Bundle | None = None  # what a heal brings
-    ended: tuple[str, ...] = ()  # with whom its owner shares that no longer
-    feedback: tuple[FeedbackRecord, ...] = ()  # what the user says of the memory now
+    bundle: Bundle | None = None  # the memory that a heal restores
+    ended: tuple[str, ...] = ()  # the users with whom the owner stopped sharing it
+    feedback: tuple[FeedbackRecord, ...] = ()  # the user's present feedback
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone"):
-    """The user may not read it any longer, or it was never theirs."""
+    """A memory that the user may not read."""
 
     id: str
     seq: Number = 0
 
 
 class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
-    """Gone for ever. Its owner's machines may know it by another id, and then by its first revision."""
+    """A purged memory; machines that know it by another id recognize its first revision."""
 
     id: str
     owner: str
@@ -87,10 +84,10 @@ class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
 
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
-    """One's own, and sensitive: its words do not travel. Out of the revisions named secrets were taken.
+    """A sensitive memory of the user, without its text; `redacted` revisions lost secrets.
 
-    With whom it is shared, and what it is linked with, is told: else nobody could end on one machine what began on
-    another. An older server tells neither.
+    Shares and links are sent, so that what began on one machine can end on another; an older server
+    sends neither.
     """
 
     id: str
@@ -101,11 +98,7 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):
-    """These are the user's to read, and in none of the scopes that the laptop holds. Nothing happened to them.
-
-    A laptop may keep one, which has a secret's value that nobody else has: out of the revisions named secrets were
-    taken.
-    """
+    """Unchanged memories outside the scopes; a laptop keeps one that holds a secret only there."""
 
     ids: tuple[str, ...]
     redacted: tuple[str, ...] = ()
@@ -115,11 +108,9 @@ Item = Bundle | Gone | Purged | Withheld | Outside
 
 
 class Ack(msgspec.Struct, frozen=True, kw_only=True):
-    """How an operation went, and how its memory stands now."""
-
     op: str
     result: Result
-    id: str  # it may have got another one
+    id: str  # the server may have assigned another id
     item: Item | None = None
     reason: str = ""
 
@@ -127,25 +118,25 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 class Acks(msgspec.Struct, frozen=True, kw_only=True, tag="acks"):
     place: Place
     acks: tuple[Ack, ...]
-    tags: tuple[ShareRecord, ...] | None = (
-        None  # the user's shared tags, where an operation was about one
-    )
+    # If an operation was about a tag.
+    tags: tuple[ShareRecord, ...] | None = None
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page"):
-    """A stretch of the feed: what changed after `start`, up to the place's number."""
+    """The changes after `start` up to the place's number."""
 
     start: Number
     place: Place
     more: bool
     items: tuple[Item, ...]
-    tags: tuple[ShareRecord, ...] | None = None  # the user's shared tags, with the last page
+    tags: tuple[ShareRecord, ...] | None = None  # on the last page
 
 
 class OtherEpoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch"):
-    """The server was put back or moved: its numbers begin anew. With `again`, it has forgotten too much since.
+    """The server was restored or moved, so its numbers start anew.
 
-    With `known` the laptop saw nothing that the server has lost: it goes on from where it stands.
+    `again`: it deleted notices that the laptop did not read. `known`: it lost nothing that the
+    laptop saw, so the laptop goes on.
     """
 
     epoch: str
@@ -157,24 +148,18 @@ Answer = Acks | Page | OtherEpoch
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """The first answer: which protocols the server speaks, and as whom the key comes."""
-
     oldest_protocol: Number
     newest_protocol: Number
     user: str
     sensitive: bool
-    vectors: bool = False  # whether it tells vectors
+    vectors: bool = False  # whether it sends vectors
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True):
-    """That there is some, and what to ask next time."""
-
     known: str
 
 
 class VectorsRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the vectors of memories, as the laptop's model and its way to prepare texts would make them."""
-
     protocol: Number = NEWEST_PROTOCOL
     identity: str
     preparation: Number
@@ -182,17 +167,17 @@ class VectorsRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
-    """The passages of a memory and their vectors, half-precision numbers in little-endian order."""
+    """A memory's passages and vectors, as little-endian half-precision numbers."""
 
     id: str
-    rev: str  # the revision that they are of
+    rev: str  # the revision that was embedded
     spans: tuple[tuple[Number, Number], ...]
     vectors: bytes
     sum: str
 
 
 class VectorsSummary(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
-    """The last line. `identity` is empty where the server has another model, or prepares texts otherwise."""
+    """The last line; `identity` is empty if the server embeds differently."""
 
     identity: str
     count: Number
@@ -211,25 +196,23 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MAX_INTEGER = 2**63 - 1
-# What a revision may say in fields that this Trivet does not know: as much as in the one that it knows best.
+# Bytes of unknown fields in a revision: as many as its text may have.
 MAX_UNKNOWN_BYTES = 32 * 2**10
 
 
 def check_op(op: Op) -> None:
-    """What a server demands of an operation: a laptop may be broken too, or somebody who has a key."""
+    """Raise if an operation is malformed: any holder of a key can send one."""
     lacks = next((name for name in _NEEDS.get(op.kind, ()) if getattr(op, name) is None), None)
     if lacks:
-        raise InvalidInput(f"{op.kind}: it lacks its {lacks}.")
+        raise InvalidInput(f"{op.kind}: `{lacks}` is missing. Nothing was written.")
     if op.kind in ("create", "edit") or op.rev is not None:
         _check_rev(op.rev or "", op.fields)
     if op.link is not None and op.link.created_at:
         parse_time(op.link.created_at, "created_at")
     if op.bundle is not None:
-        wrong = (
-            "that is another than it names" if op.bundle.id != op.id else bundle_fault(op.bundle)
-        )
+        wrong = "has another id" if op.bundle.id != op.id else bundle_fault(op.bundle)
         if wrong:
-            raise InvalidInput(f"{op.kind}: it brings a memory {wrong}.")
+            raise InvalidInput(f"{op.kind}: its memory {wrong}. Nothing was written.")
         for one in op.bundle.revs.values():
             _check_rev(one.rev, one.fields)
 
@@ -245,16 +228,17 @@ _NEEDS = {
 def _check_rev(rev: str, fields: Fields) -> None:
     check_id(rev, "rev")
     if not is_storable(fields):
-        raise InvalidInput("A revision says a number that no store can keep.")
+        raise InvalidInput("A revision holds a number of more than 64 bits. Nothing was written.")
     unknown = {name: value for name, value in fields.items() if name not in KNOWN_FIELDS}
     if len(msgspec.json.encode(unknown)) > MAX_UNKNOWN_BYTES:
         raise InvalidInput(
-            "A revision says more in fields of another Trivet than this server keeps."
+            "A revision has more data in unknown fields than this server stores. Nothing was "
+            "written."
         )
 
 
 def is_storable(fields: Fields) -> bool:
-    """Whether all its numbers are of 64 bits, and those that stand in columns too."""
+    """Return whether all numbers fit 64 bits and their columns."""
     source = fields.get("source")
     lines = source.values() if isinstance(source, dict) else ()
     if any(isinstance(line, int) and not 0 <= line <= MAX_INTEGER for line in lines):
@@ -267,16 +251,16 @@ def is_storable(fields: Fields) -> bool:
 
 
 def bundle_fault(bundle: Bundle) -> str | None:
-    """What is wrong with a history, or None."""
+    """Return what is wrong with a history, or None."""
     if [one.number for one in bundle.trunk] != list(
         range(1, len(bundle.trunk) + 1)
     ) or not bundle.trunk:
-        return "without a history from its first revision on"
+        return "has no history from its first revision on"
     if any(one.number for one in bundle.branches):
-        return "with a branch that stands in its history"
+        return "has a branch inside its history"
     names = [one.rev for one in (*bundle.trunk, *bundle.branches)]
     if len(set(names)) != len(names):
-        return "with a revision twice"
+        return "has a revision twice"
     if not all(map(is_storable, (one.fields for one in (*bundle.trunk, *bundle.branches)))):
-        return "with a number that no store can keep"
-    return None if set(bundle.waiting) <= set(names) else "with a conflict that it does not have"
+        return "holds a number of more than 64 bits"
+    return None if set(bundle.waiting) <= set(names) else "has a conflict on an unknown revision"

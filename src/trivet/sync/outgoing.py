@@ -1,11 +1,8 @@
-"""Finds what a laptop has to send: each revision that the server does not know, and each other change.
+"""The laptop's outbox: what the server does not know yet.
 
-Nothing is queued when a memory is written: a revision is its own entry in the outbox, in the transaction that wrote it.
-Before each exchange `enqueue_changes` gives what the record of changes names its operations, and notes them.
-
-Spells out what waits to be sent, as it reads when it is sent: what was purged or redacted meanwhile is not.
-
-Whether sensitive memories travel: only while laptop and server both allow it. What waited is withdrawn at once.
+A write queues nothing, since its revision is the entry. Before each exchange, `enqueue_changes`
+queues operations for what changed. Their text is read when they are sent, so purged or redacted
+text never is. Sensitive memories are sent only while both sides allow it.
 """
 
 from __future__ import annotations
@@ -45,7 +42,6 @@ from trivet.types import LOCAL
 def enqueue_changes(
     connection: WriteTransaction, state: LaptopState, sensitive: bool
 ) -> LaptopState:
-    """Puts all that was written since into the outbox. `sensitive` memories stay here unless both sides allow them."""
     last = last_change(connection)
     _prepare_purges(connection)
     _prepare_tag_shares(connection)
@@ -91,7 +87,7 @@ def prepare_memories(
     for key, bundle in bundles.items():
         replica, sent = replicas.get(key), queued.get(key, set())
         if replica is None and not sent and bundle.owner != LOCAL:
-            continue  # another user's memory that this store had before it joined: not ours to send
+            continue  # another user's, here before the join: not ours to send
         if (
             _prepare_revisions(connection, key, bundle, replica, sent, sensitive)
             and bundle.owner == LOCAL
@@ -110,9 +106,9 @@ def _prepare_revisions(
     queued: set[str],
     sensitive: bool,
 ) -> bool:
-    """Whether the memory takes part in sync at all."""
+    """Queue revisions; return whether the memory is synced at all."""
     known = replica["revision"] if replica else 0
-    last: Rev | None = None  # as the server knows it, or will
+    last: Rev | None = None  # as the server will know it
     for rev in bundle.trunk:
         withheld = _stays_local(rev, sensitive)
         if rev.number <= known:
@@ -150,9 +146,9 @@ def _prepare_revisions(
 
 
 def _as_server_sees(rev: Rev, last: Rev | None, withheld: bool) -> Rev:
-    """Of one that is withheld the server is told that the memory is sensitive now, and none of its words."""
     if not withheld or last is None:
         return rev
+    # The server learns only that the memory is sensitive.
     return msgspec.structs.replace(rev, fields={**last.fields, "sensitive": True})
 
 
@@ -161,7 +157,6 @@ def _stays_local(rev: Rev, sensitive: bool) -> bool:
 
 
 def _prepare_scrub(connection: WriteTransaction, key: int, bundle: Bundle, replica: Any) -> None:
-    """Revisions that were rewritten in place, by a redaction."""
     if replica is None or replica["access"] != "own":
         return
     bundle = without_unsent_branches(connection, key, bundle)
@@ -176,7 +171,6 @@ def _prepare_scrub(connection: WriteTransaction, key: int, bundle: Bundle, repli
 
 
 def without_unsent_branches(connection: Connection, key: int, bundle: Bundle) -> Bundle:
-    """Without the branches that only this laptop knows."""
     if not bundle.branches:
         return bundle
     unsent = {
@@ -189,11 +183,11 @@ def without_unsent_branches(connection: Connection, key: int, bundle: Bundle) ->
 
 
 def digest_of_known(bundle: Bundle, revision: int) -> str:
-    """Of what the server told: the history, and the edits beside it."""
-    beside = sorted(bundle.branches, key=lambda rev: rev.rev)
-    known = (*(rev for rev in bundle.trunk if rev.number <= revision), *beside)
-    said = [(rev.rev, rev.fields) for rev in known]
-    return bundle_digest(Bundle(id=bundle.id, owner="", trunk=()), said)
+    """Return a digest of the history and branches that the server sent."""
+    branches = sorted(bundle.branches, key=lambda rev: rev.rev)
+    known = (*(rev for rev in bundle.trunk if rev.number <= revision), *branches)
+    contents = [(rev.rev, rev.fields) for rev in known]
+    return bundle_digest(Bundle(id=bundle.id, owner="", trunk=()), contents)
 
 
 def _prepare_shares(connection: WriteTransaction, key: int, bundle: Bundle) -> None:
@@ -204,7 +198,7 @@ def _prepare_shares(connection: WriteTransaction, key: int, bundle: Bundle) -> N
 
 
 def _share_changes(known: Shares, actual: Shares) -> Iterator[tuple[bool, ShareRecord]]:
-    """What to share, and what to share no longer."""
+    """Yield the shares to make (True) and to end (False)."""
     for (tag, grantee), permission in sorted(actual.items()):
         if known.get((tag, grantee)) != permission:
             yield True, ShareRecord(tag=tag, grantee=grantee, permission=permission)
@@ -213,11 +207,12 @@ def _share_changes(known: Shares, actual: Shares) -> Iterator[tuple[bool, ShareR
 
 
 def _prepare_links(connection: WriteTransaction, key: int, bundle: Bundle) -> None:
-    """Of those that start here. An end that stays on this machine keeps the link here too."""
+    """Queue changed links that start here, if both ends are synced."""
     sql = connection.sql("replica")
-    told = {ends_of(row) for row in connection.execute(sql["links"], {"id": bundle.id}).fetchall()}
+    rows = connection.execute(sql["links"], {"id": bundle.id}).fetchall()
+    sent = {ends_of(row) for row in rows}
     known = with_pending_links(
-        {ends for ends in told if ends[0] == bundle.id}, pending(connection, bundle.id)
+        {ends for ends in sent if ends[0] == bundle.id}, pending(connection, bundle.id)
     )
     actual = {one.ends: one for one in bundle.links if one.source == bundle.id}
     for ends, link in sorted(actual.items()):
@@ -235,7 +230,6 @@ def _prepare_links(connection: WriteTransaction, key: int, bundle: Bundle) -> No
 
 
 def _is_synced(connection: Connection, id: str) -> bool:
-    """It is here, and the server has it or is going to."""
     if _key(connection, id) is None:
         return False
     sql = connection.sql("replica")
@@ -250,7 +244,7 @@ def _key(connection: Connection, id: str) -> int | None:
 
 
 def prepare_feedback(connection: WriteTransaction, keys: Iterable[int], sensitive: bool) -> None:
-    """One operation for all that was said of a memory since; what it says is read when it is sent."""
+    """Queue one operation per memory with new feedback."""
     listed = {"keys": as_json(keys), "sensitive": sensitive}
     rows = connection.execute(connection.sql("replica")["unsaid"], listed).fetchall()
     for key, id in dict.fromkeys((row["memory"], row["id"]) for row in rows):
@@ -261,7 +255,6 @@ def prepare_feedback(connection: WriteTransaction, keys: Iterable[int], sensitiv
 
 
 def next_ops(connection: Connection, state: LaptopState, limit: int) -> list[Op]:
-    """The next operations, with what they say now."""
     rows = connection.execute(connection.sql("replica")["outbox"], {"limit": limit}).fetchall()
     return [to_op(connection, state, pending_of(row)) for row in rows]
 
@@ -293,7 +286,6 @@ def to_op(connection: Connection, state: LaptopState, one: Pending) -> Op:
 
 
 def revision_of(connection: Connection, one: Pending) -> Rev:
-    """The revision that an operation is about."""
     return _bundle(connection, one).revs[one.rev or ""]
 
 
@@ -313,7 +305,7 @@ def _unsent_feedback(
 
 
 def heal_bundle(connection: Connection, state: LaptopState, id: str) -> Bundle:
-    """What a server that was put back may lack of a memory: what it told before, and what it told in older epochs."""
+    """Return what a restored server may lack of a memory."""
     replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
     known = server_bundle(connection, state, replica)
     row = connection.execute(
@@ -326,7 +318,7 @@ def heal_bundle(connection: Connection, state: LaptopState, id: str) -> Bundle:
 
 
 def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
-    """A memory as the server last told it, without what is still to be sent."""
+    """Return a memory as the server last sent it."""
     sql = connection.sql("replica")
     bundle = read_bundles(connection, [replica["memory"]])[replica["memory"]]
     unsent_edits = {
@@ -338,7 +330,7 @@ def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> B
         ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()
     }
     known = {one.ends for one in bundle.links}
-    # Whoever settled a clash here may never be able to send that: until then nobody has.
+    # This resolution may never reach the server; until then the conflict is open.
     unsaid = pending(connection, replica["id"]) if bundle.branches else ()
     undecided = {rev for one in unsaid if one.kind == "resolve" for rev in one.detail.revs}
     return msgspec.structs.replace(
@@ -363,10 +355,7 @@ def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> B
 def withheld_edits(
     connection: Connection, state: LaptopState, id: str
 ) -> list[tuple[Rev, Mapping[str, Any]]]:
-    """The words of a memory that is sensitive here and whose server is still to hear of it: they are told to nobody.
-
-    All that was written since the server last told it, whole; empty where the memory is not so.
-    """
+    """Return edits of a memory that is sensitive, unknown to the server; they are never sent."""
     row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
     says_so = any(
         one.kind == "edit" and "sensitive" in one.detail.names for one in pending(connection, id)
@@ -386,7 +375,7 @@ def withheld_edits(
 def pending_edits(
     connection: Connection, id: str, besides: Set[str] = frozenset()
 ) -> list[tuple[Rev, Mapping[str, Any]]]:
-    """The edits of a memory that wait to be sent, with what each changes; `besides` those that are known already."""
+    """Return the edits that wait to be sent, except those in `besides`."""
     found: list[tuple[Rev, Mapping[str, Any]]] = []
     for one in (
         one for one in pending(connection, id) if one.kind == "edit" and one.rev not in besides
@@ -401,10 +390,9 @@ def pending_edits(
 def unsent_edits(
     connection: Connection, state: LaptopState, id: str, besides: Set[str] = frozenset()
 ) -> list[tuple[Rev, Mapping[str, Any]]]:
-    """The edits of a memory that are here and of which the server has not heard, as far as this laptop knows.
+    """Return the edits that the server does not have, as far as this laptop knows.
 
-    One that waits may have been told already, if another machine with the same disk sent it: it comes before those
-    that are kept here whole.
+    Waiting edits come first: another machine with the same disk may have sent them.
     """
     kept = withheld_edits(connection, state, id)
     known = besides | {rev.rev for rev, _ in kept}
@@ -414,7 +402,7 @@ def unsent_edits(
 def set_sensitive_allowed(
     connection: WriteTransaction, state: LaptopState, allowed: bool
 ) -> LaptopState:
-    """From now on; what waits to be sent of memories that are or were sensitive is put together anew."""
+    """Change whether sensitive memories travel, and requeue operations accordingly."""
     if state.place.sensitive == allowed:
         return state
     state = msgspec.structs.replace(

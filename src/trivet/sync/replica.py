@@ -1,4 +1,4 @@
-"""A laptop's copy of a memory: what the server told, with what still waits to be sent on top."""
+"""A laptop's copies of memories: the server's state with unsent local changes on top."""
 
 from __future__ import annotations
 
@@ -42,35 +42,29 @@ from trivet.sync.outgoing import (
 )
 from trivet.types import LOCAL, Permission
 
+# Stored with parked operations, and `conflicts.refused` masks by it: never change this text.
 WRITTEN_WHILE_SENSITIVE = (
     "It was written while the memory was sensitive, and stays on this machine."
 )
-UNKNOWN_ON_SERVER = "The server has another memory under its id, and does not know this one."
-UNKNOWN_BRANCH = (
-    "It lay beside the memory where somebody had settled a clash, and this server does not know it."
-)
+UNKNOWN_ON_SERVER = "The server has another memory under this id and does not have this one."
+UNKNOWN_BRANCH = "This branch belongs to a resolved conflict that this server does not know."
 
 
 class Replica:
-    """The copies of a laptop, within the transaction that takes in an answer."""
-
     def __init__(self, engine: Engine, connection: WriteTransaction, state: LaptopState) -> None:
         self._engine = engine
         self._connection = connection
         self._state = state
         self._user = state.user
         self._sql = connection.sql("replica")
-        self._fresh: set[str] = (
-            set()
-        )  # memories of a page that nothing here has heard of: most of a first sync
+        # New memories of a page: most of a first sync.
+        self._fresh: set[str] = set()
 
     def _settle(self, id: str) -> None:
-        """What the server last told, with the edits that still wait on top."""
         if not self._is_withheld(id):
             self._write(server_bundle(self._connection, self._state, self._replica(id)))
 
     def _is_withheld(self, id: str) -> bool:
-        """Sensitive, so that the server was never told what it says now."""
         row = self._row(id)
         return (
             row is not None
@@ -80,7 +74,7 @@ class Replica:
         )
 
     def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
-        """`more` are further edits of one's own, which were made under another id."""
+        """Write a copy; `more` are the user's edits made under another id."""
         fresh = bundle.id in self._fresh
         waiting = [] if fresh else self._pending(bundle.id)
         differing = {} if fresh else self._differing(bundle)
@@ -93,13 +87,13 @@ class Replica:
         edits = [one for one in (*before, *more) if one[0].rev not in known]
         created = [revision_of(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
-        beside = tuple(
+        unknown = tuple(
             msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known
         )
         local = msgspec.structs.replace(
             bundle,
             trunk=core.with_pending_edits(bundle.trunk, edits),
-            branches=(*bundle.branches, *beside),
+            branches=(*bundle.branches, *unknown),
             waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
         )
         if not fresh:
@@ -107,7 +101,7 @@ class Replica:
         owner = local_owner(self._state, bundle.owner)
         with self._engine.store.feed.erasing() if rewritten else nullcontext():
             key = put_bundle(
-                self._connection, local, owner, document_of, {rev.rev for rev in beside}, fresh
+                self._connection, local, owner, document_of, {rev.rev for rev in unknown}, fresh
             )
         self._connection.execute(
             self._sql["put"],
@@ -136,7 +130,7 @@ class Replica:
     def _with_redactions(
         self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]
     ) -> Bundle:
-        """While a redaction waits to be sent, what it rewrote stays so, whatever the server still says."""
+        """Keep a waiting redaction in force over what the server sends."""
         row = self._row(bundle.id)
         revs = {
             rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs
@@ -148,10 +142,7 @@ class Replica:
         return core.scrub(bundle, Op(op="", kind="scrub", id=bundle.id, scrubbed=clean))[1]
 
     def _differing(self, bundle: Bundle) -> dict[str, Rev]:
-        """Revisions that are here as the server had told them, and of which it says something else now.
-
-        Their owner took a secret out of them: elsewhere, or here, and this server has not heard of it.
-        """
+        """Return local revisions that the server sends with other fields after a redaction."""
         row, replica = self._row(bundle.id), self._replica(bundle.id)
         if row is None or (
             replica and digest_of_known(bundle, replica["revision"]) == replica["digest"]
@@ -167,10 +158,7 @@ class Replica:
         }
 
     def _redacted_here(self, bundle: Bundle, differing: Mapping[str, Rev]) -> dict[str, Rev]:
-        """Those out of which the owner took secrets on this very laptop, which has their values.
-
-        Where it did so while it followed nobody, and where the server was put back to before it.
-        """
+        """Return those redacted on this laptop, which has the secrets' values."""
         if not differing or bundle.owner != self._user or not self._is_ours(bundle.id):
             return {}
         keys, sealed = self._engine.guard.keys, self._engine.store.secrets.of(bundle.id)
@@ -183,7 +171,6 @@ class Replica:
         }
 
     def _redact_beside(self, id: str) -> None:
-        """What waits to be brought back or was refused may say the secret too."""
         memory = self._engine.store.all_memories.get(id)
         if self._engine.store.branches.beside(memory) and redact_one(self._engine, memory):
             key = self._key(id)
@@ -191,12 +178,10 @@ class Replica:
             prepare_memories(self._connection, [key], self._user, self._state.place.sensitive)
 
     def _park_unsent(self, local: Bundle, here: str | None = None) -> None:
-        """Words that the server does not know, that do not wait to be sent, and that would go: `local` stays.
+        """Park text that writing `local` would lose: not known to the server, and not waiting.
 
-        The memory may be `here` under another id, which it has had so far.
-
-        They were never sent since the memory was sensitive then; or were, to a server that was put back since. Only
-        where this laptop has revisions that the server never told: else its history need not be read.
+        It was written while sensitive, or sent to a server restored since. `here` is the memory's
+        present id if it differs. History is read only if some of it was never sent.
         """
         id = here or local.id
         row, replica = self._row(id), self._replica(id)
@@ -218,13 +203,12 @@ class Replica:
             self._park_lost(
                 local, last, rev, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_ON_SERVER
             )
-        if replica is None:  # it followed another server, or this one in another life
+        if replica is None:  # it followed another server, or this one before a restore
             for rev in bundle.branches:
                 if rev.rev not in known:
                     self._park_lost(local, bundle.revs.get(rev.base or ""), rev, UNKNOWN_BRANCH)
 
     def _park_lost(self, local: Bundle, last: Rev | None, rev: Rev, reason: str) -> None:
-        """What a revision says otherwise than the one before it and than the memory says now."""
         patch = changes_between(last.fields if last else {}, rev.fields)
         lost = {
             name: value for name, value in patch.items() if local.head.fields.get(name) != value
@@ -248,7 +232,6 @@ class Replica:
         )
 
     def _set_feedback(self, key: int, bundle: Bundle) -> None:
-        """As the server told it, under what was said here since."""
         for one in bundle.feedback:
             values = {
                 "memory": key,
@@ -267,7 +250,7 @@ class Replica:
         waiting: Sequence[Pending],
         access: Access = "own",
     ) -> None:
-        """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
+        """Set the own memory's shares, or the user's access to another's."""
         ended = self._ended_shares(id, server_bundle, waiting)
         self._connection.execute(self._sql["delete_shares"], {"id": id})
         for grantee, permission in [
@@ -288,7 +271,7 @@ class Replica:
     def _ended_shares(
         self, id: str, server_bundle: Sequence[ShareRecord], waiting: Sequence[Pending]
     ) -> list[tuple[str, str]]:
-        """Those that are no longer told, unless they wait to be brought back to a server that was put back."""
+        """Return shares that the server no longer sends, unless a heal will restore them."""
         known = self._connection.execute(self._sql["ended_shares"], {"id": id}).fetchall()
         if not any(one.kind == "heal" for one in waiting):
             known += self._connection.execute(self._sql["shares"], {"id": id}).fetchall()
@@ -335,7 +318,6 @@ class Replica:
     def _set_links(
         self, key: int, id: str, links: Sequence[LinkRecord], waiting: Sequence[Pending]
     ) -> None:
-        """The server's complete set and what waits to be sent, between memories that are here."""
         server_bundle = {one.ends: one for one in links}
         held = {one.ends: one for one in read_bundles(self._connection, [key])[key].links}
         ids = {id} | {end for ends in (*server_bundle, *held) for end in (ends[0], ends[2])}

@@ -1,9 +1,4 @@
-"""What leaves a laptop: purged, taken from its user, outside of its scopes, or withheld as sensitive.
-
-Another id for a memory: where somebody else's has its own, and at join for ids that were made of names.
-
-After a server was put back or has forgotten too much: what is one's own is sent again, all is read anew.
-"""
+"""Removal, renaming and healing of a laptop's copies."""
 
 from __future__ import annotations
 
@@ -44,10 +39,9 @@ from trivet.types import LOCAL, Sealed
 
 
 class ReplicaRemoval(Replica):
-    """Takes copies away. What only this laptop knows is parked first, or stays."""
+    """Removal of copies; text that only this laptop has is parked first, or stays."""
 
     def _record_purge(self, id: str, owner: str, first_rev: str | None) -> None:
-        """Purge beats everything: the memory, what waits to be sent, what was refused."""
         whose = local_owner(self._state, owner)
         self._delete(id)
         forget_memory(self._connection, id)
@@ -56,10 +50,7 @@ class ReplicaRemoval(Replica):
         self._connection.execute(self._connection.sql("sync")["put_tombstone"], values)
 
     def _remove(self, id: str, reason: str) -> None:
-        """It was taken from this user: row, vectors, graph and words go. One's own unsent words are parked first.
-
-        So are those that a server which was put back has lost, until they were brought back.
-        """
+        """Delete a memory that the user may no longer read, after parking their unsent text."""
         for one in self._pending(id):
             if one.kind in ("create", "edit", "heal"):
                 self._park(one, reason)
@@ -69,11 +60,11 @@ class ReplicaRemoval(Replica):
         ]
         self._delete(id)
         forget_memory(self._connection, id)
-        for row in kept:  # a purge by the user would take these too
+        for row in kept:  # the deletion removed these too
             self._connection.execute(self._sql["park"], row)
 
     def _drop_out_of_scope(self, id: str, redacted: Sequence[str] = ()) -> None:
-        """The server has it, and it is in none of the scopes that this laptop holds. What only this one knows stays."""
+        """Delete a copy outside the scopes, unless only this laptop has some text of it."""
         row = self._connection.execute(
             self._connection.sql("memories")["by_id"], {"id": id}
         ).fetchone()
@@ -97,29 +88,26 @@ class ReplicaRemoval(Replica):
             for row in self._connection.execute(self._sql["parts_of"], {"id": id}).fetchall()
         ]
         self._remove(id, "")
-        for part in (
-            parts
-        ):  # nobody purged it: its file goes on being known as the one that it was read from
+        for part in parts:  # not a purge, so the vault's file must stay known
             self._connection.execute(self._connection.sql("vaults")["put_part"], part)
 
     def _park_written_while_sensitive(self, key: int) -> None:
-        """Of one that is sensitive no longer. The server has the rest, and was told nothing of this."""
         if not self._state.place.sensitive:
             bundle = read_bundles(self._connection, [key])[key]
-            told = tuple(rev for rev in bundle.trunk if not rev.fields.get("sensitive"))
-            self._park_unsent(msgspec.structs.replace(bundle, trunk=told))
+            sent = tuple(rev for rev in bundle.trunk if not rev.fields.get("sensitive"))
+            self._park_unsent(msgspec.structs.replace(bundle, trunk=sent))
 
     def _delete(self, id: str) -> None:
-        """Also out of the files. Without the tombstone that a purge by the user would leave."""
+        """Delete a memory, also from the files, without a tombstone."""
         if self._key(id) is not None:
             self._engine.store.all_memories.purge(id)
             self._connection.execute(self._sql["unbury"], {"id": id})
 
     def _withhold(self, item: Withheld) -> None:
-        """Made sensitive elsewhere: what is here stays here, masked and without vectors, and is not synced."""
+        """Keep a memory that became sensitive elsewhere, masked, without vectors and unsynced."""
         replica = self._replica(item.id)
         if replica is None:
-            # Here it is sensitive too, or the laptop has left since: the server was never known to have it.
+            # Sensitive here too, or the laptop left meanwhile: the server never had its text.
             row = self._row(item.id)
             if row is not None and row["owner"] == LOCAL:
                 self._redact_revisions(item.id, int(row["key"]), item.redacted)
@@ -138,7 +126,6 @@ class ReplicaRemoval(Replica):
         self._set_shares_and_links(item, key)
 
     def _set_shares_and_links(self, item: Withheld, key: int) -> None:
-        """All but the words."""
         waiting = self._pending(item.id)
         if item.shares is not None:
             self._set_shares(key, item.id, item.shares, waiting)
@@ -146,13 +133,12 @@ class ReplicaRemoval(Replica):
             self._set_links(key, item.id, item.links, waiting)
 
     def _redact_revisions(self, id: str, key: int, redacted: Sequence[str]) -> None:
-        """Secrets, where their owner took them out of these revisions on another machine."""
         bundle = read_bundles(self._connection, [key])[key] if redacted else None
         if bundle is not None and (bundle.revs.keys() - set(core.redacted(bundle))) & set(redacted):
             redact_one(self._engine, self._engine.store.all_memories.get(id))
 
     def _park(self, one: Pending, reason: str) -> None:
-        """Never dropped: what was refused waits with its words until the user decides."""
+        """Keep a refused operation with its text until the user drops it."""
         op = to_op(self._connection, self._state, one)
         if one.kind == "heal" and op.bundle is not None:
             for rev, fields in core.edits_of(op.bundle, self._user):
@@ -163,18 +149,15 @@ class ReplicaRemoval(Replica):
         self._park_op(op, reason)
 
 
-KNOWN_BY_OTHER_ID = "The server knows the memory by another id, which is sensitive on this machine."
-# A vault's file goes on being read into its memory.
+KNOWN_BY_OTHER_ID = (
+    "The server has this memory under another id, which is sensitive on this machine."
+)
 _VAULT_RENAMES = ("rename_parts", "rename_part_sources", "rename_part_targets")
-# What waits to be sent follows its memory, also where a link names it.
 _OUTBOX_RENAMES = ("move_outbox", "rename_queued_sources", "rename_queued_targets")
 
 
 class ReplicaRenaming(ReplicaRemoval):
-    """Gives a memory of this laptop the id that the server gave it."""
-
     def _rename(self, old: str, new: str) -> None:
-        """The server has somebody else's memory under our id: ours gets another one, and every mention follows."""
         self._fresh = set()
         key = self._key(old)
         if key is None or not self._is_ours(old):
@@ -189,9 +172,9 @@ class ReplicaRenaming(ReplicaRemoval):
         rename(self._engine, self._connection, old, new)
 
     def _absorb(self, old: str, new: str) -> None:
-        """The server told the memory under its new id before it acknowledged it: what we have under the old is that.
+        """Merge the memory under its old id into the copy that came under its new id.
 
-        Or it never told it, since it is sensitive: then what was to be sent of the old one is kept beside.
+        If that is sensitive, the server never sent it, and the old one's unsent text is parked.
         """
         secrets, replica = _secrets_moved(self._engine, old, new), self._replica(new)
         if replica is None:
@@ -220,15 +203,25 @@ class ReplicaRenaming(ReplicaRemoval):
 
 
 def rename(engine: Engine, connection: WriteTransaction, old: str, new: str) -> None:
-    """Another id for a memory, wherever it is named. Its secrets are bound to the id, so they are sealed anew."""
+    """Change a memory's id everywhere and reseal its secrets, which are bound to it."""
     sql = connection.sql("replica")
     row = connection.execute(connection.sql("memories")["by_id"], {"id": old}).fetchone()
     key = int(row["key"])
     sealed = _resealed(engine, old, new)
     values = {"old": old, "new": new, "key": key}
     connection.execute(sql["rename"], values)
-    for name in ("rename_revisions", "rename_branches", "rename_links_from", "rename_links_to", *_VAULT_RENAMES,
-                 "rename_proposals", "rename_replica", "rename_shares", "rename_parked", *_OUTBOX_RENAMES):  # fmt: skip
+    for name in (
+        "rename_revisions",
+        "rename_branches",
+        "rename_links_from",
+        "rename_links_to",
+        *_VAULT_RENAMES,
+        "rename_proposals",
+        "rename_replica",
+        "rename_shares",
+        "rename_parked",
+        *_OUTBOX_RENAMES,
+    ):
         connection.execute(sql[name], values)
     for one in sealed:
         connection.execute(
@@ -238,7 +231,6 @@ def rename(engine: Engine, connection: WriteTransaction, old: str, new: str) -> 
 
 
 def _resealed(engine: Engine, old: str, new: str) -> list[Sealed]:
-    """A memory's secrets as they are to be kept under its new id."""
     sealed = engine.store.secrets.of(old)
     if not sealed:
         return []
@@ -251,13 +243,12 @@ def _resealed(engine: Engine, old: str, new: str) -> list[Sealed]:
 
 
 def _secrets_moved(engine: Engine, old: str, new: str) -> list[Sealed]:
-    """Those of the old name whose values the new one does not have here: the server told it without any."""
     held = {(one.kind, one.number) for one in engine.store.secrets.of(new)}
     return [one for one in _resealed(engine, old, new) if (one.kind, one.number) not in held]
 
 
 class ReplicaHealing(ReplicaRenaming):
-    """Takes in that the server is in another epoch, and what follows from it until everything is read."""
+    """Reactions to another epoch of the server."""
 
     def epoch(self, answer: OtherEpoch) -> LaptopState:
         if answer.known:
@@ -266,13 +257,12 @@ class ReplicaHealing(ReplicaRenaming):
         return self.read_again() if answer.again else self.other_epoch(answer.epoch)
 
     def read_again(self) -> LaptopState:
-        """Away for too long: everything is read anew, and what does not come any more was taken meanwhile."""
         self._connection.execute(self._sql["doubt_all"])
         place = msgspec.structs.replace(self._state.place, seq=0)
         return msgspec.structs.replace(self._state, place=place, full=True)
 
     def other_epoch(self, epoch: str) -> LaptopState:
-        """What is one's own is sent again, then everything is pulled. Only an owner's machines re-assert purges."""
+        """Queue the user's own data again, then pull everything."""
         for row in self._connection.execute(self._sql["all"]).fetchall():
             bundle = server_bundle(self._connection, self._state, row)
             if not core.may_heal(bundle, self._user):
@@ -286,7 +276,7 @@ class ReplicaHealing(ReplicaRenaming):
         prepare_memories(self._connection, keys, self._user, self._state.place.sensitive)
         for row in self._connection.execute(self._sql["all_links"]).fetchall():
             self._resend_link(row)
-        # The server may be put back once more, to before this epoch, and count numbers again that the laptop has seen.
+        # Another restore, to before this epoch, could reuse numbers seen here.
         self._connection.execute(self._sql["doubt_all"])
         self._connection.execute(self._sql["unbury_others"], {"me": LOCAL})
         for row in self._connection.execute(self._sql["tombstones"]).fetchall():
@@ -302,10 +292,7 @@ class ReplicaHealing(ReplicaRenaming):
         return msgspec.structs.replace(self._state, place=place, full=True)
 
     def _resend_as_new(self) -> None:
-        """What the server took while it knew the memory as sensitive, it never told, and may have lost.
-
-        All of it is sent as if it were new, but for the words of what is sensitive here.
-        """
+        """Send memories as new that the server had as sensitive and never sent back."""
         rows = self._connection.execute(self._sql["without_beginning"]).fetchall()
         grantees = {row["id"]: self._ever_shared_with(row["id"]) for row in rows}
         for row in rows:
@@ -324,14 +311,13 @@ class ReplicaHealing(ReplicaRenaming):
         }
 
     def _resend_unshares(self, id: str, key: int, grantees: set[str]) -> None:
-        """With those of them who have it no longer: a server that was put back may share it with them."""
+        """Repeat ended shares: a restored server may have them in force again."""
         shared = {grantee for _, grantee in shares_known(self._connection, id)}
         for grantee in sorted(grantees - shared):
             share = ShareRecord(grantee=grantee, permission="read")
             enqueue(self._connection, "unshare", id, key, Detail(share=share))
 
     def _resend_tag_unshares(self) -> None:
-        """Those that their owner ended: a server that was put back may have them in force again."""
         shared = {
             (row["tag"], row["grantee"])
             for row in self._connection.execute(self._sql["own_tag_shares"])
@@ -353,16 +339,15 @@ class ReplicaHealing(ReplicaRenaming):
                 ):
                     self._heal(replica)
             else:
-                self._remove(row["id"], "It is not shared with you any longer.")
+                self._remove(row["id"], "It is no longer shared with you.")
 
     def _heal(self, replica: Any) -> None:
         bundle = heal_bundle(self._connection, self._state, replica["id"])
         values = {"key": replica["memory"], "bundle": msgspec.json.encode(bundle).decode()}
         self._connection.execute(self._sql["put_carried"], values)
         for one in self._pending(replica["id"]):
-            if (
-                one.kind == "heal"
-            ):  # the server may have done it, with less, before the backup that it was put back from
+            # The server may have done a smaller heal before its backup.
+            if one.kind == "heal":
                 self._connection.execute(self._sql["dequeue"], {"op": one.op})
         enqueue(self._connection, "heal", replica["id"], replica["memory"], first=True)
 
@@ -381,7 +366,6 @@ class ReplicaHealing(ReplicaRenaming):
             enqueue(self._connection, "link", link.source, source["memory"], Detail(link=link))
 
     def _confirm(self, bundle: Bundle) -> None:
-        """The server has taken what was brought: all of one's own, and of another's memory what it says it has."""
         replica = self._replica(bundle.id)
         if replica is not None:
             row = self._connection.execute(

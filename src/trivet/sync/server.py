@@ -1,7 +1,6 @@
-"""The server's side of sync: takes in what laptops did, and tells them what changed, as each user may know it.
+"""The server's side of sync: applies laptops' operations and sends users the changes.
 
-Rights are those of the API: what a user may read is decided by the one visibility predicate, what they may do by
-`core.refusal` and by the bodies of the verbs. An operation and the note that it was done are one transaction.
+Rights are the API's. An operation and the note that it was done are one transaction.
 """
 
 from __future__ import annotations
@@ -35,13 +34,15 @@ from trivet.sync.messages import (
     Withheld,
 )
 
-# A request must be answered before the server's limit; the first numbering of a large store goes on with the next.
+# Below the server's request limit; a large store is numbered over several requests.
 NUMBERING_SECONDS = 10.0
-NUMBERING = "The server is still numbering its memories for the first laptop. It is sent again."
+NUMBERING = (
+    "The server is still numbering its memories for the first laptop. The operation is sent again."
+)
 
 
 def push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
-    """All in one transaction; where the store refuses that, each in its own, so that one cannot hold up the others."""
+    """Apply all operations in one transaction, or each in its own if the store rejects that."""
     engine = _with_sensitive_setting(engine, place)
     try:
         return _push(engine, place, ops, PushProgress())
@@ -52,7 +53,7 @@ def push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
     progress = PushProgress()
     tags: tuple[ShareRecord, ...] | None = None
     for op in ops:
-        trial = progress.copied()  # what is rolled back gave no id
+        trial = progress.copied()  # a rollback reassigns no id
         try:
             answer = _push(engine, place, [op], trial)
         except StoreError as error:
@@ -83,8 +84,8 @@ def _push(engine: Engine, place: Place, ops: Sequence[Op], progress: PushProgres
         for id, seq in pushed.healed.items():
             connection.execute(connection.sql("sync")["set_healed"], {"id": id, "seq": seq})
         if place.epoch is not None and core.missed_notices(place, state.horizon):
-            # Else it would hear how far the server is, and take itself for one that has read what is forgotten. What it
-            # sent is done; it sends that again, and hears so.
+            # Otherwise the laptop would seem to have read deleted notices. It sends its operations
+            # again.
             return OtherEpoch(epoch=state.epoch, again=True)
         acks = tuple(
             _ack(engine, connection, state, op, outcome)
@@ -96,7 +97,7 @@ def _push(engine: Engine, place: Place, ops: Sequence[Op], progress: PushProgres
 
 
 def _catch_up(engine: Engine) -> ServerState:
-    """Numbers what is to be numbered, in as many transactions as it takes, for a while."""
+    """Number new changes in several transactions, within a time limit."""
     feed = engine.store.feed
     until = time.monotonic() + NUMBERING_SECONDS
     while True:
@@ -107,13 +108,11 @@ def _catch_up(engine: Engine) -> ServerState:
 
 
 def numbered_state(engine: Engine) -> ServerState:
-    """The server's numbers, after what is to be numbered was."""
     state = engine.store.feed.state()
     return _catch_up(engine) if state is None or engine.store.feed.is_behind(state) else state
 
 
 def _with_sensitive_setting(engine: Engine, place: Place) -> Engine:
-    """Sensitive memories travel only where both sides allow it."""
     allowed = engine.settings.sync_sensitive and place.sensitive
     return msgspec.structs.replace(
         engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed)
@@ -121,7 +120,7 @@ def _with_sensitive_setting(engine: Engine, place: Place) -> Engine:
 
 
 def digests(engine: Engine, scopes: Sequence[str] = ()) -> dict[str, str]:
-    """Of what the user may read, in these scopes, by bucket, to compare with a laptop's."""
+    """Return digests by bucket of what the user may read."""
     feed = engine.store.feed
     if feed.is_behind(feed.state()):
         _catch_up(engine)
@@ -141,10 +140,10 @@ def place_of(state: ServerState, seq: int | None = None) -> Place:
 def _check_epoch(
     engine: Engine, connection: WriteTransaction, place: Place
 ) -> ServerState | OtherEpoch:
-    """The server's numbers, if the laptop's are of the same life. A mark that is not ours: we were put back.
+    """Return the server's numbers, or another epoch if the laptop's place is not of this one.
 
-    Whoever knows a mark of ours saw nothing that we lack, in whatever epoch that was. So a laptop that claims a mark
-    that never was makes others take note of an epoch, and nobody but itself heal.
+    An unknown mark means that this server was restored. A laptop that invents one makes others note
+    a new epoch, but only itself heal.
     """
     feed = engine.store.feed
     state = feed.number(connection)
@@ -161,7 +160,6 @@ def _check_epoch(
 def _ack(
     engine: Engine, connection: Connection, state: ServerState, op: Op, outcome: Outcome
 ) -> Ack:
-    """Whatever became of the operation, its memory is told as it stands now."""
     result, id, reason = outcome
     item = current_item(engine, connection, state, id) if id else None
     if result not in ("refused", "later") and op.kind != "purge":
@@ -169,7 +167,7 @@ def _ack(
             "purged" if isinstance(item, Purged) else "gone" if isinstance(item, Gone) else result
         )
     if result == "refused" and isinstance(item, Gone):
-        item = None  # of a memory that they may not know nothing is told
+        item = None  # reveal nothing about a memory they may not know
     return Ack(op=op.op, result=result, id=id or op.id, item=item, reason=reason)
 
 
@@ -213,14 +211,13 @@ def _items(
 
 
 def pull(engine: Engine, place: Place, limit: int) -> Page | OtherEpoch:
-    """What changed since, for this user, as it stands now."""
+    """Return the user's changes since the place, in their present state."""
     engine = _with_sensitive_setting(engine, place)
     feed = engine.store.feed
     state = feed.state()
     if feed.is_behind(state) or _is_at_other_epoch(engine, state, place):
-        if _catch_up(
-            engine
-        ).unfinished:  # nothing is told before all is numbered; the laptop asks again
+        # Send nothing before everything is numbered; the laptop asks again.
+        if _catch_up(engine).unfinished:
             return Page(start=place.seq, place=place, more=True, items=())
         with feed.transaction() as connection:
             standing = _check_epoch(engine, connection, place)
@@ -265,25 +262,24 @@ def _items_of_events(
         [event.key for event in events if event.key and event.key not in outside],
     )
     ids = tuple(event.id for event in events if event.key in outside)
-    told: list[Item] = (
+    found: list[Item] = (
         [Outside(ids=ids, redacted=_redacted(engine, connection, outside))] if ids else []
     )
     for event in events:
         if event.key in outside:
             continue
         if event.key:
-            told.append(items[event.key])
+            found.append(items[event.key])
         elif event.purged is not None:
-            told.append(
+            found.append(
                 Purged(id=event.id, owner=event.purged, seq=event.seq, first_rev=event.first_rev)
             )
         elif isinstance(current_item(engine, connection, state, event.id), Gone | Purged):
-            told.append(Gone(id=event.id, seq=event.seq))
-    return tuple(told)
+            found.append(Gone(id=event.id, seq=event.seq))
+    return tuple(found)
 
 
 def _redacted(engine: Engine, connection: Connection, keys: Iterable[int]) -> tuple[str, ...]:
-    """Revisions of the user's own memories that say a secret by its placeholder."""
     listed = {
         "keys": as_json(keys),
         "viewer": engine.viewer,

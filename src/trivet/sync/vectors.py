@@ -1,7 +1,7 @@
-"""Vectors beside the bundles: a laptop takes over what its server has embedded by the same model in the same way.
+"""Reuse of the server's vectors by a laptop with the same model and text preparation.
 
-They come by a request of their own, for memories that wait here to be embedded, so a sync that was broken off goes on
-with what is still missing. Whatever is wrong with them is told, and the laptop embeds itself.
+A separate request fetches them for memories that wait to be embedded, so an interrupted sync
+continues. If anything is wrong, the laptop embeds the memories itself.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A request for the vectors of so many memories: about half a megabyte.
+# About half a megabyte.
 MEMORIES_PER_REQUEST = 500
-# A unit vector in half precision is one to a thousandth.
+# Half precision is exact to a thousandth.
 UNIT_LENGTH_TOLERANCE = 0.01
-# How near the laptop's own vector of one text must be to what came for it: half precision leaves more than .999.
+# The lowest cosine between both sides' vectors of one text; half precision alone leaves over .999.
 MIN_SIMILARITY = 0.98
 
 EmbeddedJob = tuple[EmbeddingJob, Sequence[Passage], "NDArray[np.float32]"]
@@ -42,20 +42,20 @@ EmbeddedJob = tuple[EmbeddingJob, Sequence[Passage], "NDArray[np.float32]"]
 def stored_vectors(
     engine: Engine, request: VectorsRequest
 ) -> tuple[list[Embedded], VectorsSummary]:
-    """Of those memories that the user may read and that are embedded, as each is at this moment."""
+    """Return the vectors of those memories that the user may read."""
     model = _model_of(engine, request.identity)
     if model is None or request.preparation != PASSAGE_VERSION:
         return [], VectorsSummary(identity="", count=0)
     heads = _heads(engine, request.ids)
     spans = engine.store.vectors.spans(model, list(heads))
     rows = dict(_rows(engine, model, {key: id for id, (key, _) in heads.items()}))
-    still = _heads(engine, list(rows))  # whoever was edited meanwhile is left out
-    told = [
+    still = _heads(engine, list(rows))  # leave out memories edited meanwhile
+    found = [
         _embedded(model, id, heads[id][1], spans[id], vectors)
         for id, vectors in rows.items()
         if still.get(id) == heads[id] and len(spans.get(id, ())) == len(vectors)
     ]
-    return told, VectorsSummary(identity=model.identity, count=len(told))
+    return found, VectorsSummary(identity=model.identity, count=len(found))
 
 
 def _model_of(engine: Engine, identity: str) -> Model | None:
@@ -101,7 +101,7 @@ def _sum(identity: str, id: str, rev: str, vectors: bytes) -> str:
 
 
 class VectorsTaken(msgspec.Struct, frozen=True):
-    """How many memories need not be embedded here, and why the vectors of others were refused."""
+    """Memories taken over, and refused with the reason."""
 
     taken: int = 0
     refused: int = 0
@@ -114,14 +114,14 @@ class VectorsTaken(msgspec.Struct, frozen=True):
 
 
 class MissingVectors:
-    """What waits on a laptop to be embedded. Each memory is asked for once an exchange."""
+    """The memories that wait for embedding; each is requested once per exchange."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._after = 0
 
     def next(self) -> tuple[VectorsRequest | None, dict[str, Any]]:
-        """The next request, and the rows of the memories that it names; None where nothing waits."""
+        """Return the next request and its memories' rows by id; None if nothing waits."""
         model = self._model()
         if model is None:
             return None, {}
@@ -137,25 +137,24 @@ class MissingVectors:
         ), waiting
 
     def _model(self) -> Model | None:
-        """The laptop's own. A store that was just made takes the configured one now, so that jobs wait for it."""
         embedding = self._engine.embedding
         if embedding.identity is None:
             return None
-        if not self._after and embedding.serving() is None:
+        if not self._after and embedding.serving() is None:  # a new store: create the jobs now
             try:
                 embedding.adopt()
-            except EmbedderError:  # the worker meets it too, and tells it
+            except EmbedderError:  # the worker meets and reports it too
                 return None
         return _model_of(self._engine, embedding.identity)
 
-    def take(self, told: Sequence[Embedded], waiting: dict[str, Any]) -> VectorsTaken:
-        """Stores what is right. What is not waits to be embedded here, as if nothing had come."""
+    def take(self, received: Sequence[Embedded], waiting: dict[str, Any]) -> VectorsTaken:
+        """Store the valid vectors; the other memories wait to be embedded here."""
         model = self._model()
         if model is None:
             return VectorsTaken()
         right: list[EmbeddedJob] = []
         reason = None
-        for one in told:
+        for one in received:
             try:
                 right.append(_checked(model, one, waiting.get(one.id)))
             except EmbedderError as error:
@@ -163,14 +162,14 @@ class MissingVectors:
         if right and not self._matches_local_model(model, right):
             return VectorsTaken(
                 0,
-                len(told),
-                "the server's vectors are not like those that this machine makes of the same text",
+                len(received),
+                "the server's vectors differ from those of this machine for the same text",
             )
         self._store(right)
-        return VectorsTaken(len(right), len(told) - len(right), reason)
+        return VectorsTaken(len(right), len(received) - len(right), reason)
 
     def _matches_local_model(self, model: Model, right: Sequence[EmbeddedJob]) -> bool:
-        """Whether the shortest text has here the vector that came for it; a hosted model is not asked for that."""
+        """Compare the shortest text's vector with the local model's; skip hosted models."""
         embedder = self._engine.embedding.embedder_of(model)
         if not embedder.local:
             return True
@@ -179,7 +178,7 @@ class MissingVectors:
         return bool(float(ours @ vectors[0]) >= MIN_SIMILARITY)
 
     def _store(self, right: Sequence[EmbeddedJob]) -> None:
-        """Vectors are no news to send: the record of changes is read on from after them."""
+        # Vectors are not sent: skip these changes.
         with self._engine.store.feed.transaction() as connection:
             state, before = load(connection), last_change(connection)
             self._engine.store.jobs.finish(right)
@@ -187,28 +186,33 @@ class MissingVectors:
                 save(connection, msgspec.structs.replace(state, change=last_change(connection)))
 
 
-def _checked(model: Model, told: Embedded, row: Any) -> EmbeddedJob:
-    """What came, if it is of the text that is here and of the length that the model makes."""
+def _checked(model: Model, received: Embedded, row: Any) -> EmbeddedJob:
     import numpy as np
 
-    if row is None or told.rev != row["head"]:
+    if row is None or received.rev != row["head"]:
         raise EmbedderError(
-            f"the server told vectors of {told.id} that are of another text than the one here"
+            f"the server's vectors of {received.id} are of another text than the one here"
         )
-    if told.sum != _sum(model.identity, told.id, told.rev, told.vectors):
-        raise EmbedderError(f"the vectors of {told.id} do not fit their checksum")
-    if len(told.vectors) != 2 * model.dimension * len(told.spans) or not told.spans:
+    if received.sum != _sum(model.identity, received.id, received.rev, received.vectors):
+        raise EmbedderError(f"the vectors of {received.id} do not match their checksum")
+    if len(received.vectors) != 2 * model.dimension * len(received.spans) or not received.spans:
         raise EmbedderError(
-            f"the vectors of {told.id} are not of the {model.dimension} numbers that {model.identity} makes"
+            f"the vectors of {received.id} do not have the {model.dimension} dimensions of "
+            f"{model.identity}"
         )
     length = len(row["content"])
-    if any(not 0 <= start < stop <= length for start, stop in told.spans):
-        raise EmbedderError(f"the vectors of {told.id} are of passages that its text does not have")
-    matrix = np.frombuffer(told.vectors, "<f2").reshape(len(told.spans), -1).astype(np.float32)
-    vectors = checked(matrix, len(told.spans), model.dimension, "the server")
+    if any(not 0 <= start < stop <= length for start, stop in received.spans):
+        raise EmbedderError(
+            f"the vectors of {received.id} are of passages that its text does not have"
+        )
+    count = len(received.spans)
+    matrix = np.frombuffer(received.vectors, "<f2").reshape(count, -1).astype(np.float32)
+    vectors = checked(matrix, count, model.dimension, "the server")
     if float(np.abs(np.linalg.norm(matrix, axis=1) - 1).max()) > UNIT_LENGTH_TOLERANCE:
-        raise EmbedderError(f"the vectors of {told.id} are not of unit length")
-    passages = tuple(Passage(place, start, stop) for place, (start, stop) in enumerate(told.spans))
+        raise EmbedderError(f"the vectors of {received.id} are not of unit length")
+    passages = tuple(
+        Passage(place, start, stop) for place, (start, stop) in enumerate(received.spans)
+    )
     return (
         EmbeddingJob(row["memory"], model.model, row["revision"], 0, row["title"], row["content"]),
         passages,

@@ -1,8 +1,6 @@
-"""What a user does with a store that follows a server: join, exchange now, look, decide, leave.
+"""The user's actions on a store that follows a server.
 
-The keys by which this user's stores come to their servers: in a private file beside the settings, not in the store.
-
-A backup or a copy of the store then opens no server.
+Keys are in a private file next to the settings, so a backup or copy of the store opens no server.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from trivet.types import SyncStatus
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the digests of all buckets match, and in how many they do not."""
+    """Whether all buckets match, and how many differ."""
 
     level: bool
     buckets: int
@@ -40,16 +38,17 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def join(engine: Engine, url: str, scopes: Sequence[str] | None = None) -> LaptopState:
-    """As whoever the key belongs to. With `scopes` the store holds what is in these, and the server the rest."""
+    """Join as the key's user; with `scopes` the store holds only those."""
     url = url.rstrip("/")
     server = HttpServer(engine.settings, url, engine.settings.key)
     try:
-        told = server.hello()
+        hello = server.hello()
     finally:
         server.close()
-    state = begin(engine, url, told.user, told.sensitive and engine.settings.sync_sensitive, scopes)
-    keep_key(url, told.user, engine.settings.key)
-    record_use(url, told.user, engine.settings.path)
+    sensitive = hello.sensitive and engine.settings.sync_sensitive
+    state = begin(engine, url, hello.user, sensitive, scopes)
+    keep_key(url, hello.user, engine.settings.key)
+    record_use(url, hello.user, engine.settings.path)
     return state
 
 
@@ -72,16 +71,17 @@ def connect(engine: Engine) -> HttpServer:
     state = _state(engine)
     key = key_for(engine.settings, state.url, state.user)
     server = HttpServer(engine.settings, state.url, key)
-    told = server.hello()
-    if told.user != state.user:
+    hello = server.hello()
+    if hello.user != state.user:
         server.close()
         raise Conflict(
-            f"The key is {told.user}'s, and this store follows {state.url} as {state.user}."
+            f"The key belongs to {hello.user}, but this store follows {state.url} as "
+            f"{state.user}. Give that user's key as TRIVET_KEY."
         )
     if engine.settings.key:
         keep_key(state.url, state.user, key)
     record_use(state.url, state.user, engine.settings.path)
-    _apply_sensitive_setting(engine, told.sensitive and engine.settings.sync_sensitive)
+    _apply_sensitive_setting(engine, hello.sensitive and engine.settings.sync_sensitive)
     return server
 
 
@@ -93,16 +93,16 @@ def _apply_sensitive_setting(engine: Engine, allowed: bool) -> None:
 
 
 def status(engine: Engine, ask: bool = True) -> SyncStatus:
-    """With `ask` the server is asked whether both hold the same; if it cannot be, the reason is told."""
+    """Return the sync status; with `ask`, compare with the server or say why that failed."""
     with engine.store.feed.transaction() as connection:
         state = _prepared(engine, connection)
-        told = _status_of(connection, state)
+        found = _status_of(connection, state)
     if not ask:
-        return told
+        return found
     try:
-        return msgspec.structs.replace(told, level=verify(engine).level)
+        return msgspec.structs.replace(found, level=verify(engine).level)
     except TrivetError as error:
-        return msgspec.structs.replace(told, trouble=str(error))
+        return msgspec.structs.replace(found, trouble=str(error))
 
 
 def _status_of(connection: Connection, state: LaptopState) -> SyncStatus:
@@ -148,7 +148,7 @@ def verify(engine: Engine) -> Verified:
 
 
 def standing(engine: Engine, request: SyncStatusRequest) -> SyncStatus | None:
-    """As the store itself knows it; None for other users of the store too, who follow nobody."""
+    """Return the status without asking the server; None if the store follows none."""
     if not is_owner(engine) or load(engine.store.feed.database.read()) is None:
         return None
     return status(engine, ask=False)
@@ -163,7 +163,7 @@ def _state(engine: Engine) -> LaptopState:
     state = load(engine.store.feed.database.read())
     if state is None:
         raise NotFound(
-            "This store follows no server. `TRIVET_KEY=KEY trivet sync join URL` makes it follow one."
+            "This store follows no server. Run `TRIVET_KEY=KEY trivet sync join URL` to follow one."
         )
     return state
 
@@ -175,11 +175,12 @@ T = TypeVar("T")
 
 
 def key_for(settings: Settings, url: str, user: str) -> str:
-    """The one in the settings or the environment, if there is one; else the one that joined."""
+    """Return the configured key, else the one used to join."""
     key = settings.key or _read_keys().get(f"{user}@{url}", "")
     if not key:
         raise Unauthorised(
-            f"The key of {user} at {url} is not on this machine. Give it once: TRIVET_KEY=KEY trivet sync now."
+            f"The key of {user} at {url} is not on this machine. Give it once: TRIVET_KEY=KEY "
+            "trivet sync now."
         )
     return key
 
@@ -190,14 +191,14 @@ def keep_key(url: str, user: str, key: str) -> None:
 
 
 def record_use(url: str, user: str, store: str) -> None:
-    """That a store comes by this key, so that another one that leaves the server does not take it along."""
+    """Note that a store uses this key, so that another store's leave does not delete it."""
     users, path = _read_users(), str(Path(store).resolve())
     if path not in users.get(f"{user}@{url}", ()):
         _write(_STORES, {**users, f"{user}@{url}": [*users.get(f"{user}@{url}", ()), path]})
 
 
 def drop_key(url: str, user: str, store: str) -> None:
-    """The store needs it no longer. It stays while another one that is still there does."""
+    """Delete the key, unless another existing store uses it."""
     name, users, path = f"{user}@{url}", _read_users(), str(Path(store).resolve())
     left = [one for one in users.pop(name, ()) if one != path and Path(one).exists()]
     _write(_STORES, {**users, name: left} if left else users)

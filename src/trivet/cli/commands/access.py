@@ -1,9 +1,4 @@
-"""`trivet user` and `trivet key`: who may use a server, and with which key.
-
-Showing memories to other users of a server, and how memories are linked.
-
-Secrets on purpose: reading them, seeing who did, and changing the key.
-"""
+"""Commands for a server's users, keys and shares, and for secrets."""
 
 from __future__ import annotations
 
@@ -39,8 +34,9 @@ RIGHTS = ", ".join(get_args(Right))
 @command(
     "user add",
     "Add a user of the server.",
-    more="A reader sees what is theirs or shared with them; a writer also stores, changes and shares; an admin also "
-    "sees the audit record and the metrics. The user `local` owns what was stored without a server.",
+    more="A reader sees their own memories and those shared with them. A writer can also store, "
+    "change and share. An admin can also read the audit record and the metrics. The user "
+    "`local` owns what was stored without a server.",
     example="trivet user add ana --role writer",
     creates=True,
 )
@@ -50,8 +46,8 @@ def add_user(
     role: Annotated[str, typer.Option("--role", help=f"One of {ROLES}.")] = "writer",
 ) -> None:
     user = session.memory.add_user(_user(name), role=_role(role))
-    said = f"Added {user.name}, {user.role}. `trivet key add {user.name}` makes a key for them."
-    session.show(user, lambda: [line(said)])
+    text = f"Added {user.name}, {user.role}. `trivet key add {user.name}` creates a key."
+    session.show(user, lambda: [line(text)])
 
 
 @command("user list", "List the users of the server.", example="trivet user list")
@@ -63,7 +59,7 @@ def list_users(session: Session) -> None:
     )
 
 
-@command("user role", "Give a user another role; their keys allow no more than it from now on.",
+@command("user role", "Change a user's role; their keys allow no more than it from now on.",
          example="trivet user role ana admin")  # fmt: skip
 def change_role(
     session: Session,
@@ -71,39 +67,43 @@ def change_role(
     role: Annotated[str, typer.Argument(help=f"One of {ROLES}.", show_default=False)],
 ) -> None:
     session.memory.set_role(_user(name), _role(role))
-    session.show({"name": name, "role": role}, lambda: [line(f"{name} is a {role} now.")])
+    session.show({"name": name, "role": role}, lambda: [line(f"{name} is now a {role}.")])
 
 
 @command(
     "user remove",
-    "Remove a user, with all their keys and what was shared with them.",
-    more="Their memories stay, and are theirs again should somebody of that name be added.",
+    "Remove a user with all their keys and everything shared with them.",
+    more="Their memories stay, and belong to any later user of the same name.",
     example="trivet user remove ana",
 )
 def remove_user(session: Session, name: NAME) -> None:
     session.memory.remove_user(_user(name))
     session.show(
         {"name": name, "status": "removed"},
-        lambda: [line(f"{name} is removed; their keys are void.")],
+        lambda: [line(f"Removed {name}; their keys are revoked.")],
     )
 
 
 @command(
     "key add",
-    "Make an API key for a user. It is shown once.",
-    more=f"Rights are {RIGHTS}; without --right it has those of the role except reveal, which shows secrets and "
-    "sensitive contents and must be asked for.",
-    example="trivet key add ana --label laptop --days 90\ntrivet key add ana --right read --label dashboard",
+    "Create an API key for a user. It is shown once.",
+    more=f"Rights are {RIGHTS}. Without --right, a key has the rights of the role except reveal, "
+    "which shows secrets and sensitive contents and must be named.",
+    example="trivet key add ana --label laptop --days 90\n"
+    "trivet key add ana --right read --label dashboard",
 )
 def add_key(
     session: Session,
     name: NAME,
     right: Annotated[
-        list[str] | None, typer.Option("--right", help="What it allows; may be repeated.")
+        list[str] | None, typer.Option("--right", help="A right of the key. Repeatable.")
     ] = None,
-    label: Annotated[str, typer.Option("--label", help="What it is for.")] = "",
+    label: Annotated[str, typer.Option("--label", help="A note on what the key is for.")] = "",
     days: Annotated[
-        int | None, typer.Option("--days", min=1, max=36500, help="After how many days it expires.")
+        int | None,
+        typer.Option(
+            "--days", min=1, max=36500, help="Days until the key expires; default: never."
+        ),
     ] = None,
 ) -> None:
     made = session.memory.add_key(
@@ -114,12 +114,12 @@ def add_key(
         made,
         lambda: [
             line((made.key, "cyan")),
-            line(f"Keep it: it is not shown again. It allows {rights}."),
+            line(f"Store it now; it is not shown again. It allows {rights}."),
         ],
     )
 
 
-@command("key list", "List the keys, never their secrets.", example="trivet key list")
+@command("key list", "List the keys without their secrets.", example="trivet key list")
 def list_keys(session: Session) -> None:
     keys = session.memory.list_keys()
     rows = [
@@ -140,18 +140,16 @@ def list_keys(session: Session) -> None:
     session.show(keys, lambda: rows or [line("No keys yet.")])
 
 
-@command("key revoke", "Make a key void at once.", example="trivet key revoke 3f9a1c0b77d2")
+@command("key revoke", "Revoke a key at once.", example="trivet key revoke 3f9a1c0b77d2")
 def revoke_key(
     session: Session,
     id: Annotated[
         str,
-        typer.Argument(
-            help="The id of the key, as `trivet key list` shows it.", show_default=False
-        ),
+        typer.Argument(help="The key's id, as `trivet key list` shows it.", show_default=False),
     ],
 ) -> None:
     session.memory.revoke_key(id)
-    session.show({"id": id, "status": "revoked"}, lambda: [line(f"The key {id} is void.")])
+    session.show({"id": id, "status": "revoked"}, lambda: [line(f"The key {id} is revoked.")])
 
 
 def _user(name: str) -> str:
@@ -161,8 +159,8 @@ def _user(name: str) -> str:
         name = "*"
     if name == "*":
         raise InvalidInput(
-            "USER: a name has 1 to 64 lower-case letters, digits and . _ @ -, and starts with a letter or a digit. "
-            "Nothing was added."
+            "USER: a name has 1 to 64 lower-case letters, digits and . _ @ -, and starts with a "
+            "letter or digit. Nothing was added."
         )
     return name
 
@@ -177,7 +175,9 @@ def _role(text: str) -> Role:
 def _rights(texts: list[str] | None) -> tuple[Right, ...] | None:
     unknown = sorted(set(texts or ()) - set(get_args(Right)))
     if unknown:
-        raise InvalidInput(f"right: {', '.join(unknown)} is not one of {RIGHTS}. Nothing was made.")
+        raise InvalidInput(
+            f"right: {', '.join(unknown)} is not one of {RIGHTS}. Nothing was created."
+        )
     return tuple(right for right in get_args(Right) if right in texts) if texts else None
 
 
@@ -186,8 +186,8 @@ ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 @verb_command(
     "share",
-    more="Name a memory with --id, or a tag: then whatever memory of yours carries it is shared, also one of later. "
-    "Only its owner can delete, share or reveal a memory.",
+    more="Name a memory with --id, or a tag: then every memory of yours with that tag is shared, "
+    "including later ones. Only its owner can delete, share or reveal a memory.",
     example=f"trivet share bo --id {ID}\ntrivet share '*' --tag handbook --permission write",
 )
 def share(session: Session, request: ShareRequest) -> None:
@@ -198,9 +198,7 @@ def share(session: Session, request: ShareRequest) -> None:
 @verb_command("unshare", example=f"trivet unshare bo --id {ID}")
 def unshare(session: Session, request: UnshareRequest) -> None:
     session.memory.perform(request)
-    session.show(
-        {**given(request), "status": "removed"}, lambda: [line("It is not shared any longer.")]
-    )
+    session.show({**given(request), "status": "removed"}, lambda: [line("No longer shared.")])
 
 
 @verb_command("shares", example="trivet shares")
@@ -212,12 +210,13 @@ def shares(session: Session, request: SharesRequest) -> None:
 def _line(share: Share) -> Any:
     what = f"memory {share.id}" if share.id else f"everything tagged {share.tag!r}"
     whom = "everyone" if share.user == "*" else share.user
-    return line(f"{share.owner} shows {whom} ", (what, "cyan"), f" ({share.permission})")
+    return line(f"{share.owner} shares with {whom} ", (what, "cyan"), f" ({share.permission})")
 
 
 @verb_command(
     "reveal",
-    more="Everywhere else a placeholder such as [secret:github-token:1] or [private] stands in its place.",
+    more="Everywhere else, a placeholder such as [secret:github-token:1] or [private] replaces "
+    "the secret.",
     example=f"trivet reveal {ID}",
 )
 def reveal(session: Session, request: RevealRequest) -> None:
@@ -227,24 +226,24 @@ def reveal(session: Session, request: RevealRequest) -> None:
 
 @command(
     "redact",
-    "Take secrets out of memories that were stored before, from their whole history.",
-    more="What is stored from now on is looked through anyway, unless the setting secrets is off.",
+    "Encrypt secrets in memories that are already stored, and in their whole history.",
+    more="New memories are scanned anyway, unless the setting secrets is off.",
     example="trivet redact",
 )
 def redact(session: Session) -> None:
     with DelayedProgress("reading", lambda _: None) as progress:
         redacted = session.memory.redact(progress=progress)
     found = ", ".join(f"{kind} {count}" for kind, count in redacted.secrets.items()) or "nothing"
-    pending = [line(f"Still to be done: {redacted.pending}")] if redacted.pending else []
-    said = f"Encrypted, and replaced in {redacted.memories} memories: {found}."
-    session.show(redacted, lambda: [line(said), *pending])
+    pending = [line(f"Still pending: {redacted.pending}")] if redacted.pending else []
+    text = f"Encrypted and replaced in {redacted.memories} memories: {found}."
+    session.show(redacted, lambda: [line(text), *pending])
     session.embed_pending()
 
 
 @verb_command(
     "audit",
-    more="Every act of a server's users is on the record, and every reveal. `trivet doctor` checks that none was "
-    "changed or removed.",
+    more="The record holds every action of a server's users, and every reveal. `trivet doctor` "
+    "checks that no entry was changed or removed.",
     example="trivet audit",
 )
 def audit(session: Session, request: AuditRequest) -> None:
@@ -256,15 +255,16 @@ def audit(session: Session, request: AuditRequest) -> None:
         )
         for one in entries
     ]
-    session.show(entries, lambda: rows or [line("Nothing is on the record yet.")])
+    session.show(entries, lambda: rows or [line("The record is empty.")])
 
 
 @command(
     "rotate-keys",
     "Seal every secret of this store with a new key.",
-    more="Others may go on writing meanwhile. If it is interrupted, nothing is lost: run it again, and it goes on. The "
-    "old keys stay, since backups need them; --drop-old removes those that no store was noted to use any longer, and "
-    "names the others with their stores. Rotate the keys there too, or name a key with --drop if its store is gone.",
+    more="Writers can go on meanwhile. An interrupted rotation loses nothing: run the command "
+    "again to continue. Old keys stay, because backups need them. --drop-old removes the "
+    "keys that no known store uses and lists the others with their stores. Rotate the keys "
+    "of those stores too, or drop a key with --drop if its store no longer exists.",
     example="trivet rotate-keys\ntrivet rotate-keys --drop-old",
 )
 def rotate_keys(
@@ -272,7 +272,8 @@ def rotate_keys(
     drop_old: Annotated[
         bool,
         typer.Option(
-            "--drop-old", help="Remove the old keys that no store needs, when all is sealed anew."
+            "--drop-old",
+            help="Remove the old keys that no known store needs, once all secrets are resealed.",
         ),
     ] = False,
     drop: Annotated[
@@ -280,7 +281,7 @@ def rotate_keys(
         typer.Option(
             "--drop",
             metavar="KEY",
-            help="Remove this old key, even if another store was noted to use it.",
+            help="Remove this old key even if another store is known to use it. Repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -290,17 +291,19 @@ def rotate_keys(
 
 def _of_rotation(rotated: Rotated) -> list[str]:
     which = "the key of an unfinished rotation" if rotated.resumed else "the new key"
-    said = [
-        f"{rotated.resealed} secrets are sealed with {which} {rotated.key}; {rotated.dropped} old keys dropped."
+    rows = [
+        f"{rotated.resealed} secrets are sealed with {which} {rotated.key}; {rotated.dropped} old "
+        "keys dropped."
     ]
     if rotated.resumed:
-        said.append("Run it again for a new key.")
-    said += [
+        rows.append("Run it again for a new key.")
+    rows += [
         f"Kept: {key}, which may be needed by {', '.join(users)}."
         for key, users in rotated.kept.items()
     ]
     if rotated.kept:
-        said.append(
-            "Run `trivet rotate-keys` on these stores, then --drop-old again; --drop KEY drops one regardless."
+        rows.append(
+            "Run `trivet rotate-keys` on these stores, then --drop-old again; --drop KEY drops a "
+            "key anyway."
         )
-    return said
+    return rows

@@ -1,6 +1,6 @@
-"""Searching source code: words, names, what has to do with a place; and the index behind it.
+"""Commands of `trivet code`: search source code and inspect the index.
 
-The statuses are ripgrep's: 0 found, 1 nothing found, 2 an error of any kind.
+The exit statuses are ripgrep's: 0 found, 1 nothing found, 2 any error.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ if TYPE_CHECKING:
     from trivet.code.code_index import CodeIndex
 
 FOUND, NOTHING = 0, 1
-# Memories that are read at a time for `trivet code check`.
 PAGE = 500
 
 Root = Annotated[
-    Path, typer.Option("--root", metavar="DIR", help="The folder of the code; this one if none.")
+    Path,
+    typer.Option("--root", metavar="DIR", help="The folder of the code; default: the current one."),
 ]
 Limit = Annotated[
-    int, typer.Option("--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Most hits.")
+    int,
+    typer.Option(
+        "--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Maximum number of hits."
+    ),
 ]
 Budget = Annotated[
     int,
@@ -49,14 +52,13 @@ Budget = Annotated[
         min=0,
         max=10**6,
         metavar="TOKENS",
-        help="About how many tokens of code to show.",
+        help="Approximate maximum of tokens of code to show.",
     ),
 ]
 CURRENT_FOLDER = Path()
 
 
 def with_ripgrep_statuses(function: Callable[..., int]) -> Callable[..., int]:
-    """Whatever kind of error it is, the status is 2: 1 means that nothing was found."""
 
     @functools.wraps(function)
     def run(session: Session, **values: object) -> int:
@@ -71,9 +73,9 @@ def with_ripgrep_statuses(function: Callable[..., int]) -> Callable[..., int]:
 
 @command(
     "code search",
-    "Find the code that answers a question, or that an issue is about.",
-    more="Ask in words, name a symbol, or paste an issue; `-` reads it from standard input. Files that changed are "
-    "indexed first. --path takes a folder, a file or a pattern such as '*.py'.",
+    "Find the code that answers a question or concerns an issue.",
+    more="Ask a question, name a symbol, or paste an issue; `-` reads standard input. Changed "
+    "files are indexed first. --path takes a folder, a file or a pattern such as '*.py'.",
     example="""
 trivet code search "where are failed requests tried again"
 trivet code search "parse retry after" --lang python --no-tests
@@ -92,22 +94,25 @@ def search(
     within: Annotated[
         str,
         typer.Option(
-            "--path", metavar="PATTERN", help="Only in this folder, file or pattern below DIR."
+            "--path", metavar="PATTERN", help="Only this folder, file or pattern below DIR."
         ),
     ] = "",
     lang: Annotated[
-        str, typer.Option("--lang", "-l", metavar="NAME", help="Only in this language.")
+        str, typer.Option("--lang", "-l", metavar="NAME", help="Only this language.")
     ] = "",
     kind: Annotated[
-        Kind | None, typer.Option("--kind", "-k", help="Only such definitions.")
+        Kind | None, typer.Option("--kind", "-k", help="Only this kind of definition.")
     ] = None,
     tests: Annotated[
         bool | None,
-        typer.Option("--tests/--no-tests", help="Only in tests, or in none; all if neither."),
+        typer.Option("--tests/--no-tests", help="Only tests, or no tests; default: both."),
     ] = None,
     budget: Budget = DEFAULT_BUDGET,
     recipe: Annotated[
-        str, typer.Option("--recipe", metavar="TEXT", help="How to rank, to try another way.")
+        str,
+        typer.Option(
+            "--recipe", metavar="TEXT", help="A ranking recipe, to try another than the default."
+        ),
     ] = "default",
 ) -> int:
     filters = CodeFilters(path=within, lang=lang, kind=kind or "", tests=tests)
@@ -127,8 +132,10 @@ def search(
 @command(
     "code symbol",
     "Show where a name is defined.",
-    more="Case and underscores do not matter: `parse retry after` finds parse_retry_after and parseRetryAfter.",
-    example="trivet code symbol Client.send\ntrivet code symbol parse_config --root ~/src/shop --json",
+    more="Ignores case and underscores: `parse retry after` finds parse_retry_after and "
+    "parseRetryAfter.",
+    example="trivet code symbol Client.send\n"
+    "trivet code symbol parse_config --root ~/src/shop --json",
     uses_store=False,
 )
 @with_ripgrep_statuses
@@ -136,7 +143,7 @@ def symbol(
     session: Session,
     name: Annotated[
         str,
-        typer.Argument(help="The name; with its container as Class.method.", show_default=False),
+        typer.Argument(help="The name, with its container as Class.method.", show_default=False),
     ],
     root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
@@ -147,7 +154,7 @@ def symbol(
 
 @command(
     "code related",
-    "Show what has to do with a place: the code that it uses, that uses it, or that means the like.",
+    "Show the code related to a place: what it uses, what uses it, and what is similar.",
     example="trivet code related src/client.py:120\ntrivet code related src/client.py --limit 5",
     uses_store=False,
 )
@@ -155,7 +162,8 @@ def symbol(
 def related(
     session: Session,
     place: Annotated[
-        str, typer.Argument(metavar="PATH:LINE", help="From DIR.", show_default=False)
+        str,
+        typer.Argument(metavar="PATH:LINE", help="The place, relative to DIR.", show_default=False),
     ],
     root: Root = CURRENT_FOLDER,
     limit: Limit = DEFAULT_LIMIT,
@@ -166,9 +174,12 @@ def related(
 
 @command(
     "code index",
-    "Index a folder, or bring its index up to date.",
-    more="There is no need to: every search does. --watch goes on until interrupted and indexes what is saved at once.",
-    example="trivet code index --root ~/src/shop\ntrivet code index --left-out\ntrivet code index --watch",
+    "Create or update the index of a folder.",
+    more="Not needed before a search, which does the same. --watch keeps running and indexes "
+    "files as they are saved.",
+    example="trivet code index --root ~/src/shop\n"
+    "trivet code index --left-out\n"
+    "trivet code index --watch",
     uses_store=False,
 )
 @with_ripgrep_statuses
@@ -176,10 +187,10 @@ def index_folder(
     session: Session,
     root: Root = CURRENT_FOLDER,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")
+        bool, typer.Option("--watch", help="Keep running and index files when they change.")
     ] = False,
     left_out: Annotated[
-        bool, typer.Option("--left-out", help="Name what is not indexed, and why.")
+        bool, typer.Option("--left-out", help="List what is not indexed, and why.")
     ] = False,
 ) -> int:
     from trivet.cli.views import code as views
@@ -201,8 +212,8 @@ def index_folder(
 
 @command(
     "code status",
-    "Show the index of a folder, and which files it does not know as they are now.",
-    more="It indexes nothing. The exit status is 1 if the index is behind.",
+    "Show the index of a folder and the files that changed since.",
+    more="Does not index. The exit status is 1 if the index is behind.",
     example="trivet code status --root ~/src/shop",
     uses_store=False,
 )
@@ -222,9 +233,9 @@ def status(session: Session, root: Root = CURRENT_FOLDER) -> int:
 
 @command(
     "code check",
-    "Check whether the places in code that memories name are still there.",
-    more="A memory names one as path:symbol, such as src/app.py:parse_config. Says which moved and which are gone; the "
-    "exit status is 1 if any did.",
+    "Check whether the code that memories link to still exists.",
+    more="A memory links to code as path:symbol, such as src/app.py:parse_config. Lists the links "
+    "whose code moved or is gone; the exit status is 1 if there are any.",
     example="trivet code check --root ~/src/shop --scope acme/shop",
 )
 @with_ripgrep_statuses
@@ -233,7 +244,7 @@ def check_links(
     root: Root = CURRENT_FOLDER,
     scope: Annotated[
         str | None,
-        typer.Option("--scope", "-s", metavar="TEXT", help="Only memories of this scope."),
+        typer.Option("--scope", "-s", metavar="TEXT", help="Only memories in this scope."),
     ] = None,
 ) -> int:
     from trivet.cli.views import code as views
@@ -261,8 +272,6 @@ def _ask(session: Session, root: Path, question: Question) -> int:
 
 
 class _ParsingProgress(DelayedProgress):
-    """How many files are read of those that changed, on standard error."""
-
     def __init__(self) -> None:
         self._reported = self._whole = 0
         super().__init__("reading files", lambda _: self._whole)
@@ -282,7 +291,6 @@ def _refreshed(index: CodeIndex) -> CodeStatus:
 
 
 def _watch_folder(session: Session, index: CodeIndex) -> None:
-    """Until interrupted: what was indexed already is kept."""
     from trivet.cli.views import code as views
 
     try:

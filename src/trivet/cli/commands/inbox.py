@@ -1,4 +1,4 @@
-"""Reviewing what was learnt from conversations."""
+"""Commands of `trivet inbox`: review the proposals from conversations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def show(session: Session, request: InboxShow) -> None:
 
 @verb_command(
     "inbox propose",
-    more="Secrets in it are left out: what waits for review is not sealed. To store one, use `trivet remember`.",
+    more="Secrets in the text are removed, because proposals are not encrypted. To store a "
+    "secret, use `trivet remember`.",
     example='trivet inbox propose "We deploy on Tuesdays." --kind decision',
     creates=True,
 )
@@ -58,8 +59,9 @@ def accept(session: Session, request: InboxAccept) -> None:
 
 @verb_command(
     "inbox edit",
-    more="Only what you name is changed; --content - reads the new text from standard input.",
-    example=f'trivet inbox edit {ID} --content "Staging listens on port 6544."\ntrivet inbox edit {ID} --action add',
+    more="Only the fields you name change; `--content -` reads the new text from standard input.",
+    example=f'trivet inbox edit {ID} --content "Staging listens on port 6544."\n'
+    f"trivet inbox edit {ID} --action add",
 )
 def edit(session: Session, request: InboxEdit) -> None:
     proposal = session.memory.perform(request)
@@ -74,19 +76,20 @@ def reject(session: Session, request: InboxReject) -> None:
 
 @verb_command(
     "inbox reopen",
-    more="Of an accepted one the memory is forgotten, or gets back the text that the proposal replaced.",
+    more="If the proposal was accepted, its memory is forgotten, or gets back the text that the "
+    "proposal replaced.",
     example=f"trivet inbox reopen {ID}",
 )
 def reopen(session: Session, request: InboxReopen) -> None:
     reopened = session.memory.perform(request)
-    session.show(reopened, lambda: [line("It waits again: ", (one.id, "cyan")) for one in reopened])
+    session.show(reopened, lambda: [line("Waiting again: ", (one.id, "cyan")) for one in reopened])
 
 
 @command(
     "inbox curate",
-    "Have the language model read what waits: conversations not read yet, and proposals beside what is stored.",
-    more="It needs the setting capture_llm. It proposes to add, update, supersede or do nothing; it stores and deletes "
-    "nothing. Its tokens count against capture_llm_tokens_a_day.",
+    "Let the language model read new conversations and compare the proposals with what is stored.",
+    more="Needs the setting capture_llm. The model proposes to add, update, supersede or do "
+    "nothing; it never stores or deletes. Its tokens count against capture_llm_tokens_a_day.",
     example="trivet inbox curate",
 )
 def curate(session: Session) -> int:
@@ -97,8 +100,8 @@ def curate(session: Session) -> int:
     curated = curate_all(session.memory)
     problems = (*read.problems, *curated.problems)
     value = {"proposed": read.proposed, "curated": curated.curated, "problems": problems}
-    said = f"{read.proposed} new proposals, {curated.curated} looked at again."
-    session.show(value, lambda: [line(said), *(line((problem, "yellow")) for problem in problems)])
+    text = f"{read.proposed} new proposals, {curated.curated} reviewed again."
+    session.show(value, lambda: [line(text), *(line((problem, "yellow")) for problem in problems)])
     return EMBEDDER_ERROR if problems else 0
 
 
@@ -117,7 +120,7 @@ def _page(page: ProposalPage, state: str) -> Iterator[Line]:
             )
         )
     elif not page.proposals:
-        yield line("Nothing waits." if state == "waiting" else f"Nothing was {state}.")
+        yield line("No proposals wait." if state == "waiting" else f"No proposals were {state}.")
     elif state == "waiting":
         yield line(("`trivet inbox accept ID`, `edit ID` or `reject ID`.", "dim"))
 
@@ -147,7 +150,7 @@ def _whole(proposal: Proposal) -> Iterator[Line]:
 
 def _proposed(proposed: Proposed) -> Line:
     if proposed.status == "waiting":
-        beside = f", in place of memory {proposed.same_as}" if proposed.same_as else ""
-        return line("It waits: ", (str(proposed.id), "cyan"), beside)
+        replaces = f", to replace memory {proposed.same_as}" if proposed.same_as else ""
+        return line("Waiting for review: ", (str(proposed.id), "cyan"), replaces)
     known = proposed.same_as or proposed.id or ""
     return line(f"Not proposed, {proposed.status}: ", (known, "cyan"))

@@ -1,4 +1,4 @@
-"""Files into memories, once or as they change."""
+"""`trivet ingest`: turn files into memories, once or whenever they change."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from trivet.sources.files import Ingested, Options
     from trivet.sources.files.parts import Skipped
 
-# Of what was passed over for one reason.
 NAMES_SHOWN = 5
 
 
 @command(
     "ingest",
-    "Take in a folder of notes, a transcript or an export of chats, and keep up with it.",
-    more="Told again, it reads only files that have changed: what was edited is updated, what was moved keeps its id, "
-    "what is gone is forgotten (and can be restored). The store remembers the options. A file that cannot be read is "
-    "named and left out whole, and the exit status is 2. What is passed over by the rules is named too. Links out of "
-    "the folder are not followed.",
+    "Import a folder of notes, a transcript or a chat export, and keep up with changes.",
+    more="Run again, it reads only changed files: an edited note updates its memory, a moved one "
+    "keeps its id, a deleted one is forgotten and can be restored. The store remembers the "
+    "options. Skipped files are listed. A file that cannot be read is skipped as a whole, "
+    "and the exit status is 2. Links out of the folder are not followed.",
     example="trivet ingest ~/notes --scope me/notes\ntrivet ingest ~/notes --watch\n"
     "trivet ingest ~/.claude/projects\ntrivet ingest ~/Downloads/conversations.json --dry-run",
     creates=True,
@@ -40,51 +39,53 @@ def ingest_files(
     session: Session,
     files: Annotated[
         Path | None,
-        typer.Argument(metavar="PATH", help="The folder or file to take in.", show_default=False),
+        typer.Argument(metavar="PATH", help="The folder or file to ingest.", show_default=False),
     ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")
+        bool, typer.Option("--watch", help="Keep running and ingest files whenever they change.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done and write nothing.")
     ] = False,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="What to call the folder; its own name if none."
+            "--name", metavar="NAME", help="Name of the folder in the store; default: its own name."
         ),
     ] = None,
     scope: Annotated[
-        str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of what is taken in.")
+        str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of the memories.")
     ] = "",
     category: Annotated[
         str,
         typer.Option(
-            "--category", "-c", metavar="TEXT", help="The category, where a file names none."
+            "--category", "-c", metavar="TEXT", help="The category, if a file names none."
         ),
     ] = "",
     tags: Annotated[
         list[str] | None,
-        typer.Option("--tags", "--tag", "-t", metavar="TEXT", help="A tag for all. Repeatable."),
+        typer.Option(
+            "--tags", "--tag", "-t", metavar="TEXT", help="A tag for every memory. Repeatable."
+        ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            "--exclude", metavar="PATTERN", help="Leave out such paths from the folder. Repeatable."
+            "--exclude", metavar="PATTERN", help="Skip these paths in the folder. Repeatable."
         ),
     ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="List the folders that were taken in.")
-    ] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the ingested folders.")] = False,
     dropped: Annotated[
         str | None,
-        typer.Option("--drop", metavar="NAME", help="Forget all that came from this folder."),
+        typer.Option("--drop", metavar="NAME", help="Forget every memory from this folder."),
     ] = None,
 ) -> int:
     from trivet.sources.files import Options
 
     if (files is not None) + listed + (dropped is not None) != 1:
-        raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
+        raise InvalidInput(
+            "Name a folder or file to ingest, or use --list or --drop NAME. Nothing was written."
+        )
     if files is None:
         session.creates = False
         return _list_or_drop(session, dropped)
@@ -97,16 +98,16 @@ def ingest_files(
 
 
 def _list_or_drop(session: Session, dropped: str | None) -> int:
-    from trivet.sources.files.ingest import drop, vaults
+    from trivet.sources.files.ingestion import drop, vaults
 
     if dropped is None:
         known = vaults(session.memory)
         listed = [line((vault.name, "bold"), f"  {vault.root}") for vault in known]
-        session.show(known, lambda: listed or [line("Nothing was taken in yet.")])
+        session.show(known, lambda: listed or [line("Nothing was ingested yet.")])
         return 0
     count = drop(session.memory, dropped)
-    told = f"{count} memories of {dropped} are forgotten."
-    session.show({"vault": dropped, "forgotten": count}, lambda: [line(told)])
+    text = f"Forgot {count} memories of {dropped}."
+    session.show({"vault": dropped, "forgotten": count}, lambda: [line(text)])
     return 0
 
 
@@ -134,7 +135,7 @@ def _once(
 
 @contextmanager
 def _store(session: Session, dry_run: bool) -> Iterator[Trivet]:
-    """To say what would be done makes no store: where there is none, all is said of an empty one."""
+    """Yield the store; a dry run without one uses an empty temporary store."""
     settings = load_settings(path=session.path)
     if not dry_run or not is_file(settings.path) or session.file.exists():
         yield session.memory
@@ -153,27 +154,26 @@ def _show(session: Session, ingested: Ingested) -> None:
 
 
 def _watch(session: Session, files: Path, options: Options) -> None:
-    """Until interrupted. What goes wrong is told, and the next change is another chance."""
     from trivet.sources.files.watch import changes
 
-    asked = files.expanduser().resolve()
-    told: tuple[str, ...] = ()
+    folder = files.expanduser().resolve()
+    reported: tuple[str, ...] = ()
     try:
-        for _ in changes(asked):
-            told = _ingest_again(session, asked, options, told)
+        for _ in changes(folder):
+            reported = _ingest_again(session, folder, options, reported)
     except KeyboardInterrupt:
-        return  # that is how it ends; what was under way is whole or not there
+        return  # the expected end; a transaction in progress is committed whole or rolled back
 
 
 def _ingest_again(
-    session: Session, asked: Path, options: Options, told: tuple[str, ...]
+    session: Session, folder: Path, options: Options, reported: tuple[str, ...]
 ) -> tuple[str, ...]:
     try:
-        ingested = _once(session, asked, None, options, False)
+        ingested = _once(session, folder, None, options, False)
     except TrivetError as error:
         warn(str(error))
-        return told
-    if ingested.changed or ingested.problems != told:
+        return reported
+    if ingested.changed or ingested.problems != reported:
         _show(session, ingested)
     return ingested.problems
 
@@ -183,44 +183,43 @@ def shown(ingested: Ingested) -> Iterator[Line]:
         ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems
     ):
         yield line(
-            "No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested."
+            "No notes, transcripts or exports were found. docs/ingest.md lists what can be "
+            "ingested."
         )
         yield from _skipped(ingested.skipped)
         return
     yield line(_summary(ingested))
     if ingested.links_added or ingested.links_removed:
-        yield line(f"{ingested.links_added} links made, {ingested.links_removed} taken back.")
+        yield line(f"{ingested.links_added} links added, {ingested.links_removed} removed.")
     if ingested.left_forgotten:
-        yield line(f"{ingested.left_forgotten} that you had forgotten by hand stay so.")
+        yield line(f"{ingested.left_forgotten} that you forgot by hand stay forgotten.")
     if ingested.redacted:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(ingested.redacted.items()))
-        done = "To be encrypted" if ingested.dry_run else "Encrypted"
-        yield line((f"{done}, and replaced in the texts: {counts}.", "yellow"))
+        done = "Would encrypt and replace" if ingested.dry_run else "Encrypted and replaced"
+        yield line((f"{done} in the texts: {counts}.", "yellow"))
     for problem in ingested.problems:
-        yield line((f"Left out: {problem}.", "red"))
+        yield line((f"Skipped: {problem}.", "red"))
     yield from _skipped(ingested.skipped)
 
 
 def _skipped(skipped: Sequence[Skipped]) -> Iterator[Line]:
-    """A line for each reason, with the first few names; --json has them all."""
     by_reason: dict[str, list[str]] = {}
     for one in skipped:
         by_reason.setdefault(one.reason, []).append(one.path)
     for reason, paths in by_reason.items():
         more = len(paths) - NAMES_SHOWN
         names = ", ".join(paths[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        yield line((f"Passed over ({reason}): {names}.", "dim"))
+        yield line((f"Skipped ({reason}): {names}.", "dim"))
 
 
 def _summary(ingested: Ingested) -> str:
-    """What has come of memories and files, without the zeros."""
     memories = ("stored", "updated", "moved", "forgotten", "unchanged")
     done = ", ".join(f"{count} {name}" for name in memories if (count := getattr(ingested, name)))
     would = "Would have: " if ingested.dry_run and done else ""
     read = f" in {_files(ingested.files_read)} read" if ingested.files_read else ""
     others = {"unchanged": ingested.files_unchanged, "gone": ingested.files_gone}
-    beside = "".join(f"; {_files(count)} {name}" for name, count in others.items() if count)
-    return f"{would}{done or 'Nothing new'}{read}{beside}."
+    rest = "".join(f"; {_files(count)} {name}" for name, count in others.items() if count)
+    return f"{would}{done or 'Nothing new'}{read}{rest}."
 
 
 def _files(count: int) -> str:

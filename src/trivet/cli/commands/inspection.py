@@ -1,9 +1,4 @@
-"""Looking into the store: what a memory was, why it did not come, what there is.
-
-Counting memories by what they have in common.
-
-The concept graph for people: what memories speak of, and what is connected with what.
-"""
+"""Commands that inspect a store: revisions, missing hits, counts and the concept graph."""
 
 from __future__ import annotations
 
@@ -58,10 +53,10 @@ def diff(
     ],
     older: Annotated[
         int | None,
-        typer.Argument(min=1, help="The one before `newer` if none.", show_default=False),
+        typer.Argument(min=1, help="Default: the one before `newer`.", show_default=False),
     ] = None,
     newer: Annotated[
-        int | None, typer.Argument(min=1, help="The latest if none.", show_default=False)
+        int | None, typer.Argument(min=1, help="Default: the latest.", show_default=False)
     ] = None,
     reveal: Annotated[bool, typer.Option("--reveal", help=describe(History, "reveal"))] = False,
 ) -> None:
@@ -69,18 +64,19 @@ def diff(
     older = older or newer - 1
     if older < 1:
         raise NotFound(
-            "This memory has only one revision, so there is nothing to compare. Its text: `trivet get`."
+            "This memory has only one revision, so there is nothing to compare. `trivet get` "
+            "shows its text."
         )
     text = session.memory.diff(id, older, newer, reveal=reveal)
     value = {"id": id, "older": older, "newer": newer, "diff": text}
     session.show(
-        value, lambda: views.diff(text) if text else [line("The two revisions are the same.")]
+        value, lambda: views.diff(text) if text else [line("The two revisions are identical.")]
     )
 
 
 @verb_command(
     "why-not",
-    more="It runs the recall again with the options you give and follows the one memory through it.",
+    more="Runs the recall again with the same options and follows this memory through every step.",
     example=f'trivet why-not "which port is staging on?" {ID}',
 )
 def why_not(session: Session, request: WhyNotRequest) -> None:
@@ -94,12 +90,9 @@ def stats(session: Session, request: StatsRequest) -> None:
     session.show(counts, lambda: views.stats(counts))
 
 
-ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
-
-
 @verb_command(
     "feedback",
-    more="With the query it came for, `trivet tune` takes it as a probe.",
+    more="With --query, `trivet tune` uses the feedback as a test question.",
     example=f'trivet feedback {ID} useful --query "which port is staging on?"',
 )
 def feedback(session: Session, request: FeedbackRequest) -> None:
@@ -115,8 +108,8 @@ def usage(session: Session, request: UsageRequest) -> None:
 
 def _line(counts: Usage) -> Line:
     last = f", last on {views.day(counts.last_shown)}" if counts.last_shown else ""
-    said = f"useful {_times(counts.useful)}, not useful {_times(counts.not_useful)}"
-    return line((counts.id, "cyan"), f"  shown {_times(counts.shown)}{last}; {said}")
+    votes = f"useful {_times(counts.useful)}, not useful {_times(counts.not_useful)}"
+    return line((counts.id, "cyan"), f"  shown {_times(counts.shown)}{last}; {votes}")
 
 
 def _times(count: int) -> str:
@@ -137,7 +130,8 @@ def categories(session: Session, request: CategoriesRequest) -> None:
 
 @verb_command(
     "sources",
-    more="A source can be given to list and recall as it stands here, or a folder of them with / at its end.",
+    more="Pass a source to `--source` of `list` and `recall` as printed here, or a folder of "
+    "sources with / at its end.",
     example="trivet sources --text notes/",
 )
 def sources(session: Session, request: SourcesRequest) -> None:
@@ -155,18 +149,20 @@ def _lines(counts: Sequence[Count]) -> list[Line]:
     return [line(f"{one.memories:>6}  {one.name}") for one in counts]
 
 
-DOT = keyword("dot", Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")], False)
+DOT = keyword(
+    "dot", Annotated[bool, typer.Option("--dot", help="Print the graph for Graphviz.")], False
+)
 SVG = keyword(
     "svg",
-    Annotated[bool, typer.Option("--svg", help="Print it as a drawing for a browser.")],
+    Annotated[bool, typer.Option("--svg", help="Print the graph as an SVG drawing.")],
     False,
 )
 
 
 @verb_command(
     "concepts",
-    more="Concepts are found by rules in every memory that is not sensitive: names, titles, tags, quoted terms, "
-    "identifiers, paths, codes, URLs and dates. docs/graph.md tells more.",
+    more="Rules find concepts in every memory that is not sensitive: names, titles, tags, quoted "
+    "terms, identifiers, paths, codes, URLs and dates. See docs/graph.md.",
     example="trivet concepts\ntrivet concepts postgres --kind identifier --scope acme/shop",
 )
 def concepts(session: Session, request: ConceptsRequest) -> None:
@@ -178,8 +174,8 @@ def concepts(session: Session, request: ConceptsRequest) -> None:
 
 @verb_command(
     "graph",
-    more="Rare concepts are followed first, so that what everything mentions does not fill the picture. Statements are "
-    "shown as they hold now, or at the time of --as-of.",
+    more="Rare concepts are followed first, so that what everything mentions does not fill the "
+    "picture. Statements are shown as they hold now, or at the time of --as-of.",
     example="""
 trivet graph Berlin
 trivet graph 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b --depth 1

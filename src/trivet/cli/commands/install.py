@@ -1,4 +1,4 @@
-"""Trivet in the settings of coding agents, and out of them again."""
+"""`trivet install` and `trivet uninstall`: Trivet in the settings of coding agents."""
 
 from __future__ import annotations
 
@@ -23,40 +23,47 @@ from trivet.settings.locations import without_password
 if TYPE_CHECKING:
     from trivet.agents.install.change import Change
 
-AgentArgument = Annotated[
-    AgentName, typer.Argument(help="The agent's program.", show_default=False)
-]
+AgentArgument = Annotated[AgentName, typer.Argument(help="The coding agent.", show_default=False)]
 ProjectOption = Annotated[
     Path | None,
     typer.Option(
-        "--project", metavar="FOLDER", help="Only for this project; else for you, everywhere."
+        "--project",
+        metavar="FOLDER",
+        help="Install for this project only; default: for all your projects.",
     ),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Show the changes, and write nothing.")
+    bool, typer.Option("--dry-run", help="Show the changes and write nothing.")
 ]
 
 
 @command(
     "install",
-    "Put Trivet into the settings of a coding agent: its MCP server, and hooks where the agent has them.",
-    more="The changes are shown first. What is in the files stays, comments too; a file that cannot be read as what it "
-    "should be is left alone. `trivet uninstall` takes everything back. The agent gets the store that --path or "
-    "TRIVET_PATH names, else the one of your settings. --plugin writes a plugin folder for Claude Code instead, "
-    "which can be shared, with the same hooks and the commands /remember, /recall and /forget.",
-    example="trivet install claude-code\ntrivet install codex --dry-run\ntrivet install claude-code --plugin ./trivet",
+    "Add Trivet to the settings of a coding agent: its MCP server, and hooks if the agent has "
+    "them.",
+    more="Shows the changes and asks before it writes. It keeps everything else in the files, "
+    "comments included, and refuses a file that it cannot parse. `trivet uninstall` undoes "
+    "it. The agent gets the store of --path or TRIVET_PATH, else that of your settings. "
+    "--plugin instead writes a plugin folder for Claude Code that can be shared, with the "
+    "same hooks and the commands /remember, /recall and /forget.",
+    example="trivet install claude-code\n"
+    "trivet install codex --dry-run\n"
+    "trivet install claude-code --plugin ./trivet",
 )
 def install(
     session: Session,
     agent: AgentArgument,
     project: ProjectOption = None,
     hooks: Annotated[
-        bool, typer.Option("--hooks/--no-hooks", help="Recall and learn by hooks too.")
+        bool,
+        typer.Option("--hooks/--no-hooks", help="Also install the hooks, which recall and learn."),
     ] = True,
     plugin: Annotated[
         Path | None,
-        typer.Option("--plugin", metavar="FOLDER", help="Write a plugin folder, and no settings."),
+        typer.Option(
+            "--plugin", metavar="FOLDER", help="Write a plugin folder instead of settings."
+        ),
     ] = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -71,9 +78,9 @@ def install(
 
 @command(
     "uninstall",
-    "Take Trivet out of the settings of a coding agent.",
-    more="A file that is still as `trivet install` left it becomes what it was before, to the letter; from any other "
-    "only our own entries are taken.",
+    "Remove Trivet from the settings of a coding agent.",
+    more="A file that is unchanged since `trivet install` is restored exactly; from any other "
+    "file, only Trivet's own entries are removed.",
     example="trivet uninstall claude-code",
 )
 def uninstall(
@@ -85,9 +92,9 @@ def uninstall(
 ) -> int:
     from trivet.agents.install.change import plan_uninstall
 
-    asked = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
+    entries = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
     return _carry_out(
-        session, agent, plan_uninstall(asked, _records()), yes, dry_run, installing=False
+        session, agent, plan_uninstall(entries, _records()), yes, dry_run, installing=False
     )
 
 
@@ -124,20 +131,21 @@ def _carry_out(
 def _asked(needed: Sequence[Change]) -> bool:
     if not sys.stdin.isatty():
         raise InvalidInput(
-            "Nobody is there to be asked, and nothing was written. Say --yes to write these changes."
+            "Cannot ask for confirmation because standard input is not a terminal. Nothing was "
+            "written; use --yes to write these changes."
         )
     return typer.confirm(f"Write {'this file' if len(needed) == 1 else 'these files'}?", err=True)
 
 
 def _shown(needed: Sequence[Change], installing: bool) -> Iterator[Line]:
     if not needed:
-        yield line("Everything is there already." if installing else "Nothing of Trivet is there.")
+        yield line("Trivet is already installed." if installing else "Trivet is not installed.")
     for change in needed:
         for row in change.diff.splitlines():
             style = {"+": "green", "-": "red", "@": "cyan"}.get(row[:1], "")
             yield line((row, style))
         if change.after is None:
-            yield line((f"{change.file} would be empty, and goes.", "yellow"))
+            yield line((f"{change.file} would be empty, so it is removed.", "yellow"))
 
 
 def _done(
@@ -152,13 +160,13 @@ def _done(
         if installing and change.before is not None:
             yield line(
                 (
-                    f"What it was before is kept in {backup_of(_records(), Path(change.file))}.",
+                    f"Its previous content is kept in {backup_of(_records(), Path(change.file))}.",
                     "dim",
                 )
             )
     if installing:
-        yield line(f"Its memory is {without_password(_store(session))}.")
-    yield line(f"Start {agent} again for it to take effect.")
+        yield line(f"It uses the store {without_password(_store(session))}.")
+    yield line(f"Restart {agent} for the change to take effect.")
     if installing and agent in AFTERWARDS and any("hook" in change.file for change in needed):
         yield line((AFTERWARDS[agent], "yellow"))
 
@@ -167,7 +175,10 @@ def _write_plugin(session: Session, agent: str, folder: Path) -> int:
     from trivet.agents.install.agents import write_plugin
 
     if agent != "claude-code":
-        raise InvalidInput(f"{agent} has no plugins of this kind; --plugin is for claude-code.")
+        raise InvalidInput(
+            f"{agent} has no plugins of this kind; --plugin works only with claude-code. Nothing "
+            "was written."
+        )
     files = write_plugin(folder, _path_arguments(session.path))
     value: dict[str, Any] = {"agent": agent, "plugin": str(folder), "files": files}
     session.show(
@@ -175,7 +186,8 @@ def _write_plugin(session: Session, agent: str, folder: Path) -> int:
         lambda: [
             line(f"Wrote {folder}. Try it with: claude --plugin-dir {folder}"),
             line(
-                f"Or install it: claude plugin marketplace add {folder} && claude plugin install trivet@trivet"
+                f"Or install it: claude plugin marketplace add {folder} && claude plugin install "
+                "trivet@trivet"
             ),
         ],
     )
@@ -183,52 +195,48 @@ def _write_plugin(session: Session, agent: str, folder: Path) -> int:
 
 
 def _launch(session: Session) -> Launch:
-    """By its full path: an agent started from a desktop does not know the shell's."""
-    beside = Path(sys.argv[0]).resolve()
+    """Return the launch by full paths: a desktop agent lacks the shell's PATH."""
+    running = Path(sys.argv[0]).resolve()
     program = (
-        str(beside) if beside.name.startswith("trivet") else shutil.which("trivet") or "trivet"
+        str(running) if running.name.startswith("trivet") else shutil.which("trivet") or "trivet"
     )
     return Launch(program, _path_arguments(session.path or _path_of_this_shell()), _hook_program())
 
 
 def _path_arguments(path: str | None) -> tuple[str, ...]:
-    """By its full path: an agent works in other folders."""
     if not path:
         return ()
     return ("--path", path if "://" in path else str(Path(path).expanduser().resolve()))
 
 
 def _path_of_this_shell() -> str | None:
-    """The store that this shell's variables name: an agent may be started from elsewhere, without them.
-
-    One with a password is not written into the settings of other programs.
-    """
+    """Return the store of this shell's variables; refuse one with a password."""
     if not any(os.environ.get(name) for name in ("TRIVET_PATH", "TRIVET_CONFIG")):
         return None
     path = load_settings().path
     if without_password(path) != path:
         raise InvalidInput(
-            "The store's address holds a password, which is not written into the settings of another program. Put the "
-            "address into trivet.toml, unset TRIVET_PATH, and install again."
+            "The store's address contains a password, which is not written into other programs' "
+            "settings. Nothing was written. Put the address into trivet.toml, unset TRIVET_PATH, "
+            "and install again."
         )
     return path
 
 
 def _store(session: Session) -> str:
-    """The store that the agent will use, as a person would look for it."""
     arguments = _path_arguments(session.path or _path_of_this_shell())
     return arguments[1] if arguments else load_settings().path
 
 
 def _hook_program() -> tuple[str, ...]:
-    """Python alone, with nothing of what it loads by itself: a hook runs before every prompt (decision 0018)."""
+    """Return Python without site packages: a hook runs before every prompt (decision 0018)."""
     script = Path(hook_client.__file__)
     return (sys.executable, "-S", "-I", str(script)) if sys.executable and script.is_file() else ()
 
 
 def _folder(project: Path | None) -> Path | None:
     if project is not None and not project.is_dir():
-        raise InvalidInput(f"{project} is not a folder. Name the folder of the project.")
+        raise InvalidInput(f"{project} is not a folder. Name the project's folder.")
     return project.resolve() if project else None
 
 

@@ -1,9 +1,4 @@
-"""Keeping the store in order, and seeing how it is configured.
-
-The settings in force, each with where it comes from.
-
-Putting a store in order: what it could do without, shown or forgotten, and brought back.
-"""
+"""Commands that maintain a store and show its settings."""
 
 from __future__ import annotations
 
@@ -37,14 +32,15 @@ from trivet.types import Tidy, TidyKind
 
 @command(
     "doctor",
-    "Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.",
-    more="It reads every page and every row of the store, some seconds for 100,000 memories; --quick does not. The "
-    "exit status is 5 if there is a problem.",
+    "Check the store, its indexes, the embedder and the other systems; every problem names its "
+    "remedy.",
+    more="Reads every page and row of the store, some seconds for 100,000 memories; --quick skips "
+    "that. The exit status is 5 if there is a problem.",
     example="trivet doctor\ntrivet doctor --quick",
 )
 def doctor(
     session: Session,
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out reading every row.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not read every row.")] = False,
 ) -> int:
     findings = session.memory.doctor(quick=quick or None)
     session.show(findings, lambda: views.findings(findings))
@@ -53,16 +49,19 @@ def doctor(
 
 @command(
     "reindex",
-    "Rebuild what is derived from the memories: the lexical index, the vectors, the concept graph, or all three.",
-    more="No memory is changed, and recalls go on meanwhile. If the setting embedder names another model than the one "
-    "that made the store's vectors, --vectors moves the store to it.",
+    "Rebuild what is derived from the memories: lexical index, vectors, concept graph, or all "
+    "three.",
+    more="Memories do not change, and recalls work meanwhile. If the setting embedder names "
+    "another model than the one in the store, --vectors moves the store to it.",
     example="trivet reindex\ntrivet reindex --lexical\ntrivet reindex --graph",
 )
 def reindex(
     session: Session,
-    lexical: Annotated[bool, typer.Option("--lexical", help="Only the lexical index.")] = False,
-    vectors: Annotated[bool, typer.Option("--vectors", help="Only the vectors.")] = False,
-    graph: Annotated[bool, typer.Option("--graph", help="Only the concept graph.")] = False,
+    lexical: Annotated[
+        bool, typer.Option("--lexical", help="Rebuild only the lexical index.")
+    ] = False,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Rebuild only the vectors.")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="Rebuild only the concept graph.")] = False,
 ) -> None:
     chosen = {"lexical": lexical, "vectors": vectors, "graph": graph}
     if not any(chosen.values()):
@@ -87,8 +86,9 @@ def _listed(parts: list[str]) -> str:
 
 @command(
     "embed",
-    "Embed everything that waits, now, also what failed before.",
-    more="A hosted embedder's work is left to a long-running process such as `trivet mcp`; without one, run this.",
+    "Embed all waiting memories now, including those that failed before.",
+    more="Work for a hosted embedder waits for a long-running process such as `trivet mcp`; "
+    "without one, run this command.",
     example="trivet embed",
 )
 def embed(session: Session) -> int:
@@ -106,14 +106,16 @@ def embed(session: Session) -> int:
 
 @command(
     "config",
-    "Show every setting, its value and where it comes from.",
-    more="An environment variable wins over the configuration file, which wins over the default. `trivet config path` "
-    "prints where that file is, or would be.",
+    "Show every setting with its value and origin.",
+    more="An environment variable overrides the configuration file, which overrides the default. "
+    "`trivet config path` prints the file's path, whether it exists or not.",
     example="trivet config\ntrivet config path",
 )
 def config(
     session: Session,
-    what: Annotated[Literal["show", "path"], typer.Argument(help="What to show.")] = "show",
+    what: Annotated[
+        Literal["show", "path"], typer.Argument(help="The settings or the file's path.")
+    ] = "show",
 ) -> None:
 
     file = config_file()
@@ -125,7 +127,7 @@ def config(
 
 
 def settings_lines(file: Path, settings: Sequence[Setting]) -> Iterator[Line]:
-    yield line((f"Configuration file: {file}{'' if file.exists() else ' (not there)'}", "dim"))
+    yield line((f"Configuration file: {file}{'' if file.exists() else ' (not found)'}", "dim"))
     for setting in settings:
         value = ", ".join(setting.value) if isinstance(setting.value, tuple) else str(setting.value)
         yield line((setting.name, "bold"), f" = {value}  ", (f"({setting.origin})", "cyan"))
@@ -168,7 +170,6 @@ def _origin(name: str, in_file: frozenset[str]) -> Origin:
 
 
 def _names_in_file() -> frozenset[str]:
-    """Loading the settings has checked the file already."""
     file = config_file()
     return (
         frozenset(tomllib.loads(file.read_text(encoding="utf-8"))) if file.exists() else frozenset()
@@ -187,38 +188,42 @@ ACTS = {"forget": "would be forgotten", "look": "left alone"}
 
 @command(
     "tidy",
-    "Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it only with --yes.",
-    more="Nothing is purged: what a run forgot, --undo brings back. What is not beyond doubt (it has links, or stands "
-    "in a file) is shown and left alone. What was never recalled, or came and never helped, is forgotten only if you "
-    "name it with --kind unused or --kind unhelpful.",
+    "Find duplicates and memories that are expired, unused, unhelpful or without their file.",
+    more="Only shows them unless you give --yes, which forgets them; --undo restores what the "
+    "last run forgot, and nothing is purged. Doubtful memories, such as those with links or "
+    "in a file, are left alone. Memories that were never recalled or never useful are "
+    "forgotten only with --kind unused or --kind unhelpful.",
     example="trivet tidy --dry-run\ntrivet tidy --yes --kind duplicate\ntrivet tidy --undo",
 )
 def tidy(
     session: Session,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; so too without --yes.")
+        bool, typer.Option("--dry-run", help="Only show the findings, as without --yes.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget what is found.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget what was found.")] = False,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
             "--kind",
             metavar="duplicate|expired|unused|unhelpful|orphan",
-            help="Only such. Repeatable.",
+            help="Only this kind. Repeatable.",
         ),
     ] = None,
     unused_days: Annotated[
         int,
         typer.Option(
-            "--unused-days", min=1, metavar="NUMBER", help="Never recalled in so many days."
+            "--unused-days",
+            min=1,
+            metavar="NUMBER",
+            help="Count a memory as unused after this many days without a recall.",
         ),
     ] = 180,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Bring back what the last run forgot.")
-    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore what the last run forgot.")] = False,
 ) -> None:
     if yes and (dry_run or undo):
-        raise InvalidInput("--yes forgets, --dry-run and --undo do not. Say one of them.")
+        raise InvalidInput(
+            "--yes cannot be combined with --dry-run or --undo. Nothing was changed; give only one."
+        )
     done = session.memory.tidy(
         kinds=_kinds(kinds or []), dry_run=not yes, unused_days=unused_days, undo=undo
     )
@@ -244,9 +249,9 @@ def _lines(done: Tidy) -> Iterator[Line]:
     would = sum(finding.act == "forget" for finding in done.findings)
     if done.dry_run:
         yield line(
-            f"{would} would be forgotten; --yes does it."
+            f"{would} would be forgotten; use --yes to forget them."
             if would
-            else "There is nothing to forget."
+            else "Nothing to forget."
         )
     elif done.findings or done.forgotten:
-        yield line(f"Forgot {done.forgotten}. `trivet tidy --undo` brings them back.")
+        yield line(f"Forgot {done.forgotten}. `trivet tidy --undo` restores them.")

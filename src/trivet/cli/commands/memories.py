@@ -1,7 +1,4 @@
-"""Finding memories: by a question, by id, by browsing.
-
-Changing what is stored: edit, forget, restore, purge, and the links between memories.
-"""
+"""Commands on memories: remember, recall, read, change, delete and link them."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ import msgspec
 import typer
 
 from trivet.cli.command import verb_command
-from trivet.cli.commands.access import ID as ID_of_share
 from trivet.cli.options import keyword
 from trivet.cli.session import Session
 from trivet.cli.terminal import line, one_line
@@ -35,12 +31,15 @@ from trivet.contract import (
 from trivet.errors import InvalidInput
 from trivet.types import Memory
 
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
+
 
 @verb_command(
     "recall",
-    more="Put words in double quotes to have them matched exactly. Each hit shows its score beside the other "
-    "candidates, and how likely it is to be relevant at all. The answer says if a part of the machinery did not work, "
-    "or if memories are not embedded yet. Finding nothing is no error.",
+    more="Put words in double quotes to match them exactly. Each hit shows its score against the "
+    "other candidates and how likely it is to be relevant. The answer says if a component "
+    "failed or memories are not embedded yet. Finding nothing is not an error.",
     example="""
 trivet recall "which port is staging on?" --limit 3
 trivet recall "E_CONN_4012" --scope acme --json
@@ -56,9 +55,10 @@ def recall(session: Session, request: RecallRequest) -> None:
     "fuse",
     verb="recall",
     preset=("federated",),
-    summary="Recall together with the other systems that the settings declare, fused into one answer.",
-    more="The same as `recall --federated`. The query goes to each of them. A hit that is no memory names the systems "
-    "that found it; what a system says is not to be trusted. One that fails costs its own hits and is told of.",
+    summary="Recall from this store and the other systems in the settings, fused into one answer.",
+    more="Same as `recall --federated`. The query is sent to every system. A hit from another "
+    "system names its systems; do not trust its text. A system that fails only loses its own "
+    "hits, and the answer says so.",
     example="""
 trivet fuse "how do I restore a backup?"
 trivet fuse "E_CONN_4012" --recipe "rrf(k=60, notes=2)" --json
@@ -84,8 +84,9 @@ def list_memories(session: Session, request: List) -> None:
 
 @verb_command(
     "remember",
-    more="Write one self-contained sentence or paragraph: it will be read alone. With the bundled model the memory is "
-    "embedded before the command ends; with a hosted embedder the work waits for the next program that runs longer.",
+    more="Write one self-contained sentence or paragraph: it will be read alone. The bundled "
+    "model embeds it before the command ends; with a hosted embedder, the next long-running "
+    "program does.",
     example="""
 trivet remember "Staging listens on port 6543." --tag staging --scope acme/shop
 git log -1 --format=%B | trivet remember - --category code
@@ -99,30 +100,27 @@ def remember(session: Session, request: Remember) -> None:
     session.embed_pending()
 
 
-@verb_command("links", example=f"trivet links {ID_of_share}")
+@verb_command("links", example=f"trivet links {ID}")
 def links(session: Session, request: LinksRequest) -> None:
     found = session.memory.perform(request)
     session.show(
-        found, lambda: [views.link_line(one) for one in found] or [line("It has no links.")]
+        found,
+        lambda: [views.link_line(one) for one in found] or [line("This memory has no links.")],
     )
-
-
-ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
-OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
 
 
 @verb_command(
     "edit",
-    more="Only what you name is changed. An empty text clears a title, a source, a time or the tags; --content - reads "
-    "the new text from standard input.",
+    more="Only the fields you name change. An empty text clears a title, source, time or the "
+    "tags; `--content -` reads the new text from standard input.",
     example=f"trivet edit {ID} --importance 0.9 --tag staging --tag ports",
 )
 def edit(session: Session, request: Edit) -> None:
     before = session.memory.get(request.id).revision
     memory = session.memory.perform(request)
-    said = "Nothing changed, still" if memory.revision == before else "Now"
+    verb = "Unchanged" if memory.revision == before else "Now"
     session.show(
-        memory, lambda: [line(f"{said} at revision {memory.revision}: ", (memory.id, "cyan"))]
+        memory, lambda: [line(f"{verb} at revision {memory.revision}: ", (memory.id, "cyan"))]
     )
     session.embed_pending()
 
@@ -143,12 +141,15 @@ def restore(session: Session, request: Restore) -> None:
     session.embed_pending()
 
 
-YES = keyword("yes", Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")], False)
+YES = keyword(
+    "yes", Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")], False
+)
 
 
 @verb_command(
     "purge",
-    more="It asks first, unless you say --yes. To delete so that it can be brought back, use forget.",
+    more="Asks for confirmation unless you give --yes. To delete a memory so that it can be "
+    "restored, use `forget`.",
     example=f"trivet purge {ID} --yes",
     extra=(YES,),
 )
@@ -158,7 +159,7 @@ def purge(session: Session, request: Purge, yes: bool) -> int:
         typer.echo("Nothing was purged.", err=True)
         return 1
     purged = session.memory.perform(request)
-    pending = [line(f"Still to be done: {purged.pending}")] if purged.pending else []
+    pending = [line(f"Still pending: {purged.pending}")] if purged.pending else []
     value = {"id": memory.id, "status": "purged", "pending": purged.pending}
     session.show(value, lambda: [line("Purged: ", (memory.id, "cyan")), *pending])
     return 0
@@ -167,7 +168,8 @@ def purge(session: Session, request: Purge, yes: bool) -> int:
 def _confirmed(memory: Memory) -> bool:
     if not sys.stdin.isatty():
         raise InvalidInput(
-            "purge cannot ask here, since standard input is no terminal. Say --yes to purge."
+            "purge cannot ask for confirmation because standard input is not a terminal. Nothing "
+            "was purged; use --yes to purge."
         )
     return typer.confirm(
         f"Remove for good: {one_line(memory.title or memory.content)[:80]!r}?", err=True
@@ -176,8 +178,8 @@ def _confirmed(memory: Memory) -> bool:
 
 @verb_command(
     "link",
-    more="Read it as a sentence. A superseded memory leads recall to its successor; a resolution is shown with the "
-    "problem it resolves.",
+    more="The arguments read as a sentence. Recall follows a superseded memory to its successor, "
+    "and shows a resolution with the problem it resolves.",
     example=f"trivet link {OTHER} supersedes {ID}",
 )
 def link(session: Session, request: LinkRequest) -> None:

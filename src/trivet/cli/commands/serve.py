@@ -1,7 +1,4 @@
-"""Trivet for an agent, and Trivet to look at.
-
-The resident process: started, ended, looked at; and the hooks of agents that it answers.
-"""
+"""Commands that serve a store or control the resident process."""
 
 from __future__ import annotations
 
@@ -30,10 +27,10 @@ PORT = 7373
 @command(
     "mcp",
     "Serve the store to an AI agent over MCP.",
-    more="It speaks on standard input and output. "
-    "An agent's program starts this command by itself; name it in the agent's configuration. "
-    "With --as reference-memory it offers the nine tools of the MCP reference memory server instead of its own, and "
-    "takes over the file that MEMORY_FILE_PATH names, once.",
+    more="The server uses standard input and output; an agent starts it by itself, so put the "
+    "command into the agent's configuration. With --as reference-memory it offers the nine "
+    "tools of the MCP reference memory server instead, and imports the file that "
+    "MEMORY_FILE_PATH names once.",
     example="claude mcp add trivet -- trivet mcp\ntrivet mcp --path ./project-memory.db\n"
     "trivet mcp --as reference-memory",
 )
@@ -43,7 +40,7 @@ def mcp(
         Literal["trivet", "reference-memory"],
         typer.Option(
             "--as",
-            help="The tools to offer: Trivet's own, or those of the MCP reference memory server.",
+            help="The tools to offer: Trivet's, or those of the MCP reference memory server.",
         ),
     ] = "trivet",
 ) -> None:
@@ -55,10 +52,10 @@ def mcp(
 @command(
     "serve",
     "Serve the store over HTTP, and to agents over MCP, on one port.",
-    more="--path may be a file or the address of a PostgreSQL database (postgresql://...). Everyone needs a key; "
-    "`trivet key` makes them. On another host than this machine's own the traffic is not encrypted: put a proxy with "
-    "TLS in front. Settings that begin with server_ set its limits. --demo serves 400 memories of an invented company "
-    "from a store that is removed at the end, on the next free port.",
+    more="--path takes a file or a PostgreSQL address (postgresql://...). Every user needs a key; "
+    "`trivet key` creates them. Traffic to other machines is not encrypted: put a proxy with "
+    "TLS in front. Settings that start with server_ set the limits. --demo serves 400 "
+    "memories of an invented company from a temporary store, on the next free port.",
     example="trivet serve\ntrivet serve --port 8080 --path postgresql://trivet@db.example/trivet",
 )
 def serve(
@@ -67,7 +64,7 @@ def serve(
         str, typer.Option("--host", metavar="HOST", help="The address to listen on.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 chooses a free one.")
     ] = PORT,
     workers: Annotated[
         int,
@@ -75,11 +72,11 @@ def serve(
             "--workers",
             min=1,
             max=64,
-            help="How many processes serve it: as many as there are cores, say.",
+            help="The number of server processes, for example one per core.",
         ),
     ] = 1,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Serve the demo's memories instead of a store of yours.")
+        bool, typer.Option("--demo", help="Serve the demo's memories instead of your store.")
     ] = False,
 ) -> None:
     from trivet.cli.processes import serve_demo, serve_store
@@ -92,10 +89,10 @@ def serve(
 
 @command(
     "open",
-    "Open the page in the browser, signed in: search, browse, correct.",
-    more="The resident process serves it where it runs or may be started (the setting `resident`); else this command "
-    "does, until Ctrl-C. The link signs in once, within five minutes. With a server's address as --path its page is "
-    "opened, where you sign in with a key.",
+    "Open the store's web page in the browser: search, browse, correct.",
+    more="The resident process serves the page if it runs or may start (setting `resident`); "
+    "otherwise this command does, until Ctrl-C. The link signs you in once, within five "
+    "minutes. If --path is a server's address, its page opens and you sign in with a key.",
     example="trivet open\ntrivet open --print",
 )
 def open_(
@@ -112,7 +109,7 @@ def open_(
 @command(
     "demo",
     "Show what Trivet does, on 400 memories of an invented company.",
-    more="It works in a store of its own in the cache folder and never touches yours.",
+    more="Uses its own store in the cache folder and never touches yours.",
     example="trivet demo",
 )
 def demo(session: Session) -> None:
@@ -123,18 +120,21 @@ def demo(session: Session) -> None:
 
 @command(
     "up",
-    "Start the resident process, which keeps the model and the indexes warm for every program of yours.",
-    more="The command line, `trivet mcp` and the hooks of agents use it where it runs, and work without it. It listens "
-    "on a socket that is yours alone, and ends when it is idle for long or has more than resident_memory_mb in memory.",
-    example="trivet up --background\ntrivet up --systemd > ~/.config/systemd/user/trivet-resident.service",
+    "Start the resident process, which keeps the model and the indexes loaded for all your "
+    "programs.",
+    more="The command line, `trivet mcp` and the agents' hooks use it if it runs, and work "
+    "without it. It listens on a socket that only you can use. It stops when it is idle for "
+    "long or uses more memory than resident_memory_mb.",
+    example="trivet up --background\n"
+    "trivet up --systemd > ~/.config/systemd/user/trivet-resident.service",
 )
 def up(
     session: Session,
     background: Annotated[
-        bool, typer.Option("--background", help="Return as soon as it answers.")
+        bool, typer.Option("--background", help="Run in the background; return once it answers.")
     ] = False,
     systemd: Annotated[
-        bool, typer.Option("--systemd", help="Print a unit for systemd, and start nothing.")
+        bool, typer.Option("--systemd", help="Print a systemd unit and start nothing.")
     ] = False,
     ready: Annotated[int | None, typer.Option("--ready", hidden=True)] = None,
 ) -> int:
@@ -150,27 +150,27 @@ def up(
 
 @command(
     "down",
-    "End the resident process, after it has answered what it was asked.",
-    more="One that no longer answers is killed, which the store bears.",
+    "Stop the resident process after it has finished its calls.",
+    more="A process that no longer answers is killed; the store stays intact.",
     example="trivet down",
 )
 def down(session: Session) -> int:
     from trivet.cli.processes import stop_resident
 
     ended = stop_resident()
-    told = {
-        None: "It did not run.",
-        "ended": "It has ended.",
-        "killed": "It did not answer, and was killed.",
+    text = {
+        None: "The resident process was not running.",
+        "ended": "The resident process stopped.",
+        "killed": "The resident process did not answer and was killed.",
     }[ended]
-    session.show({"ended": ended}, lambda: [line(told)])
+    session.show({"ended": ended}, lambda: [line(text)])
     return 0
 
 
 @command(
     "status",
-    "Show the resident process, what became of the agents' hooks, how sync stands, and what is used of every budget.",
-    more="The exit status is 1 if it does not run.",
+    "Show the resident process, failed hooks, sync and the use of every budget.",
+    more="The exit status is 1 if the resident process does not run.",
     example="trivet status",
 )
 def status(session: Session) -> int:
@@ -197,9 +197,10 @@ def status(session: Session) -> int:
 
 @command(
     "hook",
-    "Answer a hook of an agent.",
-    more="The agent's JSON comes on standard input; what it is to read goes to standard output. Whatever goes wrong, "
-    "it is silent and exits with 0; `trivet status` counts the failures. `trivet install` sets the hooks up.",
+    "Answer an agent's hook.",
+    more="Reads the agent's JSON from standard input and writes what the agent should read to "
+    "standard output. It never fails: on an error it prints nothing and exits with 0, and "
+    "`trivet status` counts the failure. `trivet install` sets up the hooks.",
     example="trivet hook prompt < what-the-agent-said.json",
 )
 def hook(
@@ -207,7 +208,8 @@ def hook(
     moment: Annotated[
         str,
         typer.Argument(
-            help="start, prompt, stop, compact or end; also session-start, pre-compact, session-end."
+            help="start, prompt, stop, compact or end; also session-start, pre-compact, "
+            "session-end."
         ),
     ],
 ) -> int:
@@ -230,7 +232,7 @@ def _run_in_foreground(session: Session, ready: int | None) -> int:
     set_up_logs()
     settings = with_absolute_path(load_settings(path=session.path), Path.cwd())
     if ready is not None:
-        os.chdir("/")  # in the background it holds no folder of the user's
+        os.chdir("/")  # must not keep the user's folder in use
 
     def tell() -> None:
         if ready is not None:
@@ -239,7 +241,11 @@ def _run_in_foreground(session: Session, ready: int | None) -> int:
         else:
             session.show(
                 {"socket": socket_file()},
-                lambda: [line(f"Trivet is up, at {socket_file()}. Ctrl-C ends it.")],
+                lambda: [
+                    line(
+                        f"The resident process listens on {socket_file()}. Press Ctrl-C to stop it."
+                    )
+                ],
             )
 
     return Server(settings, answer).run(tell)
@@ -251,11 +257,12 @@ def _start_in_background(session: Session) -> int:
 
     folder = ensure_socket_folder()
     if (running := lock_holder()) is not None:
-        raise Conflict(f"The resident process runs already, as process {running}.")
+        raise Conflict(f"The resident process is already running, as process {running}.")
     if not start_resident(load_settings(path=session.path)):
-        raise StoreError(f"The resident process did not come up. {folder / LOG} says why.")
+        raise StoreError(f"The resident process did not start. {folder / LOG} says why.")
     session.show(
-        {"pid": lock_holder()}, lambda: [line(f"Trivet is up, as process {lock_holder()}.")]
+        {"pid": lock_holder()},
+        lambda: [line(f"The resident process is running, as process {lock_holder()}.")],
     )
     return 0
 
@@ -263,7 +270,8 @@ def _start_in_background(session: Session) -> int:
 def _status_lines(found: Any, failed: Any) -> Iterator[Line]:
     if found is None:
         yield line(
-            "The resident process does not run. `trivet up --background` starts it; hooks do so by themselves."
+            "The resident process does not run. Hooks start it by themselves, and so does `trivet "
+            "up --background`."
         )
     else:
         yield line(
@@ -271,9 +279,9 @@ def _status_lines(found: Any, failed: Any) -> Iterator[Line]:
         )
         yield line(f"memory        {found.memory_mb:.0f} of {found.memory_limit_mb} MB")
         limit = (
-            f"ends after {found.idle_limit_seconds:.0f} s"
+            f"stops after {found.idle_limit_seconds:.0f} s"
             if found.idle_limit_seconds
-            else "never ends by itself"
+            else "no idle limit"
         )
         yield line(f"idle          for {found.idle_seconds:.0f} s; {limit}")
         yield line(f"stores        {', '.join(found.stores)}")
@@ -284,7 +292,8 @@ def _status_lines(found: Any, failed: Any) -> Iterator[Line]:
     if failed.count:
         yield line(
             (
-                f"hooks failed  {failed.count} {'time' if failed.count == 1 else 'times'} ({_counts(failed.moments)})",
+                f"hooks failed  {failed.count} {'time' if failed.count == 1 else 'times'} "
+                f"({_counts(failed.moments)})",
                 "yellow",
             )
         )
@@ -292,8 +301,7 @@ def _status_lines(found: Any, failed: Any) -> Iterator[Line]:
 
 
 def _store(session: Session) -> tuple[tuple[Budget, ...], SyncStatus | None, str | None]:
-    """Budgets and sync of a store that is there; to look at it must not make one, and a broken one must not hide the
-    rest."""
+    """Return budgets and sync without creating a store, and any error as text."""
     from trivet.memory.admin.maintenance import following
 
     path = load_settings(path=session.path).path
@@ -304,7 +312,7 @@ def _store(session: Session) -> tuple[tuple[Budget, ...], SyncStatus | None, str
         stands = following(session.memory.engine) if is_file(path) else None
     except TrivetError as error:
         return (), None, str(error)
-    # That of the resident process is told with it; that of this one, which is about to end, tells nothing.
+    # The resident process reports its own memory; this process is about to end.
     return tuple(one for one in used if one.setting != "resident_memory_mb"), stands, None
 
 
@@ -316,9 +324,9 @@ def _sync_lines(stands: SyncStatus | None) -> Iterator[Line]:
 def _budget_lines(used: tuple[Budget, ...]) -> Iterator[Line]:
     for number, one in enumerate(used):
         allowed = f" of {one.allowed:g}" if one.allowed is not None else ""
-        told = "not in use" if one.allowed == 0 else f"{one.used:g}{allowed} {one.unit}"
+        use = "not in use" if one.allowed == 0 else f"{one.used:g}{allowed} {one.unit}"
         label = "" if number else "budgets"
-        yield line(f"{label:<14}", (f"{one.name}: {told}", "yellow" if one.exceeded else ""))
+        yield line(f"{label:<14}", (f"{one.name}: {use}", "yellow" if one.exceeded else ""))
 
 
 def _counts(counts: dict[str, int]) -> str:

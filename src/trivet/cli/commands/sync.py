@@ -1,4 +1,4 @@
-"""`trivet sync`: this store follows a team's server, works without it, and loses nothing."""
+"""Commands of `trivet sync`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from trivet.contract import SyncConflicts, SyncResolve
 from trivet.types import EditConflict, RefusedOperation
 
 UrlArgument = Annotated[
-    str, typer.Argument(metavar="URL", help="The address of the server.", show_default=False)
+    str, typer.Argument(metavar="URL", help="The server's address.", show_default=False)
 ]
 
 
 @command(
     "sync join",
-    "Follow a server: everything here is sent to it, and what others share with you comes.",
-    more="The key is given as TRIVET_KEY and kept in a private file of this user. From then on the store works the "
-    "same with and without the server. What is sensitive stays here unless both sides set sync_sensitive. With "
-    "--scope this store holds what is in these scopes and those below them; what is written here for another one is "
-    "sent, and is then on the server alone. To hold others, join again.",
+    "Follow a server: your memories are sent there, and memories shared with you are copied here.",
+    more="Give the key as TRIVET_KEY; it is kept in a private file of your user. From then on the "
+    "store works the same online and offline. Sensitive memories stay here unless both sides "
+    "set sync_sensitive. With --scope this store holds only those scopes and the scopes "
+    "below them; what you write here for another scope is sent, and then kept only on the "
+    "server. Join again to change the scopes.",
     example="TRIVET_KEY=KEY trivet sync join https://memory.example.org\ntrivet sync now",
     creates=True,
 )
@@ -34,33 +35,33 @@ def join(
     url: UrlArgument,
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", metavar="NAME", help="Hold this scope alone; may be repeated."),
+        typer.Option("--scope", metavar="NAME", help="Hold only this scope. Repeatable."),
     ] = None,
     everything: Annotated[
         bool,
-        typer.Option("--everything", help="Hold all scopes again, after a join that named some."),
+        typer.Option("--everything", help="Hold all scopes again after a join with --scope."),
     ] = False,
 ) -> None:
     from trivet.sync import verbs
 
     state = verbs.join(session.memory.engine, url, [] if everything else scope or None)
-    said = f"This store follows {state.url} as {state.user}. `trivet sync now` exchanges."
+    text = f"This store follows {state.url} as {state.user}. Run `trivet sync now` to exchange."
     held = _held(state.place.scopes)
     session.show(
         {"server": state.url, "user": state.user, "scopes": state.place.scopes},
-        lambda: [line(said), *held],
+        lambda: [line(text), *held],
     )
 
 
 def _held(scopes: Sequence[str]) -> list[Line]:
     return (
-        [line(f"it holds the scopes {', '.join(scopes)}; the rest is on the server alone")]
+        [line(f"it holds only the scopes {', '.join(scopes)}; the server holds the rest")]
         if scopes
         else []
     )
 
 
-@command("sync now", "Send what waits and fetch what changed.", example="trivet sync now")
+@command("sync now", "Send waiting writes and fetch changes.", example="trivet sync now")
 def now(session: Session) -> None:
     from trivet.sync import verbs
 
@@ -73,68 +74,69 @@ def _exchanged(done: Any) -> list[Line]:
     lines = [line(f"Sent {done.sent}, received {done.received}.")]
     if done.vectors.taken:
         lines.append(
-            line(
-                f"{done.vectors.taken} memories came with their vectors, and need not be embedded here."
-            )
+            line(f"{done.vectors.taken} memories came with vectors and need no embedding here.")
         )
     if done.vectors.reason:
         lines.append(
             line(
-                f"Vectors of the server are not used, and made here instead: {done.vectors.reason}"
+                f"The server's vectors were not used, and are computed here: {done.vectors.reason}"
             )
         )
     if done.branched:
         lines.append(
             line(
-                f"{done.branched} edits clashed with others' and are kept: `trivet sync conflicts`."
+                f"{done.branched} edits conflict with others; both sides are kept: `trivet sync "
+                "conflicts`."
             )
         )
     if done.refused:
         lines.append(
-            line(f"{done.refused} operations were refused and are kept: `trivet sync refused`.")
+            line(f"{done.refused} operations were refused and kept: `trivet sync refused`.")
         )
     if done.held_back:
-        lines.append(line(f"Some wait, since the server said: {done.held_back}"))
+        lines.append(line(f"Some operations wait, because the server answered: {done.held_back}"))
     return lines
 
 
 @command(
     "sync status",
-    "Show how far this store is from its server, and what waits, clashed, was refused or stays here.",
-    more="It works without the server too; then it says why it could not be asked.",
+    "Show the last contact with the server, and what waits, conflicts, was refused or stays local.",
+    more="If the server cannot be reached, it says why and shows the rest.",
     example="trivet sync status --json",
 )
 def status(session: Session) -> None:
     from trivet.sync import verbs
 
-    told = verbs.status(session.memory.engine)
+    state = verbs.status(session.memory.engine)
     level = {
-        True: "both hold the same",
-        False: "they differ: `trivet sync now`",
-        None: "not asked",
-    }[told.level]
+        True: "in sync",
+        False: "not in sync: run `trivet sync now`",
+        None: "not compared",
+    }[state.level]
     session.show(
-        told,
+        state,
         lambda: [
-            line(f"{told.server} as {told.user}; last contact {told.contact or 'never'}; {level}"),
-            *([line(f"the server cannot be asked: {told.trouble}")] if told.trouble else []),
             line(
-                f"{told.outbox} operations wait"
-                + (f", the oldest since {told.oldest}" if told.oldest else "")
+                f"{state.server} as {state.user}; last contact {state.contact or 'never'}; {level}"
             ),
-            line(f"{told.conflicts} conflicts, {told.refused} refused"),
+            *([line(f"the server cannot be reached: {state.trouble}")] if state.trouble else []),
+            line(
+                f"{state.outbox} operations wait"
+                + (f", the oldest since {state.oldest}" if state.oldest else "")
+            ),
+            line(f"{state.conflicts} conflicts, {state.refused} refused"),
             *(
-                [line(f"{told.stays_local} memories stay here: {told.why_local}")]
-                if told.stays_local
+                [line(f"{state.stays_local} memories stay here: {state.why_local}")]
+                if state.stays_local
                 else []
             ),
-            *_held(told.scopes),
+            *_held(state.scopes),
             *(
-                [line("everything is being read, and not all of it is here yet")]
-                if told.full_pull
+                [line("a full read is under way; not everything is here yet")]
+                if state.full_pull
                 else []
             ),
-            *([line("what others shared is hidden until the next contact")] if told.hidden else []),
+            *([line("shared memories are hidden until the next contact")] if state.hidden else []),
         ],
     )
 
@@ -158,29 +160,30 @@ def _conflict(one: EditConflict) -> list[Line]:
 
 @verb_command(
     "sync resolve",
-    more="All texts stay in the history.",
+    more="All versions stay in the history.",
     example="trivet sync resolve 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b --take head",
 )
 def resolve(session: Session, request: SyncResolve) -> None:
     session.memory.perform(request)
     session.show(
         {"id": request.id, "status": "resolved"},
-        lambda: [line("Resolved; it is told at the next exchange.")],
+        lambda: [line("Resolved; the next exchange sends it.")],
     )
 
 
 @command(
     "sync refused",
-    "List what the server refused, with its words and the reason. Nothing of it is ever dropped by itself.",
+    "List the operations that the server refused, with their texts and reasons; only --drop "
+    "removes one.",
     example="trivet sync refused\ntrivet sync refused --drop 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b",
 )
 def refused(
     session: Session,
     drop: Annotated[
-        str | None, typer.Option("--drop", metavar="OP", help="Let go of one of them.")
+        str | None, typer.Option("--drop", metavar="OP", help="Drop this refused operation.")
     ] = None,
     reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show words that are or were sensitive.")
+        bool, typer.Option("--reveal", help="Show texts that are or were sensitive.")
     ] = False,
 ) -> None:
     if drop is not None:
@@ -213,19 +216,20 @@ def verify(session: Session) -> int:
     from trivet.sync import verbs
 
     found = verbs.verify(session.memory.engine)
-    said = (
-        "Both hold the same."
+    text = (
+        "Both hold the same memories."
         if found.level
         else f"{found.different} of {found.buckets} buckets differ."
     )
     waiting = f" {found.outbox} operations wait to be sent." if found.outbox else ""
-    session.show(found, lambda: [line(said + waiting)])
+    session.show(found, lambda: [line(text + waiting)])
     return 0 if found.level else STORE_ERROR
 
 
 @command(
     "sync leave",
-    "Stop following the server. Your memories stay here and there; what others shared goes from here.",
+    "Stop following the server. Your memories stay on both sides; memories shared by others are "
+    "removed here.",
     example="trivet sync leave",
 )
 def leave(session: Session) -> None:
@@ -234,5 +238,5 @@ def leave(session: Session) -> None:
     state = verbs.leave(session.memory.engine)
     session.show(
         {"server": state.url, "status": "left"},
-        lambda: [line(f"This store follows {state.url} no longer.")],
+        lambda: [line(f"This store no longer follows {state.url}.")],
     )

@@ -1,9 +1,4 @@
-"""Memories on the move: export, import, backup, and to a server.
-
-The lines of an export on their way to a file, and what its last line says was left out.
-
-`trivet tenant`: moves tenants between databases, and shows where they are.
-"""
+"""Commands that move memories: export, import, backup, and tenants between databases."""
 
 from __future__ import annotations
 
@@ -42,12 +37,13 @@ if TYPE_CHECKING:
 @command(
     "export",
     "Write the whole store as lines of JSON, or as a folder of Markdown files.",
-    more="The lines hold every memory with its history, then the links. Sensitive memories stay in the store unless "
-    "you ask for them. With --output the file appears only when it is whole, and only you may read it. The last line "
-    "has counts and a checksum, by which an import notices what was cut off. A damaged memory is left out and named, "
-    "and the exit status is 5. With --markdown each memory is a file, its fields as front matter; done again, files "
-    "are renewed, and go with their memories. A file that you have edited is left alone until `trivet ingest` has "
-    "taken it in.",
+    more="The lines hold every memory with its history, then the links. Sensitive memories are "
+    "left out unless you ask for them. An --output file appears only once it is complete, "
+    "and only you can read it. The last line holds counts and a checksum, so that an import "
+    "notices a truncated file. A damaged memory is skipped and named, and the exit status is "
+    "5. With --markdown each memory is a file with front matter; run again to update the "
+    "files, which also removes those of deleted memories. A file that you edited is left "
+    "alone until `trivet ingest` has read it.",
     example="trivet export --output memories.jsonl\ntrivet export | gzip > memories.jsonl.gz\n"
     "trivet export --markdown ~/memories",
 )
@@ -56,29 +52,32 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The file to write; standard output if none."
+            "--output", "-o", metavar="FILE", help="The file to write; default: standard output."
         ),
     ] = None,
     include_sensitive: Annotated[
         bool,
-        typer.Option("--include-sensitive", help="Export sensitive memories too, in the clear."),
+        typer.Option("--include-sensitive", help="Also export sensitive memories, unencrypted."),
     ] = False,
     markdown: Annotated[
         Path | None,
         typer.Option(
-            "--markdown", metavar="FOLDER", help="Keep a folder of Markdown files up to date."
+            "--markdown", metavar="FOLDER", help="Write or update a folder of Markdown files."
         ),
     ] = None,
 ) -> int:
     if markdown is not None and output is not None:
-        raise InvalidInput("--output is for lines of JSON. With --markdown, name the folder alone.")
+        raise InvalidInput(
+            "--output is only for lines of JSON. Nothing was written. With --markdown, name only "
+            "the folder."
+        )
     rows = ExportRows(session.memory.export(include_sensitive=include_sensitive))
     if markdown is not None:
         status = _mirror(session, iter(rows), markdown.expanduser())
     else:
         status = _write_lines(session, rows, output)
     for what in rows.unreadable():
-        warn(f"It is damaged and was left out: {what}. `trivet doctor` says more.")
+        warn(f"Skipped a damaged memory: {what}. `trivet doctor` says more.")
     return STORE_ERROR if rows.unreadable() else status
 
 
@@ -102,9 +101,12 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
     done = mirror(
         rows, folder, lambda file, text: write_rows_atomically(file, [text.removesuffix("\n")])
     )
-    counts = f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed in {folder}."
+    counts = (
+        f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed in "
+        f"{folder}."
+    )
     left = [
-        line((f"Left as it is, since you edited it: {name}. Ingest it first.", "yellow"))
+        line((f"Left unchanged because you edited it: {name}. Ingest it first.", "yellow"))
         for name in done.left
     ]
     session.show(done, lambda: [line(counts), *left])
@@ -113,11 +115,13 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
 
 @command(
     "import",
-    "Take in an export, plain lines of JSON with at least a `content`, or what another memory keeps.",
-    more="Nothing that is here is deleted. The same content is left as it is; other content under the same id wins if "
-    "it was changed later, as a new revision. A bad line costs only itself: the rest is taken in, the bad ones are "
-    "named, and the exit status is 2. So it is where an export was cut off or changed on its way. With --from, FILE is "
-    "another program's own file or folder, which is only read; docs/import.md says where each keeps it.",
+    "Import an export, plain lines of JSON with at least a `content`, or another program's "
+    "memories.",
+    more="Deletes nothing. A memory with the same content stays as it is; different content under "
+    "the same id becomes a new revision if it is newer. A bad line is skipped and named, the "
+    "rest is imported, and the exit status is 2, as for a truncated or altered export. With "
+    "--from, FILE is another program's file or folder, which is only read; docs/import.md "
+    "says where each program keeps it.",
     example="trivet import memories.jsonl\nzcat memories.jsonl.gz | trivet import -\n"
     "trivet import --from claude-mem ~/.claude-mem/claude-mem.db --dry-run",
     creates=True,
@@ -125,20 +129,25 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
 def import_file(
     session: Session,
     file: Annotated[
-        str, typer.Argument(help="The file to read. `-` reads standard input.", show_default=False)
+        str, typer.Argument(help="The file to read; `-` reads standard input.", show_default=False)
     ],
     system: Annotated[
-        SystemName | None, typer.Option("--from", help="The program whose memories they are.")
+        SystemName | None, typer.Option("--from", help="The program to import from.")
     ] = None,
     scope: Annotated[
         str | None,
         typer.Option(
-            "--scope", "-s", metavar="TEXT", help="With --from: the scope; the configured if none."
+            "--scope",
+            "-s",
+            metavar="TEXT",
+            help="With --from: the scope; default: the configured one.",
         ),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="With --from: show what becomes what, and write nothing."),
+        typer.Option(
+            "--dry-run", help="With --from: show what would be imported and write nothing."
+        ),
     ] = False,
 ) -> int:
     if system is not None:
@@ -147,7 +156,8 @@ def import_file(
         return import_foreign_memories(session, system, Path(file).expanduser(), scope, dry_run)
     if scope is not None or dry_run:
         raise InvalidInput(
-            "--scope and --dry-run go with --from. Lines of JSON say their own scope."
+            "--scope and --dry-run need --from: lines of JSON name their own scope. Nothing was "
+            "imported."
         )
     with open_lines(file) as rows, DelayedProgress("importing", lambda _: None) as progress:
         imported = session.memory.import_(_without_line_ends(rows), progress=progress)
@@ -162,29 +172,34 @@ def _without_line_ends(rows: Iterator[str]) -> Iterator[str]:
 
 @command(
     "backup",
-    "Copy the store to a new file while others go on using it, or put such a copy back.",
-    more="--restore first checks that FILE is a sound store. If there is a store in the place already it is refused, "
-    "unless you say --force; then the present one is moved aside, never deleted. Stop what else uses the store first.",
+    "Copy the store to a new file while it is in use, or restore such a copy.",
+    more="Before --restore, stop every program that uses the store. It checks that FILE is a "
+    "sound store. It refuses to replace an existing store unless you give --force, which "
+    "moves that store aside and never deletes it.",
     example="trivet backup memory-2026-05-01.db\ntrivet backup --restore memory-2026-05-01.db",
 )
 def backup(
     session: Session,
-    target: Annotated[Path | None, typer.Argument(help="The new file.", show_default=False)] = None,
+    target: Annotated[
+        Path | None, typer.Argument(help="The file to write.", show_default=False)
+    ] = None,
     restore: Annotated[
         Path | None,
-        typer.Option("--restore", metavar="FILE", help="Put this backup in the store's place."),
+        typer.Option("--restore", metavar="FILE", help="Restore this backup as the store."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="With --restore: move the present store aside.")
+        bool, typer.Option("--force", help="With --restore: move an existing store aside.")
     ] = False,
 ) -> None:
     if (target is None) == (restore is None):
-        raise InvalidInput("Name the file to write, or the backup to --restore, and not both.")
+        raise InvalidInput(
+            "Name either the file to write or the backup to --restore. Nothing was written."
+        )
     if restore is not None:
         _restore_backup(session, restore, force)
     elif target is not None:
         session.memory.backup(target)
-        session.show({"path": str(target)}, lambda: [line(f"The store is copied to {target}.")])
+        session.show({"path": str(target)}, lambda: [line(f"Copied the store to {target}.")])
 
 
 def _restore_backup(session: Session, backup: Path, force: bool) -> None:
@@ -197,16 +212,17 @@ def _restore_backup(session: Session, backup: Path, force: bool) -> None:
         "restored": str(backup),
         "moved_aside": str(aside) if aside else None,
     }
-    moved = [line(f"The store that was there is now {aside}.")] if aside else []
-    session.show(value, lambda: [line(f"{store} is restored from {backup}."), *moved])
+    moved = [line(f"Moved the previous store to {aside}.")] if aside else []
+    session.show(value, lambda: [line(f"Restored {store} from {backup}."), *moved])
 
 
 @command(
     "move",
-    "Copy the store, with its history, vectors and graph, into an empty tenant of a PostgreSQL database.",
-    more="The file stays as it is. Keep the password out of the command line: PGPASSWORD or ~/.pgpass may hold it. "
-    "Secrets stay sealed; who reveals them there needs the keys they were sealed with here. "
-    "`trivet --path postgresql://... backup FILE` is the way back.",
+    "Copy the store, with history, vectors and graph, into an empty tenant of a PostgreSQL "
+    "database.",
+    more="The file is not changed. Keep the password out of the command line: use PGPASSWORD or "
+    "~/.pgpass. Secrets stay encrypted; to reveal them there, a user needs the keys of this "
+    "machine. To copy back, run `trivet --path postgresql://... backup FILE`.",
     example="trivet move postgresql://trivet@db.example/trivet --tenant ann",
 )
 def move(
@@ -218,7 +234,7 @@ def move(
         ),
     ],
     tenant: Annotated[
-        str | None, typer.Option("--tenant", metavar="NAME", help="Whose memories they are there.")
+        str | None, typer.Option("--tenant", metavar="NAME", help="The tenant to fill.")
     ] = None,
 ) -> None:
     from trivet import load_settings
@@ -231,17 +247,17 @@ def move(
     value = {"path": str(file), "target": shown, "tenant": settings.tenant, "memories": count}
     session.show(
         value,
-        lambda: [line(f"{count} memories of {file} are at {shown} (tenant {settings.tenant}).")],
+        lambda: [line(f"Copied {count} memories of {file} to {shown} (tenant {settings.tenant}).")],
     )
 
 
 @command(
     "migrate",
-    "Bring the tables of a PostgreSQL database up to date, as the role that owns them.",
-    more="A server whose role owns the tables does this by itself when it starts. Where it is to have fewer rights, "
-    "two roles share the work: the owner's is used by this command alone, before a new version of the server starts; "
-    "the server's own reads and writes. It also builds the index of a tenant with very many vectors, the one that "
-    "--tenant or the settings name. Keep the password out of the command line: PGPASSWORD or ~/.pgpass may hold it.",
+    "Update the tables of a PostgreSQL database, as the role that owns them.",
+    more="Only needed if the server's own role does not own the tables; otherwise the server does "
+    "this when it starts. Run it with the owner's role before you start a new version of the "
+    "server. It also builds the vector index of a large tenant, named by --tenant or the "
+    "settings. Keep the password out of the command line: use PGPASSWORD or ~/.pgpass.",
     example="trivet migrate postgresql://trivet_owner@db.example/trivet",
     uses_store=False,
 )
@@ -254,7 +270,8 @@ def migrate(
         ),
     ],
     tenant: Annotated[
-        str | None, typer.Option("--tenant", metavar="NAME", help="Whose vectors are indexed.")
+        str | None,
+        typer.Option("--tenant", metavar="NAME", help="The tenant whose vectors are indexed."),
     ] = None,
 ) -> None:
     from trivet import load_settings
@@ -273,6 +290,8 @@ class _Left(msgspec.Struct, frozen=True):
 
 
 class ExportRows:
+    """An export's lines, with what its last line reports as unreadable."""
+
     def __init__(self, rows: Iterable[str]) -> None:
         self._rows = rows
         self._last = ""
@@ -283,7 +302,7 @@ class ExportRows:
             yield row
 
     def unreadable(self) -> tuple[str, ...]:
-        """Once all lines are written: what the store could not read."""
+        """Return what the store could not read; valid after the last line."""
         if not self._last.startswith('{"trivet_export_end"'):
             return ()
         return msgspec.json.decode(self._last, type=prepared_type(_Left)).unreadable
@@ -294,28 +313,31 @@ TenantArgument = Annotated[
 ]
 ToOption = Annotated[
     str,
-    typer.Option("--to", metavar="DATABASE", help="The new home: postgresql://USER@HOST/DATABASE."),
+    typer.Option(
+        "--to", metavar="DATABASE", help="The database to move to: postgresql://USER@HOST/DATABASE."
+    ),
 ]
-# Between two lines about how far a stage is.
 PROGRESS_INTERVAL_SECONDS = 1.0
 
 
 @command(
     "tenant move",
-    "Move a tenant to another PostgreSQL database while it is used.",
-    more="Everything of the tenant is copied, then what changed meanwhile; for the last of it writers are told to come "
-    "back in some seconds; then the new database is its home. Servers whose setting `cells` names that database follow "
-    "by themselves, keys stay good, and laptops that sync go on. Stopped or killed anywhere, the same command goes on "
-    "where it was. Before the switch --abandon gives the move up. The old copy stays, closed, until `trivet tenant "
-    "forget-moved`. --path names the database where the tenant is now.",
-    example="trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet",
+    "Move a tenant to another PostgreSQL database while it is in use.",
+    more="--path names the tenant's present database. The move copies the tenant, then the "
+    "changes made meanwhile; for the last of them, writers get an error that asks them to "
+    "retry in a few seconds. Then the new database is the tenant's home: servers whose "
+    "setting `cells` names it follow, keys stay valid, and syncing laptops go on. After an "
+    "interruption, run the same command again to continue. Until the switch, --abandon "
+    "cancels the move. The closed old copy stays until `trivet tenant forget-moved`.",
+    example="trivet tenant move acme --path postgresql://trivet@db1/trivet --to "
+    "postgresql://trivet@db2/trivet",
 )
 def move_tenant(
     session: Session,
     tenant: TenantArgument,
     to: ToOption,
     abandon: Annotated[
-        bool, typer.Option("--abandon", help="Give the move up; the tenant stays.")
+        bool, typer.Option("--abandon", help="Cancel the move; the tenant stays where it is.")
     ] = False,
 ) -> None:
     from trivet.store.postgres import tenant_move as moving
@@ -324,20 +346,20 @@ def move_tenant(
         if abandon:
             new = _reached(settings, to, stack)
             moving.abandon(old, new, tenant, _Progress())
-            said = f"The move of {tenant} is given up; it lives at {old.address}."
-            session.show({"tenant": tenant, "home": old.address}, lambda: [line(said)])
+            text = f"Canceled the move of {tenant}; it stays at {old.address}."
+            session.show({"tenant": tenant, "home": old.address}, lambda: [line(text)])
             return
         home = moving.move(old, _opened(settings, to, stack), tenant, _Progress())
-        told = [
-            line(f"{tenant} lives at {home}."),
+        rows = [
+            line(f"{tenant} is now at {home}."),
             line(f"The old copy is closed and stays until `trivet tenant forget-moved {tenant}`."),
         ]
-        session.show({"tenant": tenant, "home": home, "left": old.address}, lambda: told)
+        session.show({"tenant": tenant, "home": home, "left": old.address}, lambda: rows)
 
 
 @command(
     "tenant show",
-    "Show whether a tenant is at home in this database, and how far its move is.",
+    "Show whether a tenant is in this database, and how far its move is.",
     example="trivet tenant show acme --path postgresql://trivet@db1/trivet",
 )
 def show_tenant(session: Session, tenant: TenantArgument) -> None:
@@ -350,15 +372,16 @@ def show_tenant(session: Session, tenant: TenantArgument) -> None:
             "other": standing.address if standing else "",
             "directory": listed[1] if listed else "",
         }
-        session.show(value, lambda: _told(value))
+        session.show(value, lambda: _standing_lines(value))
 
 
 @command(
     "tenant forget-moved",
-    "Remove the copy that a moved tenant left in its old database.",
-    more="Only after a move is done, and only if its new home has it. The tenant's row stays and says where it went. "
-    "The new home is one that the setting `cells` names, or given with --to.",
-    example="trivet tenant forget-moved acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet",
+    "Remove the old copy of a moved tenant.",
+    more="Works only after a completed move, if the new home has the tenant. The tenant's row "
+    "stays and says where it went. The new home is named by the setting `cells` or --to.",
+    example="trivet tenant forget-moved acme --path postgresql://trivet@db1/trivet --to "
+    "postgresql://trivet@db2/trivet",
 )
 def forget_moved(session: Session, tenant: TenantArgument, to: ToOption = "") -> None:
     from trivet.store.postgres import tenant_move
@@ -369,16 +392,15 @@ def forget_moved(session: Session, tenant: TenantArgument, to: ToOption = "") ->
         )
         if pending:
             warn(pending)
-        said = f"The old copy of {tenant} in {old.address} is removed."
+        text = f"Removed the old copy of {tenant} in {old.address}."
         session.show(
             {"tenant": tenant, "removed_from": old.address, "pending": pending},
-            lambda: [line(said)],
+            lambda: [line(text)],
         )
 
 
 @contextmanager
 def _servers(session: Session, tenant: str) -> Iterator[tuple[Settings, Server, ExitStack]]:
-    """The settings, the database that --path names, and what closes it and any other that is opened."""
     from trivet.memory.open_store import check_tenant
     from trivet.settings import load_settings
 
@@ -395,7 +417,8 @@ def _opened(settings: Settings, address: str, stack: ExitStack) -> Server:
 
     if database_of(address) is None:
         raise InvalidInput(
-            "Tenants move between PostgreSQL databases: name both as postgresql://USER@HOST/DATABASE."
+            "Tenants move between PostgreSQL databases. Nothing was changed; name both as "
+            "postgresql://USER@HOST/DATABASE."
         )
     from trivet.store.postgres.store import open_server
 
@@ -405,12 +428,13 @@ def _opened(settings: Settings, address: str, stack: ExitStack) -> Server:
 
 
 def _reached(settings: Settings, address: str, stack: ExitStack) -> Server | None:
-    """None where it is away: a move can be given up without it."""
+    """Return None if the server is away: a move can be canceled without it."""
     try:
         return _opened(settings, address, stack)
     except StoreError as error:
         warn(
-            f"What was copied there stays, closed, until this is done again or the tenant is moved there: {error}"
+            "The copy on that server stays, closed, until you run this again or move the tenant "
+            f"there: {error}"
         )
         return None
 
@@ -421,31 +445,31 @@ def _open_target(settings: Settings, old: Server, tenant: str, to: str, stack: E
         server = _opened(settings, address, stack)
         if to or (standing is not None and server.cell == standing.cell):
             return server
-    raise InvalidInput("Say where the tenant lives now, with --to. Nothing was removed.")
+    raise InvalidInput("Name the tenant's new home with --to. Nothing was removed.")
 
 
-def _told(value: dict[str, str]) -> list[Line]:
+def _standing_lines(value: dict[str, str]) -> list[Line]:
     here, other = f"{value['tenant']} in {value['database']}", value["other"]
-    said = {
+    text = {
         "unknown": f"There is no {here}.",
         "home": f"{here}: at home"
-        + (f"; it is being moved to {other}, not frozen yet." if other else "."),
-        "frozen": f"{here}: frozen for its move to {other}; it is read, and writers come back.",
-        "moved": f"{here}: moved to {other}; what is here is an old copy or gone.",
-        "arriving": f"{here}: being moved here from {other}, where it still lives until the switch.",
+        + (f"; it is being moved to {other} and still takes writes." if other else "."),
+        "frozen": f"{here}: frozen for its move to {other}; reads work, writers must retry.",
+        "moved": f"{here}: moved to {other}; any data here is an old copy.",
+        "arriving": f"{here}: being moved here from {other}, its home until the switch.",
     }[value["standing"]]
-    listed = [line(f"The directory has it at {value['directory']}.")] if value["directory"] else []
-    return [line(said), *listed]
+    listed = (
+        [line(f"The directory lists it at {value['directory']}.")] if value["directory"] else []
+    )
+    return [line(text), *listed]
 
 
 class _Progress:
-    """A line on standard error for each stage, and now and then one about how far it is."""
-
     def __init__(self) -> None:
         self._stage = ""
-        self._told = 0.0
+        self._printed = 0.0
 
     def __call__(self, stage: str, detail: str = "") -> None:
-        if stage != self._stage or time.monotonic() - self._told > PROGRESS_INTERVAL_SECONDS:
+        if stage != self._stage or time.monotonic() - self._printed > PROGRESS_INTERVAL_SECONDS:
             print(f"trivet: {stage}{detail and f': {detail}'}", file=sys.stderr, flush=True)
-            self._stage, self._told = stage, time.monotonic()
+            self._stage, self._printed = stage, time.monotonic()

@@ -1,1 +1,1 @@
-"""What people see of each kind of answer."""
+"""Answers as lines of text for people."""

@@ -1,7 +1,4 @@
-"""An answer to a recall, for people.
-
-The trace of an answer in plain words.
-"""
+"""A recall's answer for people."""
 
 from __future__ import annotations
 
@@ -20,13 +17,13 @@ STRENGTH_STYLES = {"strong": "green", "possible": "yellow", "weak": "dim"}
 
 
 def answer_lines(answer: Answer) -> Iterator[Line]:
-    nothing = (
-        "no memory is" if answer.foreign else "nothing"
-    )  # how likely a foreign hit is to be relevant is not known
+    # Foreign hits have no relevance.
+    nothing = "no memory is" if answer.foreign else "nothing is"
     if answer.hits and answer.nothing_relevant:
         yield line(
             (
-                f"Probably {nothing} relevant here: the likeliest is {likely(answer)} likely to be.",
+                f"Probably {nothing} relevant here: the best hit has a relevance of "
+                f"{likely(answer)}.",
                 "yellow",
             )
         )
@@ -35,8 +32,10 @@ def answer_lines(answer: Answer) -> Iterator[Line]:
         yield from hit_lines(hit) if isinstance(hit, Hit) else foreign_lines(hit)
     if not answer.hits and answer.best_relevance is not None:
         none = "No memory" if answer.foreign else "Nothing"
-        said = f"{none} is so relevant: the likeliest candidate is {likely(answer)} likely to be. "
-        yield line(said, ("--relevance-at-least 0 shows every candidate.", "dim"))
+        text = (
+            f"{none} is relevant enough: the best candidate has a relevance of {likely(answer)}. "
+        )
+        yield line(text, ("--relevance-at-least 0 shows every candidate.", "dim"))
     elif not answer.hits and not answer.foreign:
         hint = (
             "`trivet list` shows what is stored."
@@ -45,7 +44,9 @@ def answer_lines(answer: Answer) -> Iterator[Line]:
         )
         yield line(f"Nothing was found. {hint}")
     if answer.asked:
-        yield line((f"The first answer was unsure; also asked: {'; '.join(answer.asked)}", "dim"))
+        yield line(
+            (f"The first answer was uncertain; also searched: {'; '.join(answer.asked)}", "dim")
+        )
     if answer.truncated:
         yield line(("The token budget cut the answer short.", "yellow"))
     for text in health_lines(answer.health):
@@ -70,7 +71,7 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
     yield line(("why: ", "bold dim"), (why_line(hit.why), "dim"), indent=INDENT)
     if hit.why.conflicts:
         yield line(
-            ("clashes with another edit; see `trivet sync conflicts`", "yellow"), indent=INDENT
+            ("conflicts with another edit; see `trivet sync conflicts`", "yellow"), indent=INDENT
         )
     if hit.why.older_than:
         yield line(("older; see ", "yellow"), (hit.why.older_than, "cyan"), indent=INDENT)
@@ -81,7 +82,6 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
 
 
 def foreign_lines(hit: ForeignHit) -> Iterator[Line]:
-    """What another system says, marked as such before anything of it is read."""
     place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
     yield line(
         (f"{hit.rank:>2}  ", "bold"),
@@ -104,8 +104,8 @@ def score_bar(score: float) -> str:
 
 
 def why_line(why: Why) -> str:
-    """Such as: lexical #1 (matched: port, staging), dense #3 (cosine 0.41), exact match."""
-    return ", ".join((*_legs(why), *_adjustments(why))) or "nothing but its place in the store"
+    """Return the reason on one line: lexical #1 (matched: port, staging), dense #3 (cosine .41)."""
+    return ", ".join((*_legs(why), *_adjustments(why))) or "only its place in the store"
 
 
 def _legs(why: Why) -> Iterator[str]:
@@ -118,12 +118,11 @@ def _legs(why: Why) -> Iterator[str]:
 
 def _evidence(part: Contribution, why: Why) -> str:
     leg = leg_named(part.leg)
-    said = one_line(leg.told(part, why)) if leg is not None else ""
-    return f" ({said})" if said else ""
+    text = one_line(leg.told(part, why)) if leg is not None else ""
+    return f" ({text})" if text else ""
 
 
 def legs_line(legs: Mapping[str, Contribution]) -> str:
-    """The place in each system's list, such as: notes #1, wiki #3."""
     return ", ".join(
         f"{leg} #{part.rank}" for leg, part in sorted(legs.items()) if part.rank is not None
     )
@@ -141,24 +140,27 @@ def _adjustments(why: Why) -> Iterator[str]:
     if why.redirected_from:
         yield f"moved here from superseded {', '.join(why.redirected_from)}"
     if why.collapsed:
-        yield f"says the same as {', '.join(why.collapsed)}"
+        yield f"duplicate of {', '.join(why.collapsed)}"
     if why.yields_to:
-        yield f"a page of links, behind {len(why.yields_to)} of the notes on it"
+        yield f"a page of links, ranked behind {len(why.yields_to)} of the notes that it links"
     if why.newer_than:
-        yield f"later than {', '.join(why.newer_than)} on the same matter"
+        yield f"newer than {', '.join(why.newer_than)} on the same subject"
 
 
 def health_lines(health: Health) -> Iterator[str]:
-    """Only what a reader must know: silence means that everything worked."""
+    """Yield only what the reader must know; no lines mean that everything worked."""
     for leg in health.legs:
         if not leg.answered:
             yield f"The {leg.leg} leg did not answer: {leg.reason}."
     if health.not_embedded:
-        yield f"{health.not_embedded} of {health.memories} memories are not embedded yet; words alone find them."
+        yield (
+            f"{health.not_embedded} of {health.memories} memories are not embedded yet; recall "
+            "finds them by words only."
+        )
     if health.not_in_graph:
         waiting = f"{health.not_in_graph} of {health.memories} memories"
-        yield f"{waiting} are not in the concept graph yet; `trivet embed` reads them now."
+        yield f"{waiting} are not in the concept graph yet; `trivet embed` adds them."
     if health.failing_jobs:
-        yield f"{health.failing_jobs} embedding jobs fail: {health.last_error}."
+        yield f"{health.failing_jobs} embedding jobs are failing: {health.last_error}."
     for note in health.notes:
         yield f"Note: {note}."

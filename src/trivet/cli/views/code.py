@@ -1,4 +1,4 @@
-"""Answers of code search, for people: where, what, the lines themselves, and why."""
+"""Answers of code search for people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer(found: CodeAnswer) -> Iterator[Line]:
 
 
 def hit_lines(hit: CodeHit) -> Iterator[Line]:
-    """The place first and unbroken, as terminals and editors take it: `path:line`."""
+    """Yield the place first as an unbroken `path:line`, which editors can open."""
     named: list[Part] = (
         [f"  {hit.kind} ", (hit.symbol, "bold")] if hit.symbol else [(f"  {hit.kind}", "dim")]
     )
@@ -39,33 +39,37 @@ def hit_lines(hit: CodeHit) -> Iterator[Line]:
 
 
 def notes(status: CodeStatus) -> Iterator[Line]:
-    """What was done for the answer, and what it may lack."""
     if status.indexed:
-        yield line((f"New or changed, and read just now: {_count(status.indexed, 'file')}.", "dim"))
+        yield line((f"Indexed now, since new or changed: {_count(status.indexed, 'file')}.", "dim"))
     if status.stale:
-        yield line((f"Newer than the index, so lines may differ: {_some(status.stale)}.", "yellow"))
+        yield line(
+            (
+                f"Changed since they were indexed, so lines may differ: {_some(status.stale)}.",
+                "yellow",
+            )
+        )
 
 
 def indexed(status: CodeStatus, file: str, left_out: Sequence[LeftOut] | None) -> Iterator[Line]:
     if left_out is not None:
         for one in left_out:
             yield line((one.path, "magenta"), f"  {one.reason}")
-    now = f"{status.indexed:,} read just now" if status.indexed else "nothing had changed"
+    now = f"{status.indexed:,} indexed now" if status.indexed else "no changes"
     yield line(f"{status.root}: {_count(status.files, 'file')} ({now}), {_sizes(status)}.")
     if status.left_out and left_out is None:
         yield line(
             (
-                f"Left out: {_count(status.left_out, 'file or folder', 'files or folders')}; --left-out names them.",
+                f"Left out: {_count(status.left_out, 'file or folder', 'files or folders')}; "
+                "--left-out lists them.",
                 "dim",
             )
         )
     yield line((f"The index is {file}", "dim"))
     if status.stale:
-        yield line((f"Changed while they were read: {_some(status.stale)}.", "yellow"))
+        yield line((f"Changed while they were indexed: {_some(status.stale)}.", "yellow"))
 
 
 def known(status: CodeStatus, file: str, size: int) -> Iterator[Line]:
-    """The index as it stands, and how far it is behind."""
     yield line(("root      ", "bold dim"), status.root)
     yield line(("index     ", "bold dim"), f"{file} ({size / 2**20:.1f} MB)")
     yield line(("holds     ", "bold dim"), f"{_count(status.files, 'file')}, {_sizes(status)}")
@@ -87,7 +91,8 @@ def checked(found: Sequence[Checked], memories: int) -> Iterator[Line]:
             yield line(("memory ", "dim"), (one.memory, "cyan"), indent=8)
     fine = sum(one.state == "ok" for one in found)
     yield line(
-        f"{_count(len(found), 'link')} in {_count(memories, 'memory', 'memories')}: {fine:,} as they were."
+        f"{_count(len(found), 'link')} in {_count(memories, 'memory', 'memories')}: {fine:,} "
+        "unchanged."
     )
 
 
@@ -95,8 +100,8 @@ def _link_outcome(one: Checked) -> str:
     if one.state == "moved":
         return f"defined at {', '.join(one.places)} now"
     if one.state == "gone":
-        return "the file is there, and nothing defines the name"
-    return "neither the file nor the name is here; the memory may speak of another project"
+        return "the file exists, but nothing in it defines the name"
+    return "neither the file nor the name exists here; the memory may be about another project"
 
 
 def _numbered(hit: CodeHit) -> Iterator[Line]:

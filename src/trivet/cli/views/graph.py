@@ -1,4 +1,4 @@
-"""What people see of the concept graph."""
+"""The concept graph for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trivet.graph.draw import Branch, tree_of
 from trivet.types import Concept, ConceptPage, GraphEdge, GraphNode, Neighbourhood
 
 INDENT = 2
-# Other writings of a concept beside its name; --json has more.
+# Other spellings shown with a concept.
 SHOWN_ALIASES = 4
 
 
@@ -58,7 +58,7 @@ def graph(found: Neighbourhood) -> Iterator[Line]:
         count = len(found.nodes)
         yield line(
             (
-                f"There is more than these {count}: raise --limit, or go less deep with --depth.",
+                f"Only {count} are shown: raise --limit for more, or lower --depth.",
                 "dim",
             )
         )
@@ -87,7 +87,6 @@ def _node(node: GraphNode) -> list[str | tuple[str, str]]:
 
 
 def _verb(edge: GraphEdge, node: GraphNode) -> str:
-    """How a node hangs on the one above it, read from above to below."""
     if edge.kind == "mention":
         mention = "is about" if edge.relation == "about" else "mentions"
         return f"{mention}" if node.kind == "concept" else f"<- {mention} it:"
@@ -102,7 +101,7 @@ def _statement(edge: GraphEdge, labels: dict[str, str]) -> Line:
     )
     until = f" until {day(edge.valid_to)}" if edge.valid_to else ""
     until += f", ended by {edge.ended_by}" if edge.ended_by else ""
-    since = f"since {day(edge.valid_from)}{until}; told by "
+    since = f"since {day(edge.valid_from)}{until}; stated by "
     return line(f"{words}  ", (since, "dim"), (edge.evidence or "", "cyan"), indent=INDENT)
 
 
@@ -110,7 +109,7 @@ def _waiting(count: int) -> Iterator[Line]:
     if count:
         yield line(
             (
-                f"{count} memories are not in the concept graph yet; `trivet embed` reads them now.",
+                f"{count} memories are not in the concept graph yet; `trivet embed` adds them.",
                 "yellow",
             )
         )

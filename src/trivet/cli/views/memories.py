@@ -1,24 +1,19 @@
-"""What people see of each kind of answer. Everything here returns lines; only the output knows about terminals."""
+"""Memories, revisions, links, counts and findings for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from trivet.cli.terminal import Line, line, one_line
 from trivet.common.clock import stamp, stamp_or_none
 from trivet.types import Finding, Imported, Link, Memory, Page, Remembered, Revision, Stats, WhyNot
-
-if TYPE_CHECKING:
-    pass
 
 PREVIEW = 100
 MOST_TAGS = 12
 
 
 def preview(text: str, longest: int = PREVIEW) -> str:
-    """The beginning of a text on one line."""
     words = one_line(text)
     return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
@@ -28,7 +23,6 @@ def day(moment: datetime | None) -> str:
 
 
 def about(memory: Memory, indent: int = 0, with_id: bool = True, with_source: bool = True) -> Line:
-    """One line on what a memory is: id, time, category, scope, state, tags, source."""
     facts = [day(memory.created_at), memory.category, memory.scope]
     facts += [memory.state] if memory.state != "active" else []
     facts += ["sensitive"] if memory.sensitive else []
@@ -93,11 +87,14 @@ def page(page: Page) -> Iterator[Line]:
 
 
 def remembered(remembered: Remembered) -> Iterator[Line]:
-    verb = "Remembered" if remembered.status == "stored" else "It was there already, unchanged"
+    verb = "Remembered" if remembered.status == "stored" else "Already stored, unchanged"
     yield line(f"{verb}: ", (remembered.id, "cyan"))
     if remembered.redacted:
-        yield line((f"Encrypted, and replaced in the text: {_counts(remembered.redacted)}. ", "yellow"),
-                   (f"`trivet reveal {remembered.id}` shows it.", "dim"))  # fmt: skip
+        counts = _counts(remembered.redacted)
+        yield line(
+            (f"Encrypted and replaced in the text: {counts}. ", "yellow"),
+            (f"`trivet reveal {remembered.id}` shows it.", "dim"),
+        )
     for other in remembered.near_duplicates:
         yield line(
             (f"Nearly the same ({other.similarity:.0%}): ", "yellow"),
@@ -117,9 +114,7 @@ def remembered(remembered: Remembered) -> Iterator[Line]:
             (old.id, "cyan"),
             f" ({one_line(old.why)}): {preview(old.content)}",
         )
-        yield line(
-            (f"If it does: trivet link {remembered.id} supersedes {old.id}", "dim"), indent=4
-        )
+        yield line((f"If so: trivet link {remembered.id} supersedes {old.id}", "dim"), indent=4)
 
 
 def history(revisions: Sequence[Revision]) -> Iterator[Line]:
@@ -154,9 +149,10 @@ def stats(stats: Stats) -> Iterator[Line]:
         "revisions": str(stats.revisions),
         "sensitive": str(stats.sensitive),
         "passages": str(stats.passages),
-        "embedder": stats.embedder or "none: recall works by words alone",
+        "embedder": stats.embedder or "none: recall works by words only",
         "not embedded": f"{stats.not_embedded} waiting, {stats.failing_jobs} of them failing",
-        "concepts": f"{stats.concepts} with {stats.mentions} mentions and {stats.statements} statements",
+        "concepts": f"{stats.concepts} with {stats.mentions} mentions "
+        f"and {stats.statements} statements",
         "not in graph": f"{stats.not_in_graph} waiting to be read"
         + (f", {stats.read_in_part} read in part" if stats.read_in_part else ""),
     }
@@ -177,11 +173,11 @@ def _counts(counts: Mapping[str, int], most: int | None = None) -> str:
 def imported(imported: Imported) -> Iterator[Line]:
     yield line(
         f"{imported.stored} stored, {imported.updated} updated, {imported.unchanged} unchanged, "
-        f"{imported.kept} kept because ours is newer, {imported.links} links."
+        f"{imported.kept} kept because the store's is newer, {imported.links} links."
     )
     if imported.redacted:
         yield line(
-            (f"Encrypted, and replaced in the texts: {_counts(imported.redacted)}.", "yellow")
+            (f"Encrypted and replaced in the texts: {_counts(imported.redacted)}.", "yellow")
         )
     for error in imported.errors:
         yield line((error, "red"))

@@ -1,1 +1,1 @@
-"""Commands of `trivet lab`."""
+"""The commands of `trivet lab`."""

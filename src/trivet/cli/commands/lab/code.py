@@ -1,4 +1,4 @@
-"""`trivet lab code`: code search measured on trees with graded files, and semble beside it."""
+"""`trivet lab code`: code search measured on repositories with graded files, and against semble."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ class OtherSearchEngine(StrEnum):
 
 @command(
     "lab code",
-    "Measure code search on repositories with graded files, by recipe, and beside semble.",
-    more="DIR is a folder of sets, NAME/{tree/,queries.jsonl,qrels.tsv,meta.json}, or one set. Each tree is indexed "
-    "from nothing in a folder of its own, and every query is asked. --out gets run.trec (files, best first), "
-    "measures.json and report.md. Look-ups that a program made count in no headline. A file of grade 0 or less is "
-    "forbidden. Several --recipe are compared with the first. The exit status is 0, or with --gate or --forbid the sum "
-    "of 1: a measure fell below the baseline by more than chance; 4: a forbidden file is among the first ten of a "
-    "query. What cannot be read has status 2 and an error on standard error.",
+    "Measure code search on repositories with graded files, by recipe and against semble.",
+    more="DIR is a folder of sets, NAME/{tree/,queries.jsonl,qrels.tsv,meta.json}, or one set. "
+    "Each tree is indexed from scratch and every query is asked. --out gets run.trec (files, "
+    "best first), measures.json and report.md. Look-ups that a program generated are not in "
+    "the headline figures. A file of grade 0 or less is forbidden. The first --recipe is the "
+    "baseline of the others. The exit status is 0, or with --gate or --forbid the sum of 1: "
+    "a measure fell below the baseline by more than chance; 4: a forbidden file is in a "
+    "query's first ten. Input that cannot be read exits with 2 and an error on standard "
+    "error.",
     example="trivet lab code sets --scope whole --out runs/code\n"
     'trivet lab code sets --out runs/fusions --recipe default --recipe "rrf(k=60)"\n'
     "trivet lab code sets --out runs/beside --beside semble --semble semble-venv/bin/python\n"
@@ -43,7 +45,8 @@ class OtherSearchEngine(StrEnum):
 def code(
     session: Session,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The sets, or one of them.", show_default=False)
+        Path,
+        typer.Argument(metavar="DIR", help="A folder of sets, or one set.", show_default=False),
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="OUT", help="The folder to write.", show_default=False)
@@ -51,7 +54,7 @@ def code(
     scope: Annotated[
         CodeScope,
         typer.Option(
-            "--scope", help="The sub-folder that meta.json names as `root`, or the whole tree."
+            "--scope", help="Search the sub-folder that meta.json calls `root`, or the whole tree."
         ),
     ] = CodeScope.whole,
     recipe: Annotated[
@@ -59,7 +62,7 @@ def code(
         typer.Option(
             "--recipe",
             metavar="SPEC",
-            help="A recipe of code search, or `default`. Repeatable.",
+            help="A code search recipe, or `default`. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +74,9 @@ def code(
     ] = "",
     beside: Annotated[
         OtherSearchEngine | None,
-        typer.Option("--beside", help="Another program on the same queries.", show_default=False),
+        typer.Option(
+            "--beside", help="Also run another program on the same queries.", show_default=False
+        ),
     ] = None,
     semble: Annotated[
         Path | None,
@@ -87,12 +92,12 @@ def code(
         typer.Option(
             "--gate",
             metavar="BASELINE",
-            help="A measures.json not to fall below.",
+            help="The measures.json of the baseline.",
             show_default=False,
         ),
     ] = None,
     forbid: Annotated[
-        bool, typer.Option("--forbid", help="Fail where a forbidden file is found.")
+        bool, typer.Option("--forbid", help="Fail if a forbidden file is found.")
     ] = False,
 ) -> int:
     from trivet.cli.commands.lab.tables import code_lines
@@ -121,7 +126,8 @@ def _program(beside: OtherSearchEngine | None, semble: Path | None) -> Path | No
 
     if beside and not semble:
         raise InvalidInput(
-            f"--beside semble needs --semble PYTHON, the Python of an environment made by: {INSTALL}"
+            "--beside semble needs --semble PYTHON, the Python of an environment made by: "
+            f"{INSTALL}"
         )
     return semble
 
@@ -136,7 +142,6 @@ def _measured(
     gate: Path | None,
     forbid: bool,
 ) -> tuple[Measurement, CodeVerdict | None]:
-    """Everything that can be refused is refused before the long work."""
     from trivet.cli.commands.lab.runs import make_folder
     from trivet.cli.terminal import DelayedProgress
     from trivet.lab.code.measure import check_same_data, judge, measure_code, read_baseline
@@ -145,6 +150,7 @@ def _measured(
     from trivet.lab.optional_packages import MEASURING, need
 
     need(*MEASURING)
+    # Refuse bad input before the long run.
     sets = read_sets(folder, names)
     baseline = read_baseline(gate) if gate else None
     if baseline and gate:

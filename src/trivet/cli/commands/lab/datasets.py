@@ -1,7 +1,4 @@
-"""`trivet lab from-store`: a dataset of one's own memories.
-
-`trivet lab pool` and `trivet lab judge`: a judged set made blind, from what several ways to recall have found.
-"""
+"""Commands that make datasets: from the user's store, or by judging pooled results blind."""
 
 from __future__ import annotations
 
@@ -26,15 +23,18 @@ if TYPE_CHECKING:
 
 @command(
     "lab from-store",
-    "Make a dataset of your own memories: the memories, questions in several strata, and who answers them.",
-    more="Rules make the questions of the memories' own words: their openings, rare words, sentences in another order, "
-    "synonyms, parts of long ones, recent ones, and short, medium and long ones by one rule. What was said with "
-    "`trivet feedback` is asked as it was. If the settings name a language model that reads memories (graph_llm, or "
-    "else capture_llm), or --llm does, it writes questions in other words, and gets the texts of the memories it "
-    "writes for. Sensitive memories, secrets and private parts are never written or sent; everything else is, in "
-    "clear. Such questions can show whether a change finds more of your memories by words and whether it favours a "
-    "length. They cannot show how well your own questions are answered: docs/lab.md says why.",
-    example="trivet lab from-store --out mine\ntrivet lab from-store --judged judged.jsonl --out mine\n"
+    "Make a dataset from your own memories, with questions in several strata and their answers.",
+    more="Rules derive the questions from the memories' own words: openings, rare words, "
+    "reordered sentences, synonyms, parts of long memories, recent ones, and short, medium "
+    "and long ones by one rule. Questions from `trivet feedback` are used as they were "
+    "asked. A language model writes paraphrased questions if the settings name one that "
+    "reads memories (graph_llm, else capture_llm), or --llm does; it gets the texts of the "
+    "memories it writes for. Sensitive memories, secrets and private parts are never written "
+    "or sent; everything else is, unencrypted. Such questions show whether a change finds "
+    "more of your memories by words and whether it favors a length. They do not show how "
+    "well your own questions are answered; docs/lab.md says why.",
+    example="trivet lab from-store --out mine\n"
+    "trivet lab from-store --judged judged.jsonl --out mine\n"
     "trivet lab run mine --config default --config 'rrf(k=60)' --out runs",
 )
 def from_store(
@@ -42,13 +42,16 @@ def from_store(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="DIR", help="The folder to write; it must be new.", show_default=False
+            "--out",
+            metavar="DIR",
+            help="The folder to write, which must be new.",
+            show_default=False,
         ),
     ],
     questions: Annotated[
         int,
         typer.Option(
-            "--questions", min=1, max=1_000, help="At most so many questions in each stratum."
+            "--questions", min=1, max=1_000, help="Maximum number of questions in each stratum."
         ),
     ] = 50,
     llm: Annotated[
@@ -56,21 +59,21 @@ def from_store(
         typer.Option(
             "--llm",
             metavar="openai:MODEL@URL",
-            help="The chat endpoint; else as the settings name one.",
+            help="The chat endpoint; default: the one in the settings.",
         ),
     ] = None,
     rules_only: Annotated[
         bool, typer.Option("--rules-only", help="Ask no language model.")
     ] = False,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Another seed makes other questions.")
+        int, typer.Option("--seed", min=0, help="The random seed of the questions.")
     ] = 0,
     judged: Annotated[
         Path | None,
         typer.Option(
             "--judged",
             metavar="FILE",
-            help="Instead, the questions graded on the page: what Compare saved.",
+            help="Use the questions you graded on the page instead: the file that Compare saved.",
         ),
     ] = None,
 ) -> None:
@@ -107,7 +110,7 @@ def _check_new(out: Path) -> None:
     from trivet.errors import Conflict
 
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise Conflict(f"{out} is there already, and nothing is overwritten. Name a new folder.")
+        raise Conflict(f"{out} already exists, and nothing was overwritten. Name a new folder.")
 
 
 def _chat(session: Session, llm: str | None) -> Chat | None:
@@ -163,7 +166,8 @@ def _lines(made: StoreDataset, value: dict[str, Any], chat: Chat | None) -> Iter
     from trivet.cli.terminal import line
 
     yield line(
-        f"{value['memories']:,} memories and {value['queries']:,} questions are in {value['folder']}."
+        f"{value['memories']:,} memories and {value['queries']:,} questions are in "
+        f"{value['folder']}."
     )
     rows = [
         (name, str(found["questions"]), f"{found['median_words']:g}")
@@ -171,28 +175,26 @@ def _lines(made: StoreDataset, value: dict[str, Any], chat: Chat | None) -> Iter
     ]
     yield from table(("stratum", "questions", "median words of the answer"), rows)
     for reason, count in made.left_out.items():
-        yield line((f"Memories left out: {count} ({reason}).", "yellow"))
+        yield line((f"Memories skipped: {count} ({reason}).", "yellow"))
     for reason, count in made.skipped.items():
         yield line((f"No question: {count} ({reason}).", "dim"))
     if chat is not None:
-        yield line(
-            f"The texts of the memories of the stratum paraphrase were sent to {chat.endpoint}."
-        )
+        yield line(f"The memories of the stratum paraphrase were sent to {chat.endpoint}.")
     yield line("")
     yield line(("They can show ", "bold"), f"{value['can_show']}.")
     yield line(("They cannot show ", "bold"), f"{value['cannot_show']}.")
 
 
 PERSON = "person"
-# Below this two looks agree too little for the set to settle anything (Landis and Koch call it moderate).
+# The lowest weighted kappa to trust; Landis and Koch call 0.41 to 0.60 moderate.
 TRUSTED_KAPPA = 0.6
 
 
 @command(
     "lab pool",
-    "Pool what several arms found, to be judged blind.",
-    more="Takes the first documents of every arm, shuffles them, and leaves out which arm found what. A share is "
-    "judged twice, later, so that agreement can be measured.",
+    "Pool the results of several arms for blind judging.",
+    more="Takes the first documents of every arm, shuffles them, and hides which arm found which. "
+    "A share is judged again later to measure agreement.",
     example="trivet lab pool house runs --out pool.jsonl\ntrivet lab judge pool.jsonl",
     uses_store=False,
 )
@@ -200,9 +202,7 @@ def pool(
     session: Session,
     dataset: Annotated[
         str,
-        typer.Argument(
-            metavar="DATASET", help="The dataset that the runs are of.", show_default=False
-        ),
+        typer.Argument(metavar="DATASET", help="The dataset of the runs.", show_default=False),
     ],
     runs: Annotated[
         list[Path],
@@ -214,17 +214,15 @@ def pool(
         Path, typer.Option("--out", metavar="FILE", help="The pool to write.", show_default=False)
     ],
     depth: Annotated[
-        int, typer.Option("--depth", min=1, max=100, help="How many documents of each arm.")
+        int, typer.Option("--depth", min=1, max=100, help="The number of documents from each arm.")
     ] = 10,
     double: Annotated[
-        float, typer.Option("--double", min=0, max=1, help="The share that is judged twice.")
+        float, typer.Option("--double", min=0, max=1, help="The share to judge twice.")
     ] = 0.15,
     only_unjudged: Annotated[
-        bool, typer.Option("--only-unjudged", help="Leave out what the dataset has a judgement of.")
+        bool, typer.Option("--only-unjudged", help="Skip pairs that the dataset already judges.")
     ] = False,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Another seed makes another order.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The random seed of the order.")] = 0,
 ) -> None:
     from trivet.lab.datasets.judgements import find_arms, make_pool, open_dataset, write_pool
 
@@ -246,18 +244,22 @@ def pool(
         "pairs": len(made.entries) - twice,
         "judged_twice": twice,
     }
-    text = f"{value['pairs']} pairs of {made.arms} arms are in {out}, {twice} of them to be judged twice."
+    text = (
+        f"{value['pairs']} pairs of {made.arms} arms are in {out}; {twice} of them are judged "
+        "twice."
+    )
     session.show(value, lambda: [line(text)])
 
 
 @command(
     "lab judge",
-    "Judge a pool blind, 0 to 3, at the terminal or by a chat endpoint.",
-    more="One key a pair: 0 1 2 3, s skip, u undo, q quit; the same command goes on where you stopped. Judgements are "
-    "kept beside the pool. --export writes the dataset with them into a new folder: a pair judged here has the grade "
-    "it got here (the lower of two), any other keeps its own. With --llm the texts are sent to the endpoint, except "
-    "sensitive ones; if it leaves others without a grade, the exit status is 1 and the same command tries them again. "
-    "--show only tells how far it is.",
+    "Judge a pool blind, from 0 to 3, in the terminal or with a chat endpoint.",
+    more="One key per pair: 0 1 2 3 grade, s skip, u undo, q quit; run it again to continue. "
+    "Judgments are saved next to the pool. --export writes the dataset with them into a new "
+    "folder: a pair judged here gets its grade from here (the lower of two), others keep "
+    "theirs. With --llm the texts are sent to the endpoint, except sensitive ones; if it "
+    "leaves other pairs without a grade, the exit status is 1, and the same command retries "
+    "them. --show only shows the progress.",
     example="trivet lab judge pool.jsonl\ntrivet lab judge pool.jsonl --export judged\n"
     "trivet lab judge pool.jsonl --llm openai:qwen3@http://127.0.0.1:11434/v1",
     uses_store=False,
@@ -266,18 +268,18 @@ def judge(
     session: Session,
     pool: Annotated[
         Path,
-        typer.Argument(metavar="POOL", help="What `trivet lab pool` wrote.", show_default=False),
+        typer.Argument(
+            metavar="POOL", help="The file that `trivet lab pool` wrote.", show_default=False
+        ),
     ],
     llm: Annotated[
         str | None,
-        typer.Option("--llm", metavar="openai:MODEL@URL", help="Let this chat endpoint judge."),
+        typer.Option("--llm", metavar="openai:MODEL@URL", help="The chat endpoint that judges."),
     ] = None,
-    show: Annotated[
-        bool, typer.Option("--show", help="Judge nothing; show progress and agreement.")
-    ] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show progress and agreement.")] = False,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="DIR", help="Judge nothing; write the judged dataset."),
+        typer.Option("--export", metavar="DIR", help="Only write the judged dataset."),
     ] = None,
 ) -> int:
     from trivet.lab.datasets.judgements import Record, agreement, dataset_of, read_pool, record_file
@@ -287,11 +289,11 @@ def judge(
     dataset = dataset_of(whole)
     record = Record(record_file(pool), whole, llm or PERSON)
     left: Mapping[str, int] = {}
-    told: Exported | None = None
+    exported: Exported | None = None
     if export is not None:
         from trivet.lab.datasets.judgements import export as write_out
 
-        told = write_out(dataset, whole, record.grades, export)
+        exported = write_out(dataset, whole, record.grades, export)
     elif not show:
         left = (
             _by_endpoint(llm, whole, dataset, record)
@@ -299,21 +301,21 @@ def judge(
             else _judge_at_terminal(whole, dataset, record)
         )
     agreed = agreement(whole, record.grades)
-    value = _judged_value(whole, record, agreed, left, told)
-    session.show(value, lambda: _judged_lines(whole, record, agreed, left, told, export))
+    value = _judged_value(whole, record, agreed, left, exported)
+    session.show(value, lambda: _judged_lines(whole, record, agreed, left, exported, export))
     return STOPPED if set(left) - {NOT_SENT} else 0
 
 
 def _judge_at_terminal(pool: Pool, dataset: Dataset, record: Record) -> Mapping[str, int]:
-    """The dialogue goes to standard error, so that standard output carries the outcome alone."""
     from trivet.lab.datasets.judges import judge_at_terminal
 
+    # Standard output carries only the result.
     judge_at_terminal(pool, dataset, record, sys.stdin, _with_escapes(sys.stderr), printable)
     return {}
 
 
 def _with_escapes(stream: TextIO) -> TextIO:
-    """A terminal whose locale cannot show a character gets its code instead of an error."""
+    """Escape characters that the stream's locale cannot show, instead of failing."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     return stream
@@ -329,7 +331,11 @@ def _by_endpoint(llm: str, pool: Pool, dataset: Dataset, record: Record) -> Mapp
 
 
 def _judged_value(
-    pool: Pool, record: Record, agreed: Agreement, left: Mapping[str, int], told: Exported | None
+    pool: Pool,
+    record: Record,
+    agreed: Agreement,
+    left: Mapping[str, int],
+    exported: Exported | None,
 ) -> dict[str, Any]:
     return {
         "entries": len(pool.entries),
@@ -337,7 +343,7 @@ def _judged_value(
         "skipped": record.skipped,
         "left": left,
         "agreement": agreed,
-        "exported": told,
+        "exported": exported,
     }
 
 
@@ -346,7 +352,7 @@ def _judged_lines(
     record: Record,
     agreed: Agreement,
     left: Mapping[str, int],
-    told: Exported | None,
+    exported: Exported | None,
     folder: Path | None,
 ) -> Iterator[Line]:
     yield line(f"{len(record.grades)} of {len(pool.entries)} judged, {record.skipped} skipped.")
@@ -354,21 +360,24 @@ def _judged_lines(
         yield line((f"Not judged: {count} ({reason}).", "yellow"))
     if agreed.kappa is not None:
         yield line(
-            f"Judged twice: {agreed.pairs}, {agreed.same} alike; weighted kappa {agreed.kappa:.2f}."
+            f"Judged twice: {agreed.pairs}, {agreed.same} with the same grade; weighted kappa "
+            f"{agreed.kappa:.2f}."
         )
         if agreed.kappa < TRUSTED_KAPPA:
             yield line(
                 (
-                    "That is little agreement: sharpen what the grades mean before you trust the set.",
+                    "This agreement is low: define the grades more precisely before you use the "
+                    "set.",
                     "yellow",
                 )
             )
     elif agreed.pairs:
         yield line(
-            f"Judged twice: {agreed.pairs}, all of them with one and the same grade, which says nothing yet."
+            f"Judged twice: {agreed.pairs}, all with one single grade, so agreement is still "
+            "unknown."
         )
-    if told is not None:
+    if exported is not None:
         yield line(
-            f"Written to {folder}: {told.added} judgements added, {told.changed} changed, {told.confirmed} confirmed, "
-            f"{told.kept} kept as they were."
+            f"Written to {folder}: {exported.added} judgments added, {exported.changed} changed, "
+            f"{exported.confirmed} confirmed, {exported.kept} kept."
         )

@@ -1,4 +1,4 @@
-"""`trivet lab federation`: other systems beside Trivet, measured on one dataset."""
+"""`trivet lab federation`: other systems measured together with Trivet on one dataset."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ N = TypeVar("N", int, float)
 
 @command(
     "lab federation",
-    "Measure other systems beside Trivet: where their hits overlap, and what fusing them is worth.",
-    more="A system is one that the settings declare; its ids must be the dataset's. How many hits to fetch from it "
-    "and how much they weigh is chosen on one half of the queries and reported on the other half. A verdict says what "
-    "the rules of overlap make of it: worth a trial are two that both find something for fewer than 60 % of the "
-    "queries and together recall .15 more than the better one; above 70 % it is not worth its time. Several members "
-    "are measured each alone and then all together, each as it was chosen. No time limit applies; a system that does "
-    "not answer a query ends the run.",
-    example="trivet lab federation scifact --member grep --fetch-k 10,30,100 --weight 1,4 --out runs/grep.json\n"
+    "Measure how other systems overlap with Trivet, and what fusing them gains.",
+    more="A system is one in the settings; its ids must be the dataset's. One half of the queries "
+    "chooses how many hits to fetch and their weight; the other half is reported. A system "
+    "is worth a trial if it and Trivet both find something for fewer than 60 % of the "
+    "queries and together recall .15 more than the better one; above 70 % it is not. Several "
+    "members are measured alone, then all together with their chosen values. There is no "
+    "time limit; a system that does not answer a query ends the run.",
+    example="trivet lab federation scifact --member grep --fetch-k 10,30,100 --weight 1,4 --out "
+    "runs/grep.json\n"
     "trivet lab federation mine --member notes --member wiki",
     uses_store=False,
 )
@@ -38,25 +39,32 @@ def federation(
     dataset: Annotated[str, DATASET],
     member: Annotated[
         list[str],
-        typer.Option("--member", metavar="NAME", help="A system. Repeatable.", show_default=False),
+        typer.Option(
+            "--member",
+            metavar="NAME",
+            help="A system from the settings. Repeatable.",
+            show_default=False,
+        ),
     ],
     config: Annotated[
         str, typer.Option("--config", metavar="SPEC", help="Trivet's own recipe.")
     ] = "default",
     fetch_k: Annotated[
-        str, typer.Option("--fetch-k", metavar="A,B,...", help="Numbers of hits to fetch.")
+        str, typer.Option("--fetch-k", metavar="A,B,...", help="The numbers of hits to fetch.")
     ] = "10,30,100",
     weight: Annotated[
         str,
         typer.Option(
-            "--weight", metavar="A,B,...", help="Weights of the system; our words have 1."
+            "--weight",
+            metavar="A,B,...",
+            help="The weights of the system; Trivet's lexical leg has 1.",
         ),
     ] = "1,2,4,8",
     k: Annotated[
-        int, typer.Option("--k", min=1, max=20, help="How deep the overlap is looked for.")
+        int, typer.Option("--k", min=1, max=20, help="The depth at which overlap is measured.")
     ] = 10,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")
+        Path | None, typer.Option("--out", metavar="FILE", help="The JSON file to write.")
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
@@ -79,7 +87,7 @@ def numbers(text: str, option: str, kind: type[N], most: int) -> list[N]:
         values = []
     if not values or not all(0 < value <= most for value in values):
         raise InvalidInput(
-            f"{option} {text!r}: give numbers above 0 and up to {most}, with commas between them."
+            f"{option} {text!r}: give numbers above 0 and up to {most}, separated by commas."
         )
     return values
 
@@ -110,7 +118,10 @@ def _member(result: Federation) -> Iterator[Line]:
 
     found = result.overlap
     yield line(
-        (f"Something relevant among the first {found.k}, of {result.queries} queries", "bold")
+        (
+            f"Queries with something relevant in the first {found.k} hits, of {result.queries}",
+            "bold",
+        )
     )
     cells = {
         "both": found.both,
@@ -120,7 +131,7 @@ def _member(result: Federation) -> Iterator[Line]:
         f"recall@{found.k} of trivet": found.recall_trivet,
         f"recall@{found.k} of {result.member}": found.recall_member,
         f"recall@{found.k} of both together": found.recall_union,
-        "both together, above the better": found.gain,
+        "both together, above the better one": found.gain,
     }
     yield from table(
         ("", "mean", "95 % interval"), [(name, *_cells(share)) for name, share in cells.items()]
@@ -142,7 +153,7 @@ def _member(result: Federation) -> Iterator[Line]:
     if result.unknown:
         yield line(
             (
-                f"{result.unknown} hits of {result.member} have ids that the dataset does not know.",
+                f"{result.unknown} hits of {result.member} have ids that are not in the dataset.",
                 "yellow",
             )
         )

@@ -1,9 +1,4 @@
-"""`trivet lab`: import a test set, run ways to recall on it, compare two of them, gate a change, report.
-
-`trivet lab sweep` and `trivet lab ablate`: many recipes at once, each compared with one.
-
-`trivet lab countings`: one run by everybody's way to count.
-"""
+"""Commands of `trivet lab` that measure, compare and report recall recipes."""
 
 from __future__ import annotations
 
@@ -18,25 +13,25 @@ from trivet.cli.terminal import line
 
 DATASET = typer.Argument(
     metavar="DATASET",
-    help="A folder in the plain layout, an imported name, `house`, `mixed/dev` or `mixed/test`.",
+    help="A folder in the plain layout, an imported collection, `house`, `mixed/dev` or "
+    "`mixed/test`.",
     show_default=False,
 )
 EMBEDDER = typer.Option("--embedder", metavar="SPEC", help="The embedder, as in the settings.")
-BASE = typer.Argument(
-    metavar="BASE", help="The folder of the arm to measure against.", show_default=False
-)
+BASE = typer.Argument(metavar="BASE", help="The folder of the baseline arm.", show_default=False)
 CANDIDATE = typer.Argument(
-    metavar="CANDIDATE", help="The folder of the arm to judge.", show_default=False
+    metavar="CANDIDATE", help="The folder of the arm to compare with it.", show_default=False
 )
 
 
 @command(
     "lab import",
     "Convert a public test collection to the plain layout.",
-    more="Names: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, locomo-sessions, mixed-dialogue, "
-    "mixed-everything, mixed-passages, musique, scifact, sessions. The originals are "
-    "read from below --data, or the folder that TRIVET_DATA names. longmemeval and longmemeval-sessions are read from "
-    "FILE, a question at a time, so that it may be larger than the memory. Nothing is fetched.",
+    more="Collections: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, "
+    "locomo-sessions, mixed-dialogue, mixed-everything, mixed-passages, musique, scifact, "
+    "sessions. Their originals are read from --data, or from the folder in TRIVET_DATA. "
+    "longmemeval and longmemeval-sessions are read from FILE, one question at a time, so "
+    "FILE may be larger than the memory. Nothing is downloaded.",
     example="trivet lab import scifact --data originals\n"
     "trivet lab import longmemeval longmemeval_s_cleaned.json --every 10 --out lme",
     uses_store=False,
@@ -51,14 +46,16 @@ def import_collection(
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Where the originals are.")
+        Path | None, typer.Option("--data", metavar="DIR", help="The folder of the originals.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="The folder to write; the lab's cache if none."),
+        typer.Option(
+            "--out", metavar="DIR", help="The folder to write; default: in the lab's cache."
+        ),
     ] = None,
     every: Annotated[
-        int, typer.Option("--every", min=1, help="Of LongMemEval: only each so many-th question.")
+        int, typer.Option("--every", min=1, help="LongMemEval only: keep every Nth question.")
     ] = 1,
 ) -> None:
     from trivet.cli.commands.lab.runs import import_from_file, import_from_folder
@@ -69,16 +66,17 @@ def import_collection(
         if name in FROM_FILE
         else import_from_folder(name, file, data, out, every)
     )
-    session.show(value, lambda: [line(value.said())])
+    session.show(value, lambda: [line(value.summary())])
 
 
 @command(
     "lab run",
-    "Measure one or more ways to recall on a dataset, and write down everything about them.",
-    more="The corpus goes through the real write path and every query through the real read path. Each SPEC gets a "
-    "folder <n>-<slug> below --out with run.trec, per_query.jsonl, measures.json and manifest.json. The loaded store "
-    "is kept in the cache folder. No time limit applies, and a leg or reranker that does not answer ends the run with "
-    "an error that names it and the query. The lengths of hits and answers stand beside each other below the measures.",
+    "Measure one or more recipes on a dataset and save every detail.",
+    more="The corpus passes through the real write path and every query through the real read "
+    "path. Each SPEC gets a folder <n>-<slug> in --out with run.trec, per_query.jsonl, "
+    "measures.json and manifest.json. The loaded store is kept in the cache folder. There is "
+    "no time limit; a leg or reranker that does not answer ends the run with an error that "
+    "names it and the query. The lengths of hits and answers follow the measures.",
     example='trivet lab run house --config default --config "rrf(k=60)" --out runs\n'
     "trivet lab run house --measure any@1 --measure recall@20 --out runs",
     uses_store=False,
@@ -104,7 +102,8 @@ def run(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="A measure to show besides nDCG@10: any@1, recall@20, all@5, MRR, ... Repeatable.",
+            help="A measure to show in addition to nDCG@10: any@1, recall@20, all@5, MRR, ... "
+            "Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -120,8 +119,9 @@ def run(
 @command(
     "lab compare",
     "Compare two arms query by query: is the difference more than chance?",
-    more="Intervals are of 95 % by paired bootstrap; p is of a randomisation test after Holm's correction; "
-    "`detectable` is the least true difference so many queries would show in four of five trials.",
+    more="Intervals are 95 % by paired bootstrap; p is from a randomization test after Holm's "
+    "correction; `detectable` is the smallest true difference that this many queries would "
+    "show in four of five trials.",
     example="trivet lab compare runs/1-default runs/2-rrf-k-60",
     uses_store=False,
 )
@@ -134,11 +134,12 @@ def compare(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="The measure for the strata and the queries that moved.",
+            help="The measure for strata and moved queries.",
         ),
     ] = "nDCG@10",
     moved: Annotated[
-        int, typer.Option("--moved", min=0, max=10, help="How many queries that moved to show.")
+        int,
+        typer.Option("--moved", min=0, max=10, help="The number of most changed queries to show."),
     ] = 5,
 ) -> None:
     from trivet.cli.commands.lab.tables import compared
@@ -150,12 +151,12 @@ def compare(
 
 @command(
     "lab gate",
-    "Judge whether a change may go in: nothing lost, something gained, nothing broken.",
-    more="The exit status is 0 if it may, or the sum of 1: MRR fell by more than 2 %; 2: no measure gained 3 % with "
-    "its interval above zero; 4: a query that had something relevant among its first five has not any more; 8: the "
-    "median hit is more than 1.5 times as long as the median answer, or as short, and the base's is not. If the "
-    "arms cannot be read or compared, the status is 2 as well, with an error on standard error and no verdict on "
-    "standard output.",
+    "Judge whether a change may be merged: nothing lost, something gained, nothing broken.",
+    more="The exit status is 0 if it may, or the sum of 1: MRR fell by more than 2 %; 2: no "
+    "measure gained 3 % with an interval above zero; 4: a query lost the last relevant hit "
+    "in its first five; 8: the median hit is more than 1.5 times as long or as short as the "
+    "median answer, and the baseline's is not. If the arms cannot be read or compared, the "
+    "status is 2 too, with an error on standard error and no verdict on standard output.",
     example="trivet lab gate baseline/1-default runs/1-default --no-gain-needed",
     uses_store=False,
 )
@@ -164,7 +165,7 @@ def gate(
     base: Annotated[Path, BASE],
     candidate: Annotated[Path, CANDIDATE],
     no_gain_needed: Annotated[
-        bool, typer.Option("--no-gain-needed", help="Guard against loss alone; status 2 cannot be.")
+        bool, typer.Option("--no-gain-needed", help="Check only for losses; status 2 cannot occur.")
     ] = False,
 ) -> int:
     from trivet.cli.commands.lab.tables import verdict_lines
@@ -188,11 +189,13 @@ def gate(
 
 @command(
     "lab delivery",
-    "Measure what reaches an agent: answers delivered, questions refused, tokens spent, on each surface.",
-    more="Asked are the recall tool of MCP, the hook before a prompt and the hook at a session's start, with all that "
-    "they gate, cut and shorten. `found` is the share of answers among the first candidates before that. "
-    "DATASET is a folder in the plain layout, a folder of such folders, or the packaged `lives`, `lives/dev` or "
-    "`lives/test`. From grade 2 on a memory answers.",
+    "Measure what reaches an agent on each surface: answers delivered, questions refused, tokens "
+    "spent.",
+    more="The surfaces are MCP's recall tool, the hook before a prompt and the hook at a "
+    "session's start, with all their limits. `found` is the share of answers among the first "
+    "candidates before those limits. DATASET is a folder in the plain layout, a folder of "
+    "such folders, or the packaged `lives`, `lives/dev` or `lives/test`. A memory of grade 2 "
+    "or more is an answer.",
     example="trivet lab delivery\ntrivet lab delivery my-stores --out delivery.json",
     uses_store=False,
 )
@@ -202,7 +205,7 @@ def delivery(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Write every outcome and a manifest there, as JSON."
+            "--out", metavar="FILE", help="The JSON file for every outcome and a manifest."
         ),
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
@@ -214,7 +217,8 @@ def delivery(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="A measure to show besides the usual: delivered@K or found@K. Repeatable.",
+            help="A measure to show in addition to the usual ones: delivered@K or found@K. "
+            "Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -228,9 +232,10 @@ def delivery(
 
 @command(
     "lab report",
-    "Write what was measured as a page: report.html, self-contained, and report.md with its plots beside it.",
-    more="FOLDER holds the arms of one dataset as `trivet lab run --out` writes them; the first is what the others are "
-    "compared with. Files that `trivet lab sweep --out` wrote into FOLDER are drawn as curves.",
+    "Write a report of the arms: report.html, self-contained, and report.md with its plots.",
+    more="FOLDER holds the arms of one dataset, as `trivet lab run --out` writes them; the first "
+    "is the baseline. Results that `trivet lab sweep --out` wrote into FOLDER are drawn as "
+    "curves.",
     example="trivet lab report runs\ntrivet lab report runs --out docs/results/house",
     uses_store=False,
 )
@@ -239,7 +244,7 @@ def report(
     folder: Annotated[Path, typer.Argument(help="The folder of the arms.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; FOLDER itself if none."),
+        typer.Option("--out", metavar="DIR", help="The folder to write; default: FOLDER."),
     ] = None,
 ) -> None:
     from trivet.cli.commands.lab.runs import make_folder
@@ -255,9 +260,10 @@ def report(
 
 @command(
     "lab sweep",
-    "Measure every combination of the values given, and rank them by nDCG@10.",
-    more="Each is compared with the first combination, corrected for how many there are. Legs are retrieved once for "
-    "each way of retrieving, so fusions are cheap. The best of many looks better than it is: confirm it on other data.",
+    "Measure every combination of the given values, ranked by nDCG@10.",
+    more="Each combination is compared with the first, corrected for their number. Hits are "
+    "retrieved once per way of retrieving, so variants of fusion are cheap. The best of many "
+    "looks better than it is: confirm it on other data.",
     example="trivet lab sweep house --recipe 'rrf(k={k}, lexical={w}) | depth({d})' "
     "--vary k=10,20,60 --vary w=1,2 --vary d=20,50 --out runs/rrf.json",
     uses_store=False,
@@ -276,15 +282,13 @@ def sweep(
         typer.Option(
             "--vary",
             metavar="SLOT=A,B,...",
-            help="The values of a slot. Repeatable.",
+            help="The values of one slot. Repeatable.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="FILE", help="A JSON file for the result, which `report` draws."
-        ),
+        typer.Option("--out", metavar="FILE", help="The JSON file to write, which `report` draws."),
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
@@ -297,11 +301,13 @@ def sweep(
 
 @command(
     "lab ablate",
-    "Take each part out of a recipe in turn, and see what it was worth.",
-    more="The parts are the legs, the exact-match bonus, the importance prior and the search for all words first. Each "
-    "result is compared with the whole recipe. Beside it stands, for each leg that can search alone, where its hits "
-    "overlap with those of the recipe without it, and what the rules of overlap say: see `trivet lab federation`.",
-    example="trivet lab ablate house --config default\ntrivet lab ablate house --out runs/ablation.json",
+    "Remove each part of a recipe in turn and measure what it was worth.",
+    more="The parts are the legs, the exact-match bonus, the importance prior and the first "
+    "search for all words. Each result is compared with the whole recipe. For each leg that "
+    "can search alone, it also shows the overlap of its hits with the recipe without it, and "
+    "the overlap rules' verdict: see `trivet lab federation`.",
+    example="trivet lab ablate house --config default\n"
+    "trivet lab ablate house --out runs/ablation.json",
     uses_store=False,
 )
 def ablate(
@@ -311,7 +317,7 @@ def ablate(
         str, typer.Option("--config", metavar="SPEC", help="A recall recipe.")
     ] = "default",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")
+        Path | None, typer.Option("--out", metavar="FILE", help="The JSON file to write.")
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
@@ -324,11 +330,12 @@ def ablate(
 
 @command(
     "lab countings",
-    "Count what was measured in the ways in which others report: by turn or session, any, a share or all of it.",
-    more="FOLDER is an arm that `trivet lab run` has written, or holds some. Found is the memory that holds evidence, "
-    "or any memory of its session: a document named SESSION:PLACE belongs to SESSION, as in locomo and longmemeval. "
-    "Questions that have no answer (adversarial, abstention) are counted with the others and left out. "
-    "docs/results/countings.md says who counts how, and what none of these tell.",
+    "Count saved runs by others' definitions: by turn or session, and any, a share or all of it.",
+    more="FOLDER is an arm from `trivet lab run`, or a folder of arms. A result is found if the "
+    "memory that holds the evidence is, or any memory of its session: a document named "
+    "SESSION:PLACE belongs to SESSION, as in locomo and longmemeval. Questions without an "
+    "answer (adversarial, abstention) are counted both with the others and left out. "
+    "docs/results/countings.md says who counts how, and what none of these measures.",
     example="trivet lab countings runs --out countings.json",
     uses_store=False,
 )
@@ -342,9 +349,7 @@ def countings(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Write them with their manifests there, as JSON."
-        ),
+        typer.Option("--out", metavar="FILE", help="The JSON file to write, with the manifests."),
     ] = None,
 ) -> None:
     from trivet.cli.commands.lab.runs import count_arms

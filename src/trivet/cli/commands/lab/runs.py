@@ -1,7 +1,4 @@
-"""The long work of `trivet lab`, with its progress bars.
-
-`trivet lab import`: from a folder of originals, or from one large file as it is read.
-"""
+"""The long-running work of `trivet lab`, with progress bars."""
 
 from __future__ import annotations
 
@@ -55,8 +52,6 @@ _delivered = re.compile(r"(?:delivered|found)(?:@\d+)?", re.IGNORECASE)
 
 
 class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run` says of an arm that it has written."""
-
     folder: str
     config: str
     recipe: str
@@ -65,7 +60,7 @@ class ArmSummary(msgspec.Struct, frozen=True, kw_only=True):
     by_stratum: Mapping[str, Mapping[str, float]]
     times_ms: Mapping[str, Mapping[str, float]]
     lengths: LengthReport
-    shown: tuple[str, ...] = ()  # measures that were asked for besides the usual ones
+    shown: tuple[str, ...] = ()  # the measures requested with --measure
     left_out: tuple[str, ...] = ()
 
 
@@ -74,7 +69,7 @@ def run_configs(
 ) -> list[ArmSummary]:
     need(*MEASURING)
     for config in configs:
-        parse_recipe(config)  # a misspelt one is told before hours of work, not after
+        parse_recipe(config)  # report a misspelled recipe before hours of work
     shown = tuple(dict.fromkeys(measure_named(one) for one in measures))
     dataset = find_dataset(name)
     _check_same_dataset(dataset, make_folder(out))
@@ -134,7 +129,7 @@ def measure_members(
         if member not in declared:
             known = ", ".join(declared) or "none"
             raise InvalidInput(
-                f"--member {member}: the settings declare no such system, but {known}."
+                f"--member {member}: the settings declare no such system. Known systems: {known}."
             )
     chosen = {member: declared[member] for member in members}
     parse_recipe(config, tuple(chosen))
@@ -189,45 +184,43 @@ def _write_value(out: Path, value: Any) -> None:
 
 
 def parse_variations(options: Sequence[str]) -> dict[str, list[str]]:
-    """`k=10,20` as the values of k."""
+    """Parse options such as `k=10,20` into values by slot."""
     values: dict[str, list[str]] = {}
     for option in options:
         slot, equals, listed = option.partition("=")
         slot, items = slot.strip(), [item.strip() for item in listed.split(",")]
         if not equals or not slot or not all(items):
             raise InvalidInput(
-                f"--vary {option!r}: say which slot and its values, such as --vary k=10,20,60."
+                f"--vary {option!r}: name a slot and its values, such as --vary k=10,20,60."
             )
         if slot in values:
             raise InvalidInput(
-                f"--vary {option!r}: {slot} was given before. List all its values at once."
+                f"--vary {option!r}: {slot} was given twice. List all its values at once."
             )
         values[slot] = items
     return values
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder, made if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"{folder} cannot be made: {error.strerror}. Name another folder."
+            f"{folder} cannot be created: {error.strerror}. Name another folder."
         ) from None
     return folder
 
 
 def _check_same_dataset(dataset: Dataset, out: Path) -> None:
-    """Arms of two datasets in one folder could never be compared or reported."""
     for path in out.glob(f"*/{PER_QUERY}"):
         if read_arm(path.parent).manifest.dataset_sha256 != dataset.fingerprint:
             raise InvalidInput(
-                f"{path.parent} was measured on other data. Name another folder for --out."
+                f"{path.parent} was measured on other data. Name another folder with --out."
             )
 
 
 def _opened(dataset: Dataset, embedder: str) -> Bench:
-    """Loading writes each document and embeds each."""
+    # A document counts twice: written and embedded.
     with DelayedProgress(
         f"loading {dataset.name}", lambda _: 2 * len(dataset.documents)
     ) as progress:
@@ -235,15 +228,15 @@ def _opened(dataset: Dataset, embedder: str) -> Bench:
 
 
 def measure_named(text: str) -> str:
-    """The name of a measure of rankings as it is printed; no arm can be deeper than what it keeps."""
     if _delivered.fullmatch(text.strip()):
         raise InvalidInput(
-            f"--measure {text}: what is delivered is measured on surfaces; see `trivet lab delivery`."
+            f"--measure {text}: delivery is measured per surface; use `trivet lab delivery`."
         )
     measure = parse_measure(text)
     if measure.depth is not None and measure.depth > DEPTH:
         raise InvalidInput(
-            f"--measure {text}: an arm keeps {DEPTH} documents of each query. Give a lesser depth."
+            f"--measure {text}: an arm keeps only {DEPTH} documents per query. Give a smaller "
+            "depth."
         )
     return str(measure)
 
@@ -285,7 +278,7 @@ class ImportedCollection(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     left_out: int = 0  # questions without evidence
 
-    def said(self) -> str:
+    def summary(self) -> str:
         counts = {
             "documents": self.documents,
             "queries": self.queries,
@@ -293,7 +286,7 @@ class ImportedCollection(msgspec.Struct, frozen=True, kw_only=True):
         }
         listed = ", ".join(f"{count:,} {what}" for what, count in counts.items())
         left_out = (
-            f" {self.left_out:,} questions without evidence are left out." if self.left_out else ""
+            f" {self.left_out:,} questions without evidence were skipped." if self.left_out else ""
         )
         return f"{self.name}: {listed} in {self.folder}.{left_out}"
 
@@ -304,7 +297,7 @@ def import_from_folder(
     if file is not None or every != 1:
         given = "FILE" if file is not None else "--every"
         raise InvalidInput(
-            f"{given} is for {' and '.join(FROM_FILE)}. {name} is read from below --data."
+            f"{given} works only with {' and '.join(FROM_FILE)}; {name} is read from --data."
         )
     dataset = import_original(name, data)
     folder = make_folder(out or imported_folder(name))
@@ -324,13 +317,11 @@ def import_from_file(
 ) -> ImportedCollection:
     if file is None or data is not None:
         raise InvalidInput(
-            f"{name} is read from one file, which nothing fetches: trivet lab import {name} FILE. "
-            f"FILE is longmemeval_s_cleaned.json, or another of {longmemeval.SOURCE}."
+            f"{name} is read from one file, which is not downloaded: trivet lab import {name} "
+            f"FILE. FILE is longmemeval_s_cleaned.json, or another file of {longmemeval.SOURCE}."
         )
     if not file.is_file():
-        raise InvalidInput(
-            f"{file}: there is no such file. LongMemEval is at {longmemeval.SOURCE}."
-        )
+        raise InvalidInput(f"{file} does not exist. LongMemEval is at {longmemeval.SOURCE}.")
     size = file.stat().st_size
     folder = make_folder(out or imported_folder(name))
     with (

@@ -1,11 +1,4 @@
-"""What people see of the lab's answers: tables that fit a terminal and stay whole lines in a pipe.
-
-What reached the agent, as a table for each surface.
-
-The table of `trivet lab countings`: a row for each thing that may count as found, a column for each measure.
-
-What people see of a measurement of code search.
-"""
+"""The lab's results as tables for people."""
 
 from __future__ import annotations
 
@@ -46,7 +39,7 @@ COMPARED = (
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], strong: int | None = None
 ) -> Iterator[Line]:
-    """Columns as wide as they must be, the first to the left and the rest to the right; one row may be strong."""
+    """Yield columns of minimal width, the first left-aligned; the row `strong` is bold."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     yield line((_row(header, widths), "bold dim"))
     for place, row in enumerate(rows):
@@ -67,7 +60,7 @@ def run_lines(arms: Sequence[ArmSummary]) -> Iterator[Line]:
         if arm.left_out:
             yield line(
                 (
-                    f"there is no embedder, so it is measured without {', '.join(arm.left_out)}",
+                    f"measured without {', '.join(arm.left_out)}, because there is no embedder",
                     "yellow",
                 ),
                 indent=2,
@@ -92,7 +85,6 @@ def _by_stratum(arms: Sequence[ArmSummary], measure: str) -> Iterator[Line]:
 
 
 def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
-    """Hits beside answers, in words; one column of answers, since the arms are of one dataset."""
     known = [(name, report) for name, report in arms if report is not None]
     if not known:
         return
@@ -131,7 +123,8 @@ def compared(value: ArmComparison) -> Iterator[Line]:
         if side.left_out:
             yield line(
                 (
-                    f"the {name} had no embedder, so it was measured without {', '.join(side.left_out)}",
+                    f"the {name} was measured without {', '.join(side.left_out)}, because it had "
+                    "no embedder",
                     "yellow",
                 )
             )
@@ -153,7 +146,9 @@ def compared(value: ArmComparison) -> Iterator[Line]:
         yield from lengths([("base", value.base.lengths), ("candidate", value.candidate.lengths)])
     if value.moved:
         yield line("")
-        yield line((f"The queries that moved most in {value.measure} (grade in brackets)", "bold"))
+        yield line(
+            (f"The queries that changed most in {value.measure} (grade in brackets)", "bold")
+        )
     for moved in value.moved:
         yield from _moved(moved)
 
@@ -204,21 +199,20 @@ def _hit(graded: GradedHit | None) -> str:
 
 
 def _shorten_id(id: str) -> str:
-    """Both ends of a long id: its middle tells least apart."""
-    half = (LONGEST_ID - 1) // 2
+    half = (LONGEST_ID - 1) // 2  # keep both ends, which differ most
     return id if len(id) <= LONGEST_ID else f"{id[:half]}…{id[-half:]}"
 
 
 def verdict_lines(verdict: Verdict) -> Iterator[Line]:
     if verdict.passed:
-        yield line(("The gate is open.", "bold green"))
+        yield line(("Passed.", "bold green"))
     else:
-        yield line((f"The gate is shut (status {verdict.code}).", "bold red"))
+        yield line((f"Failed (status {verdict.code}).", "bold red"))
     for reason in verdict.reasons:
         yield line(f"- {reason}")
     if verdict.mended:
         yield line(
-            f"{len(verdict.mended)} cases that failed now pass: {', '.join(verdict.mended[:10])}"
+            f"{len(verdict.mended)} queries that failed now pass: {', '.join(verdict.mended[:10])}"
         )
 
 
@@ -287,15 +281,13 @@ def ablation_lines(value: Ablated) -> Iterator[Line]:
     if value.left_out:
         yield line(
             (
-                f"There is no embedder, so it is measured without {', '.join(value.left_out)}.",
+                f"Measured without {', '.join(value.left_out)}, because there is no embedder.",
                 "yellow",
             )
         )
     for found in value.overlaps:
         yield line("")
-        yield line(
-            (f"{found.leg} alone beside the recipe without it. ", "bold"), found.rules.sentence
-        )
+        yield line((f"{found.leg} alone and the recipe without it. ", "bold"), found.rules.sentence)
 
 
 def _extra_measures(overall: Mapping[str, float]) -> tuple[str, ...]:
@@ -308,15 +300,16 @@ COLUMNS: dict[Surface, tuple[str, ...]] = {
     "start": ("delivered", "tokens"),
 }
 NAMED = {
-    "recall": "memory_recall over MCP: the best candidates always come; `refused` is that it says so",
-    "prompt": "the hook before a prompt: what comes unasked",
+    "recall": "memory_recall over MCP: it always returns the best candidates; `refused` is that it "
+    "calls them irrelevant",
+    "prompt": "the hook before a prompt: what it adds",
     "start": "the hook at a session's start",
 }
 WIDTH = 13
 
 
 def delivery_lines(delivered: DeliveryReport, more: Sequence[str] = ()) -> Iterator[Line]:
-    """`more` are the measures that were asked for besides the usual ones."""
+    """Yield a table per surface; `more` names extra measures."""
     asked = tuple(measure_named(one) for one in more)
     for surface in SURFACES:
         columns = tuple(dict.fromkeys((*COLUMNS[surface], *asked)))
@@ -336,12 +329,13 @@ def delivery_lines(delivered: DeliveryReport, more: Sequence[str] = ()) -> Itera
         yield line("")
     if (found := delivered.lengths) is not None:
         yield line(
-            f"The median of the first candidates has {found.hits:g} words, that of the answers {found.answers:g}: "
-            f"{found.ratio:.2f} times as many."
+            f"The median first candidate has {found.hits:g} words, the median answer "
+            f"{found.answers:g}: a ratio of {found.ratio:.2f}."
         )
     error, small = delivered.calibration_error, delivered.calibration_error_small
     yield line(
-        f"Stated probabilities are off by {error:.3f} on average, in stores under 50 memories by {small:.3f}."
+        f"The stated relevance is off by {error:.3f} on average, and by {small:.3f} in stores of "
+        "fewer than 50 memories."
     )
 
 

@@ -1,4 +1,4 @@
-"""Recall tuned on the user's own store, adopted only on proof, and taken back on demand."""
+"""`trivet tune`: find a better recipe on the user's own store, and adopt or revert it."""
 
 from __future__ import annotations
 
@@ -20,39 +20,37 @@ if TYPE_CHECKING:
 
 @command(
     "tune",
-    "Find out whether another recipe would recall better from your own store.",
-    more="It makes probes of your memories (never of sensitive ones), tries other ways to fuse and weigh, and says "
-    "what they gain on probes they were not chosen by. Nothing changes without --apply. With it the recipe is adopted "
-    "only if the gain is proven and no kind of probe loses; if not, the exit status is 1. Probes and results stay in a "
-    "private folder beside the store. With --llm the texts of the sampled memories are sent to the endpoint you name.",
+    "Find out whether another recipe recalls better from your own store.",
+    more="Derives test questions from your memories, never from sensitive ones, tries other ways "
+    "to fuse and weigh, and reports the gain on questions that did not choose the recipe. "
+    "Nothing changes without --apply, which adopts the recipe only if the gain is proven and "
+    "no kind of question loses; otherwise the exit status is 1. Questions and results are "
+    "kept in a private folder next to the store. With --llm the texts of the sampled "
+    "memories are sent to that endpoint.",
     example="trivet tune\ntrivet tune --apply\ntrivet tune --rollback\n"
     "trivet tune --llm openai:qwen3@http://127.0.0.1:11434/v1",
 )
 def tune(
     session: Session,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Adopt the recipe found, if the gate passes.")
+        bool, typer.Option("--apply", help="Adopt the recipe if it passes the gate.")
     ] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Put back the recipe before the last --apply.")
+        bool, typer.Option("--rollback", help="Restore the recipe from before the last --apply.")
     ] = False,
     llm: Annotated[
         str | None,
         typer.Option(
             "--llm",
             metavar="openai:MODEL@URL",
-            help="Ask this chat endpoint for paraphrased questions too.",
+            help="A chat endpoint that writes paraphrased questions too.",
         ),
     ] = None,
     memories: Annotated[
         int,
-        typer.Option(
-            "--memories", min=50, max=5_000, help="Make probes of at most so many memories."
-        ),
+        typer.Option("--memories", min=50, max=5_000, help="Maximum number of memories to sample."),
     ] = 200,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Another seed makes other probes.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The random seed of the sample.")] = 0,
 ) -> int:
     if apply and rollback:
         raise InvalidInput("Give --apply or --rollback, not both.")
@@ -90,8 +88,10 @@ def _roll_back(session: Session) -> int:
     from trivet.lab.tune.adopt import roll_back
 
     change = roll_back(session.file)
-    text = f"recipe = {change.after!r}" if change.after else "no recipe, so the default is in force"
-    session.show(change, lambda: [line(f"{change.file} is as it was before the tuning: {text}.")])
+    text = f"recipe = {change.after!r}" if change.after else "no recipe, so the default applies"
+    session.show(
+        change, lambda: [line(f"Restored {change.file} to its state before tuning: {text}.")]
+    )
     return 0
 
 
@@ -124,17 +124,17 @@ def _plan_lines(plan: Plan, endpoint: str | None) -> Iterator[Line]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in plan.kinds.items())
     yield line(("Plan", "bold magenta"))
     yield line(
-        f"{len(plan.probes)} probes of {plan.memories} out of {plan.usable} memories: {kinds}."
+        f"{len(plan.probes)} probes from {plan.memories} of {plan.usable} memories: {kinds}."
     )
     for reason, count in plan.skipped.items():
-        yield line((f"Left out: {count} ({reason}).", "yellow"))
+        yield line((f"Skipped: {count} ({reason}).", "yellow"))
     if endpoint:
         yield line(
             f"The texts of the sampled memories were sent to {endpoint}; sensitive ones were not."
         )
     yield line(
-        f"At most {plan.candidates} recipes in {plan.folds} folds, about {max(1, round(plan.seconds))} seconds. "
-        f"The present one is {plan.present}"
+        f"At most {plan.candidates} recipes in {plan.folds} folds, about "
+        f"{max(1, round(plan.seconds))} seconds. The current one is {plan.present}"
     )
     yield line("")
 
@@ -142,7 +142,9 @@ def _plan_lines(plan: Plan, endpoint: str | None) -> Iterator[Line]:
 def _outcome_lines(
     plan: Plan, found: Validation, folder: Path, apply: bool, change: Change | None
 ) -> Iterator[Line]:
-    yield line(("Held-out gain", "bold magenta"), " (chosen without the probes it is measured on)")
+    yield line(
+        ("Held-out gain", "bold magenta"), "(measured on probes that did not choose the recipe)"
+    )
     for gain in found.overall:
         yield _gain_line(f"{gain.measure}", gain)
     yield line("")
@@ -150,12 +152,15 @@ def _outcome_lines(
         yield _gain_line(f"{gain.kind}, {gain.measure} ({gain.count})", gain)
     yield line("")
     yield from _verdict_lines(plan, found, apply, change)
-    yield line((f"Probes and results are in {folder}, for you alone.", "dim"))
+    yield line((f"Probes and results are in {folder}, readable only by you.", "dim"))
 
 
 def _gain_line(name: str, gain: Gain) -> Line:
     sure = "green" if gain.low > 0 else "red" if gain.high < 0 else ""
-    figures = f"{gain.present:.3f} -> {gain.candidate:.3f}  {gain.difference:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
+    figures = (
+        f"{gain.present:.3f} -> {gain.candidate:.3f}  {gain.difference:+.3f} ({gain.low:+.3f} to "
+        f"{gain.high:+.3f})"
+    )
     return line((f"{name:<28}", "bold dim"), (figures, sure))
 
 
@@ -163,18 +168,21 @@ def _verdict_lines(
     plan: Plan, found: Validation, apply: bool, change: Change | None
 ) -> Iterator[Line]:
     if found.recipe == plan.present:
-        yield line(("The present recipe is the best of those tried: nothing to adopt.", "bold"))
+        yield line(("The current recipe is the best of those tried; nothing to adopt.", "bold"))
         return
     yield line("Chosen on all probes: ", (found.recipe, "cyan"))
     for reason in (*found.gate.reasons, *(f"a kind of probe loses: {one}" for one in found.losing)):
-        yield line((f"The gate refuses: {reason}.", "yellow"))
+        yield line((f"The gate rejects it: {reason}.", "yellow"))
     if found.gate.broken:
-        yield line((f"{len(found.gate.mended)} cases that failed now pass.", "dim"))
+        yield line((f"{len(found.gate.mended)} queries that failed now pass.", "dim"))
     if change is not None:
         yield line(
-            (f"Adopted in {change.file}. `trivet tune --rollback` takes it back.", "bold green")
+            (
+                f"Adopted in {change.file}. `trivet tune --rollback` restores the previous one.",
+                "bold green",
+            )
         )
     elif found.passed:
-        yield line(("The gate passes. `trivet tune --apply` would adopt it.", "bold green"))
+        yield line(("It passes the gate. `trivet tune --apply` adopts it.", "bold green"))
     elif apply:
         yield line(("Nothing was changed.", "bold"))
