@@ -1,1 +1,1 @@
-"""The lab measures recall: datasets in one plain layout, measures, and paired comparisons of two ways to recall."""
+"""Measurement of recall: datasets, measures, and paired comparisons of recipes."""

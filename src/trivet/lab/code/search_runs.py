@@ -345,7 +345,7 @@ class Semble:
     """A semble process. It takes turns with Trivet by set, so that load affects both."""
 
     def __init__(self, python: Path) -> None:
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
                 [str(python), str(DRIVER)],

@@ -1,1 +1,1 @@
-"""Datasets: what is measured on, and how judged sets are made."""
+"""Datasets to measure on, and tools to judge new ones."""

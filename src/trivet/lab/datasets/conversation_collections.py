@@ -1,6 +1,7 @@
-"""LoCoMo: ten long conversations. A document is a turn, a scope a conversation, a stratum a category of question.
+"""Importers of LoCoMo and LiHua-World.
 
-LiHua-World: a year of one person's chats. A document is a chat file, named in the evidence by its date and hour.
+LoCoMo: a document is a turn, a scope a conversation, a stratum a question category. LiHua-World: a
+document is a chat file, which evidence names by date and hour.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ LOCOMO_STRATA: Mapping[int, str] = {
     4: "single-hop",
     5: "adversarial",
 }
-# Some evidence holds several ids in one text, and a few are no ids at all ("D", "D:11:26").
+# Some evidence texts hold several ids, and a few are not ids at all ("D", "D:11:26").
 TURN_ID = re.compile(r"D\d+:\d+")
 SESSION = re.compile(r"session_\d+")
 
@@ -57,15 +58,15 @@ class LocomoSample(msgspec.Struct, frozen=True):
 
 
 def read_locomo(data_folder: Path) -> Dataset:
-    """Questions whose evidence names no turn that exists are left out: 1,981 of 1,986 remain in the original."""
+    """Return LoCoMo; 5 of 1,986 questions are left out because their evidence names no turn."""
     path = find_file(data_folder / "locomo", "locomo10.json")
-    gathering = DatasetBuilder()
+    builder = DatasetBuilder()
     for sample in read_json(path, list[LocomoSample]):
         for document in _turn_documents(path, sample):
-            gathering.add(document)
+            builder.add(document)
         for number, question in enumerate(sample.qa):
-            _ask(path, gathering, sample.sample_id, number, question)
-    return gathering.dataset("locomo")
+            _ask(path, builder, sample.sample_id, number, question)
+    return builder.dataset("locomo")
 
 
 def _turn_documents(path: Path, sample: LocomoSample) -> Iterator[Document]:
@@ -83,7 +84,7 @@ def _turn_documents(path: Path, sample: LocomoSample) -> Iterator[Document]:
 
 
 def _text(turn: Turn) -> str:
-    """The speaker and the words, with the caption of a shared picture, which some evidence rests on."""
+    """Include a shared picture's caption, on which some evidence rests."""
     caption = f" [{turn.blip_caption}]" if turn.blip_caption else ""
     return f"{turn.speaker}: {turn.text}{caption}"
 
@@ -101,12 +102,13 @@ def _session_time(path: Path, sample: LocomoSample, session: str) -> str:
         return datetime.strptime(str(written), "%I:%M %p on %d %B, %Y").isoformat() + "Z"
     except ValueError:
         raise InvalidInput(
-            f"{path}: {session} of {sample.sample_id}: {written!r} is not a time such as '1:56 pm on 8 May, 2023'."
+            f"{path}: {session} of {sample.sample_id}: {written!r} is not a time such as "
+            "'1:56 pm on 8 May, 2023'."
         ) from None
 
 
 def _ask(
-    path: Path, gathering: DatasetBuilder, scope: str, number: int, question: LocomoQuestion
+    path: Path, builder: DatasetBuilder, scope: str, number: int, question: LocomoQuestion
 ) -> None:
     if question.category not in LOCOMO_STRATA:
         raise InvalidInput(
@@ -115,11 +117,11 @@ def _ask(
     named = (
         f"{scope}/{turn}" for evidence in question.evidence for turn in TURN_ID.findall(evidence)
     )
-    grades = relevant(turn for turn in named if turn in gathering.documents)
+    grades = relevant(turn for turn in named if turn in builder.documents)
     if grades:
         stratum = LOCOMO_STRATA[question.category]
         query = Query(id=f"{scope}/q{number}", text=question.question, scope=scope, stratum=stratum)
-        gathering.ask(query, grades)
+        builder.ask(query, grades)
 
 
 LIHUA_STRATA: Mapping[str, str] = {
@@ -138,37 +140,36 @@ class LihuaQuestion(msgspec.Struct, frozen=True):
 
 
 def read_lihua(data_folder: Path) -> Dataset:
-    """The questions whose evidence names a chat; the files of `<and>` and of `<or>` all count as relevant."""
+    """Return the questions whose evidence names a chat. `<and>` and `<or>` both count."""
     return _read_lihua(data_folder, unanswerable=False)
 
 
 def read_lihua_with_unanswerable(data_folder: Path) -> Dataset:
-    """As `read`, and the questions that no chat answers besides, in a stratum of their own."""
     return _read_lihua(data_folder, unanswerable=True)
 
 
 def _read_lihua(data_folder: Path, unanswerable: bool) -> Dataset:
     folder = data_folder / "lihua"
-    gathering = DatasetBuilder()
+    builder = DatasetBuilder()
     for document in _chat_documents(folder / "LiHuaWorld.zip"):
-        gathering.add(document)
+        builder.add(document)
     path = find_file(folder, "query_set.json")
     for number, question in read_json(path, dict[str, LihuaQuestion]).items():
         if question.type not in LIHUA_STRATA:
             raise InvalidInput(
-                f"{path}: question {number}: type {question.type!r} is none of {', '.join(LIHUA_STRATA)}."
+                f"{path}: question {number}: type {question.type!r} is not one of "
+                f"{', '.join(LIHUA_STRATA)}."
             )
-        grades = relevant(name for name in _evidence(question) if name in gathering.documents)
+        grades = relevant(name for name in _evidence(question) if name in builder.documents)
         if grades or (unanswerable and question.type == "Null"):
             query = Query(
                 id=f"q{number}", text=question.question, stratum=LIHUA_STRATA[question.type]
             )
-            gathering.ask(query, grades)
-    return gathering.dataset("lihua-unanswerable" if unanswerable else "lihua")
+            builder.ask(query, grades)
+    return builder.dataset("lihua-unanswerable" if unanswerable else "lihua")
 
 
 def _evidence(question: LihuaQuestion) -> Iterator[str]:
-    """`Time: 20260930_16:00` and `20260930_16:00` both name the chat 20260930_1600."""
     for part in BETWEEN_EVIDENCE.split(question.evidence):
         yield part.strip().removeprefix("Time:").strip().replace(":", "")
 
@@ -181,11 +182,11 @@ def _chat_documents(path: Path) -> Iterator[Document]:
     except FileNotFoundError:
         raise InvalidInput(f"{path}: there is no such file.") from None
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: it is not a zip of UTF-8 texts ({error}).") from None
+        raise InvalidInput(f"{path}: not a zip file of UTF-8 texts ({error}).") from None
     for name, chat in sorted(chats):
         if not CHAT_NAME.fullmatch(name):
             raise InvalidInput(
-                f"{path}: {name}.txt is not named by its date, such as 20260118_1200.txt."
+                f"{path}: {name}.txt is not named by a date, such as 20260118_1200.txt."
             )
         yield Document(id=name, text=chat.strip(), created_at=_chat_time(name))
 

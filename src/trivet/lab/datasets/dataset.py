@@ -1,9 +1,4 @@
-"""What is measured on: documents, queries and graded judgements, frozen and compared by content.
-
-What the importers share: typed reading of JSON and gathering of a dataset.
-
-Writes a dataset as it is read, for collections that do not fit into memory.
-"""
+"""Documents, queries and graded judgments, and the tools importers share."""
 
 from __future__ import annotations
 
@@ -24,30 +19,30 @@ from trivet.errors import InvalidInput
 from trivet.lab.datasets.read_files import content
 from trivet.types import LinkKind, Value
 
-# A run is written as `run.trec`, whose columns are separated by spaces: an id may hold none.
+# No spaces: ids become columns of `run.trec`, which spaces separate.
 Identifier = Annotated[str, Meta(min_length=1, pattern=r"^\S+$(?!\n)")]
 Written = Annotated[str, Meta(min_length=1, pattern=r"\S")]
 Grade = Annotated[int, Meta(ge=0)]
 
-# A document is relevant from this grade on; 0 means it was judged and found wanting.
+# Lowest grade of a relevant document; 0 means judged and not relevant.
 RELEVANT = 1
-# The stratum of a query that names none, where others do.
+# Stratum of a query without one, in a dataset where other queries have one.
 NO_STRATUM = "(no stratum)"
 
 
 class Line(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of what one line of a file says. Unknown fields are refused, so a misspelt one is never ignored."""
+    """Base of the line types. Unknown fields are errors, so a misspelled one is noticed."""
 
 
 class DocumentLink(Line, frozen=True, kw_only=True):
-    """A typed edge from the document that carries it, read as a sentence: this document supersedes `to`."""
+    """A typed edge from the document that carries it."""
 
     kind: LinkKind
     to: Identifier
 
 
 class Document(Line, frozen=True, kw_only=True):
-    """One text to be found. What is None is left to the write path's defaults."""
+    """One text to find. Where a field is None, the write path's default applies."""
 
     id: Identifier
     text: Written
@@ -63,11 +58,7 @@ class Document(Line, frozen=True, kw_only=True):
 
 
 class Query(Line, frozen=True, kw_only=True):
-    """One question, asked within `scope` where it has one. Strata are reported side by side.
-
-    `asked_at` is the time at which it is asked: "last week" is the week before that. `outdated` are documents on the
-    same matter that must not stand before the answer.
-    """
+    """One question. `outdated` documents must not rank above the answer."""
 
     id: Identifier
     text: Written
@@ -78,7 +69,7 @@ class Query(Line, frozen=True, kw_only=True):
 
 
 class Judgement(Line, frozen=True, kw_only=True):
-    """How well a document answers a query: 0 not at all, and the more the better."""
+    """A grade of 0 (not relevant) or higher."""
 
     query: str
     document: str
@@ -87,7 +78,7 @@ class Judgement(Line, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A corpus with its questions and their judgements. Equal content has an equal fingerprint."""
+    """A corpus with judged queries. Equal content has an equal fingerprint."""
 
     name: str
     documents: tuple[Document, ...]
@@ -96,16 +87,17 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the three files as `save` writes them, so neither name, compression nor spacing counts."""
+        """SHA-256 over the three files; name and compression do not count."""
         digest = hashlib.sha256()
         for lines in self.files().values():
             for line in lines:
                 digest.update(line)
-            digest.update(b"\x00")  # so that a line cannot move from one file to the next unseen
+            # A separator, so a line cannot move from one file to the next with the same hash.
+            digest.update(b"\x00")
         return digest.hexdigest()
 
     def files(self) -> Mapping[str, Iterator[bytes]]:
-        """The three files of the plain layout, by name, as lines with their ends."""
+        """Return the lines of the plain layout's files by file name."""
         return {
             "corpus.jsonl": _json_lines(self.documents),
             "queries.jsonl": _json_lines(self.queries),
@@ -116,7 +108,6 @@ class Dataset:
 
     @cached_property
     def grades(self) -> Mapping[str, Mapping[str, int]]:
-        """The grades of each query's judged documents; a query without judgements has an empty mapping."""
         grades: dict[str, dict[str, int]] = {query.id: {} for query in self.queries}
         for row in self.judgements:
             grades[row.query][row.document] = row.grade
@@ -124,7 +115,7 @@ class Dataset:
 
     @cached_property
     def unanswerable(self) -> tuple[str, ...]:
-        """The queries for which no document is relevant: nothing can be measured by them."""
+        """Queries without a relevant document, which cannot be measured."""
         return tuple(
             query.id
             for query in self.queries
@@ -133,7 +124,7 @@ class Dataset:
 
     @cached_property
     def strata(self) -> Mapping[str, tuple[str, ...]]:
-        """The queries of each stratum, in order of name; empty where no query names a stratum."""
+        """Query ids by stratum; empty if no query names a stratum."""
         strata: dict[str, list[str]] = {}
         for query in self.queries:
             strata.setdefault(query.stratum or NO_STRATUM, []).append(query.id)
@@ -151,16 +142,13 @@ T = TypeVar("T")
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """The content of a JSON file as the type it must have."""
     try:
         return msgspec.json.decode(content(path), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: {error}. It is not the file the importer knows.") from None
+        raise InvalidInput(f"{path}: {error}. The importer expects another file.") from None
 
 
 class DatasetBuilder:
-    """Collects what an importer reads; the judgements of a query keep the order they were given in."""
-
     def __init__(self) -> None:
         self.documents: dict[str, Document] = {}
         self._queries: list[Query] = []
@@ -186,12 +174,12 @@ class DatasetBuilder:
 
 
 def relevant(documents: Iterable[str]) -> dict[str, int]:
-    """Plain relevance: each document once, with grade 1."""
+    """Grade each document 1."""
     return dict.fromkeys(documents, 1)
 
 
 class WrittenDataset(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written. `sha256` is the fingerprint that the dataset has when it is loaded."""
+    """Counts, and the fingerprint the dataset has when loaded."""
 
     documents: int
     queries: int
@@ -200,7 +188,7 @@ class WrittenDataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetWriter:
-    """Documents go to the disk at once; questions and judgements, of which there are few, are kept until the end."""
+    """A streaming writer, for datasets that do not fit into memory."""
 
     def __init__(self, corpus: BinaryIO) -> None:
         self._corpus = corpus
@@ -225,11 +213,8 @@ class DatasetWriter:
 
     def written(self) -> WrittenDataset:
         digest = self._digest.copy()
-        for lines in (
-            [],
-            self.queries,
-            self.judgements,
-        ):  # as Dataset.fingerprint goes over the three files
+        # The same order and separators as in Dataset.fingerprint; the documents are already in it.
+        for lines in ([], self.queries, self.judgements):
             digest.update(b"".join(lines) + b"\x00")
         return WrittenDataset(
             documents=self._documents,
@@ -241,7 +226,7 @@ class DatasetWriter:
 
 @contextmanager
 def dataset_writer(folder: Path) -> Iterator[DatasetWriter]:
-    """A writer whose dataset takes the place of what is in the folder when the block ends without an error."""
+    """Yield a writer; the folder is replaced only if the block ends without an error."""
     with atomic_write(folder / "corpus.jsonl") as corpus:
         writer = DatasetWriter(corpus)
         yield writer

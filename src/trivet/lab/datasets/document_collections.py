@@ -1,12 +1,7 @@
-"""Cranfield: aeronautical abstracts with graded judgements.
+"""Importers of Cranfield, SciFact, HotpotQA, MuSiQue and CoSQA.
 
-SciFact: claims against abstracts. Gold are the cited abstracts, a stratum is what the evidence says of the claim.
-
-HotpotQA and MuSiQue, the 1,000 questions each that HippoRAG uses: a document is a titled passage.
-
-The strata are the type of question (HotpotQA) and the number of hops (MuSiQue).
-
-CoSQA: web queries for Python functions. A document is a function with its docstring.
+HotpotQA and MuSiQue are the 1,000 questions each that HippoRAG uses. Strata: what the evidence says
+of the claim (SciFact), question type (HotpotQA), number of hops (MuSiQue).
 """
 
 from __future__ import annotations
@@ -33,7 +28,7 @@ from trivet.lab.datasets.dataset import (
 )
 from trivet.lab.datasets.read_files import find_file, raise_line_error, text, text_lines
 
-# The original counts from 1, a complete answer, to 4, of minimal interest; 5 is of no interest.
+# The original grades from 1 (complete answer) to 4 (minimal interest); 5 means no interest.
 WORST = 5
 RECORD = re.compile(r"\.I\s+(\d+)")
 SECTION = re.compile(r"\.([TABW])")
@@ -41,28 +36,28 @@ JUDGEMENT = re.compile(r"(\d+)\s+\d+\s+(\d+)\s+([1-5])")
 
 
 def read_cranfield(data_folder: Path) -> Dataset:
-    """Judgements number the queries by their order (1 to 225), not by the numbers printed beside them."""
+    """Return Cranfield. Judgments number queries by order (1 to 225), not by the printed number."""
     folder = data_folder / "cranfield"
-    gathering = DatasetBuilder()
+    builder = DatasetBuilder()
     printed = dict(_records(find_file(folder, "cran.all.1400")))
     for number, sections in printed.items():
-        if sections["W"]:  # two are empty, and what has no text cannot be found
-            gathering.add(Document(id=number, title=sections["T"] or None, text=sections["W"]))
+        if sections["W"]:  # Two abstracts are empty; without text, nothing can find them.
+            builder.add(Document(id=number, title=sections["T"] or None, text=sections["W"]))
     path = find_file(folder, "cranqrel")
     grades = _grades(path, printed)
     for order, (_, sections) in enumerate(_records(find_file(folder, "cran.qry")), 1):
         judged = grades.get(str(order), {})
         found = {
-            document: grade for document, grade in judged.items() if document in gathering.documents
+            document: grade for document, grade in judged.items() if document in builder.documents
         }
         if not any(found.values()):
             raise InvalidInput(f"{path}: no line gives query {order} a relevant abstract.")
-        gathering.ask(Query(id=str(order), text=sections["W"]), found)
-    return gathering.dataset("cranfield")
+        builder.ask(Query(id=str(order), text=sections["W"]), found)
+    return builder.dataset("cranfield")
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each record's printed number and its title (T) and text (W); the text of an abstract repeats the title."""
+    """Yield number and sections: title (T) and text (W), which repeats the title."""
     number, section = "", ""
     sections: defaultdict[str, list[str]] = defaultdict(list)
     for position, line in text_lines(path):
@@ -74,7 +69,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         elif not number:
             raise_line_error(path, position, "a record must start with .I and a number.")
         elif marker := SECTION.fullmatch(stripped):
-            # A letter after .W is a slip of the typist: all that follows still belongs to the text.
+            # A letter after .W is a typo in the original: the rest still belongs to the text.
             section = section if section == "W" else marker[1]
         else:
             sections[section].append(stripped)
@@ -104,18 +99,18 @@ def _grades(path: Path, known: Container[str]) -> dict[str, dict[str, int]]:
 
 
 STRATA: Mapping[str, str] = {"SUPPORT": "supported", "CONTRADICT": "contradicted", "": "undecided"}
-# Abstracts are printed as a list of Python strings without commas, which ast would glue together without a space.
+# Abstracts are printed as Python strings without commas, which ast would join without a space.
 SENTENCE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 NUMBER = re.compile(r"\d+")
 
 
 def read_scifact(data_folder: Path) -> Dataset:
-    """The validation claims, which are BEIR's test queries, over all abstracts."""
+    """Return the validation claims, which are BEIR's test queries."""
     folder = data_folder / "scifact"
-    gathering = DatasetBuilder()
+    builder = DatasetBuilder()
     path = find_file(folder, "corpus_train.csv")
     for line, row in _rows(path, ("doc_id", "title", "abstract")):
-        gathering.add(
+        builder.add(
             Document(
                 id=row["doc_id"], title=row["title"], text=_abstract(path, line, row["abstract"])
             )
@@ -123,16 +118,14 @@ def read_scifact(data_folder: Path) -> Dataset:
     path = find_file(folder, "claims_validation.csv")
     asked = set()
     for line, row in _rows(path, ("id", "claim", "evidence_label", "cited_doc_ids")):
-        if (
-            row["id"] not in asked
-        ):  # one row for each piece of evidence; claim and cited ids are the same in all
+        # One row per piece of evidence; claim and cited ids are the same in all of them.
+        if row["id"] not in asked:
             asked.add(row["id"])
-            _ask(path, line, gathering, row)
-    return gathering.dataset("scifact")
+            _ask(path, line, builder, row)
+    return builder.dataset("scifact")
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file with the number of their last line (a field may span several)."""
     reader = csv.DictReader(io.StringIO(text(path), newline=""))
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
@@ -157,23 +150,25 @@ def _abstract(path: Path, line: int, printed: str) -> str:
     return " ".join(sentences)
 
 
-def _ask(path: Path, line: int, gathering: DatasetBuilder, row: dict[str, str]) -> None:
+def _ask(path: Path, line: int, builder: DatasetBuilder, row: dict[str, str]) -> None:
     cited = NUMBER.findall(row["cited_doc_ids"])
-    missing = [identifier for identifier in cited if identifier not in gathering.documents]
+    missing = [identifier for identifier in cited if identifier not in builder.documents]
     if not cited or missing:
         raise_line_error(
             path,
             line,
-            f"claim {row['id']} cites {'no abstract' if not cited else f'{missing[0]}, not in the corpus'}.",
+            f"claim {row['id']} cites "
+            f"{'no abstract' if not cited else f'{missing[0]}, not in the corpus'}.",
         )
     if row["evidence_label"] not in STRATA:
         raise_line_error(
             path,
             line,
-            f"evidence_label {row['evidence_label']!r} is none of {', '.join(filter(None, STRATA))}.",
+            f"evidence_label {row['evidence_label']!r} is not one of "
+            f"{', '.join(filter(None, STRATA))}.",
         )
     query = Query(id=row["id"], text=row["claim"], stratum=STRATA[row["evidence_label"]])
-    gathering.ask(query, relevant(cited))
+    builder.ask(query, relevant(cited))
 
 
 FOLDER = "multihop"
@@ -206,15 +201,15 @@ class MusiqueQuestion(msgspec.Struct, frozen=True):
 
 
 def read_hotpotqa(data_folder: Path) -> Dataset:
-    """HippoRAG's sample draws some questions twice. Both are kept; a number after the id tells them apart."""
-    gathering = DatasetBuilder()
+    """Return HotpotQA. HippoRAG repeats some questions; the copies get numbered ids."""
+    builder = DatasetBuilder()
     identifiers: dict[str, str] = {}
     corpus = read_json(
         find_file(data_folder / FOLDER, "hotpotqa_corpus.json"), dict[str, list[str]]
     )
     for number, (title, sentences) in enumerate(corpus.items()):
         identifiers[title] = f"p{number}"
-        gathering.add(Document(id=f"p{number}", title=title, text="".join(sentences).strip()))
+        builder.add(Document(id=f"p{number}", title=title, text="".join(sentences).strip()))
     path = find_file(data_folder / FOLDER, "hotpotqa.json")
     drawn: Counter[str] = Counter()
     for question in read_json(path, list[HotpotQuestion]):
@@ -224,19 +219,19 @@ def read_hotpotqa(data_folder: Path) -> Dataset:
         titles = [(title, title) for title, _ in question.supporting_facts]
         if not titles:
             raise InvalidInput(f"{path}: question {question.id} has no supporting fact.")
-        gathering.ask(query, relevant(_found(path, question.id, titles, identifiers)))
-    return gathering.dataset("hotpotqa")
+        builder.ask(query, relevant(_found(path, question.id, titles, identifiers)))
+    return builder.dataset("hotpotqa")
 
 
 def read_musique(data_folder: Path) -> Dataset:
-    """A passage is known by its title and text together: many passages share a title."""
-    gathering = DatasetBuilder()
+    """Return MuSiQue. Many passages share a title, so title and text identify one."""
+    builder = DatasetBuilder()
     identifiers: dict[tuple[str, str], str] = {}
     for number, passage in enumerate(
         read_json(find_file(data_folder / FOLDER, "musique_corpus.json"), list[Passage])
     ):
         identifiers[passage.title, passage.text] = f"p{number}"
-        gathering.add(Document(id=f"p{number}", title=passage.title, text=passage.text))
+        builder.add(Document(id=f"p{number}", title=passage.title, text=passage.text))
     path = find_file(data_folder / FOLDER, "musique.json")
     for question in read_json(path, list[MusiqueQuestion]):
         supporting = [
@@ -247,16 +242,15 @@ def read_musique(data_folder: Path) -> Dataset:
         if not supporting:
             raise InvalidInput(f"{path}: question {question.id} has no supporting paragraph.")
         grades = relevant(_found(path, question.id, supporting, identifiers))
-        gathering.ask(
+        builder.ask(
             Query(id=question.id, text=question.question, stratum=f"{len(grades)}-hop"), grades
         )
-    return gathering.dataset("musique")
+    return builder.dataset("musique")
 
 
 def _found(
     path: Path, question: str, passages: Sequence[tuple[str, Key]], identifiers: Mapping[Key, str]
 ) -> list[str]:
-    """The ids of passages, each given by its title and the key it is known by."""
     missing = [title for title, key in passages if key not in identifiers]
     if missing:
         raise InvalidInput(
@@ -272,17 +266,18 @@ class CosqaQuestion(msgspec.Struct, frozen=True):
 
 
 def read_cosqa(data_folder: Path) -> Dataset:
-    """The 500 development questions, each with one function that answers it."""
+    """Return the 500 development questions."""
     folder = data_folder / "cosqa"
-    gathering = DatasetBuilder()
+    builder = DatasetBuilder()
     for code, number in read_json(find_file(folder, "code_idx_map.txt"), dict[str, int]).items():
-        gathering.add(Document(id=f"f{number}", text=code))
+        builder.add(Document(id=f"f{number}", text=code))
     path = find_file(folder, "cosqa-retrieval-dev-500.json")
     for question in read_json(path, list[CosqaQuestion]):
         function = f"f{question.retrieval_idx}"
-        if function not in gathering.documents:
+        if function not in builder.documents:
             raise InvalidInput(
-                f"{path}: question {question.idx}: function {question.retrieval_idx} is not in the code map."
+                f"{path}: question {question.idx}: function {question.retrieval_idx} is not in "
+                "the code map."
             )
-        gathering.ask(Query(id=question.idx, text=question.doc), relevant([function]))
-    return gathering.dataset("cosqa")
+        builder.ask(Query(id=question.idx, text=question.doc), relevant([function]))
+    return builder.dataset("cosqa")

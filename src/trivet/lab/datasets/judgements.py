@@ -1,8 +1,7 @@
-"""The pool: every document that an arm has among its first k, in an order that does not reveal the arms.
+"""Pools of search results to judge, the record of judgments, and its export as a dataset.
 
-The judgements of a pool: on file, compared where a pair was judged twice, and exported as a dataset.
-
-Each act is one line and is written at once, so that a judge can stop anywhere and go on later.
+A pool's order does not reveal which arm found a document. Some pairs appear twice, to measure how
+well the judge agrees with itself.
 """
 
 from __future__ import annotations
@@ -27,23 +26,21 @@ from trivet.lab.datasets.plain_layout import load, save
 from trivet.lab.datasets.read_files import raise_line_error, text_lines
 
 DEPTH = 10
-# Enough to tell agreement apart from chance without making the work much longer.
+# Enough to tell agreement from chance without adding much work.
 REPEATED_SHARE = 0.15
-# A pair comes again only after so many others, when the judge no longer remembers the first judgement.
+# Minimum number of pairs before a repetition, so the judge no longer remembers the first grade.
 MIN_REPEAT_DISTANCE = 20
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A pair to be judged; `again` if it was in the sequence before."""
+    """A pair to judge; `again` marks its second appearance."""
 
     query: str
     document: str
     again: bool = False
 
 
-class _Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a pool file. It counts the arms and does not name them."""
-
+class _PoolHeader(msgspec.Struct, frozen=True, kw_only=True):
     pool: Annotated[int, Meta(ge=1, le=1)]
     dataset: str
     dataset_sha256: str
@@ -71,13 +68,16 @@ def make_pool(
     seed: int = 0,
     only_unjudged: bool = False,
 ) -> Pool:
-    """Pools the arms' runs. `place` is where the judge finds the dataset. Equal input gives an equal pool."""
+    """Pool the arms' runs.
+
+    `place` is where the judge finds the dataset; `double` the share repeated.
+    """
     pairs = {pair for arm in arms for pair in _read_run(arm / "run.trec", dataset, depth)}
     if only_unjudged:
         pairs -= {(row.query, row.document) for row in dataset.judgements}
     if not pairs:
         raise InvalidInput(
-            "There is nothing to judge: the arms found no document that is not judged already."
+            "There is nothing to judge: every document the arms found is already judged."
         )
     return Pool(
         dataset=place,
@@ -90,7 +90,7 @@ def make_pool(
 
 
 def find_arms(folders: Iterable[Path]) -> list[Path]:
-    """Each folder itself if `trivet lab run` wrote an arm there, else the arms below it."""
+    """Return each folder that is an arm, or else the arms below it."""
     arms: list[Path] = []
     for folder in folders:
         found = (
@@ -100,19 +100,20 @@ def find_arms(folders: Iterable[Path]) -> list[Path]:
         )
         if not found:
             raise InvalidInput(
-                f"{folder}: there is no run.trec in it or below. Give what `trivet lab run` has written."
+                f"{folder}: there is no run.trec in it or below. Give a folder that "
+                "`trivet lab run` wrote."
             )
         arms.extend(found)
     return list(dict.fromkeys(arms))
 
 
 def open_dataset(place: str) -> Dataset:
-    """The dataset of that name or folder. It may have queries without judgements, which is why it is judged."""
+    """Open a dataset that may have queries without judgments."""
     return load(place, allow_unanswerable=True) if Path(place).is_dir() else find_dataset(place)
 
 
 def write_pool(pool: Pool, path: Path) -> None:
-    head = _Head(
+    head = _PoolHeader(
         pool=1,
         dataset=pool.dataset,
         dataset_sha256=pool.dataset_sha256,
@@ -124,12 +125,11 @@ def write_pool(pool: Pool, path: Path) -> None:
 
 
 def read_pool(path: Path) -> Pool:
-    """A pool as `write_pool` wrote it; anything else is an error with the number of the line."""
     (_, first), *rest = list(text_lines(path)) or [(1, "")]
     try:
-        head = msgspec.json.decode(first, type=_Head)
+        head = msgspec.json.decode(first, type=_PoolHeader)
     except msgspec.DecodeError:
-        raise_line_error(path, 1, "this is no pool. Make one with `trivet lab pool`.")
+        raise_line_error(path, 1, "this is not a pool. Make one with `trivet lab pool`.")
     entries = []
     for number, text in rest:
         try:
@@ -143,7 +143,7 @@ def read_pool(path: Path) -> Pool:
 
 
 def dataset_of(pool: Pool) -> Dataset:
-    """The dataset that was pooled. If it has changed since, that is an error: the judge would grade another text."""
+    """Open the pooled dataset. Raise if it has changed: the judge would grade other texts."""
     dataset = open_dataset(pool.dataset)
     if dataset.fingerprint != pool.dataset_sha256:
         raise InvalidInput(
@@ -153,7 +153,6 @@ def dataset_of(pool: Pool) -> Dataset:
 
 
 def _sequence(pairs: Iterable[tuple[str, str]], double: float, random: Random) -> list[Entry]:
-    """Queries in random order, each with its documents in random order; pairs to be judged twice come again later."""
     by_query: dict[str, list[str]] = {}
     for query, document in sorted(pairs):
         by_query.setdefault(query, []).append(document)
@@ -185,7 +184,8 @@ def _read_run(path: Path, dataset: Dataset, depth: int) -> set[tuple[str, str]]:
             raise_line_error(
                 path,
                 number,
-                f"there is no query {query!r} in the dataset {dataset.name!r}. Is it the right one?",
+                f"there is no query {query!r} in the dataset {dataset.name!r}. "
+                "Was the run made on another dataset?",
             )
         if document not in known:
             raise_line_error(
@@ -218,7 +218,7 @@ Grade = Annotated[int, Meta(ge=0, le=MAX_GRADE)]
 class Act(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A grade for one entry of the pool; None for one that was skipped; `undone` takes the last act on it back."""
+    """One step of the judge: a grade, None for a skip, or undoing the last step on the entry."""
 
     entry: Annotated[int, Meta(ge=0)]
     grade: Grade | None = None
@@ -227,7 +227,7 @@ class Act(
     at: str
 
 
-class _JudgedHead(msgspec.Struct, frozen=True, kw_only=True):
+class _RecordHeader(msgspec.Struct, frozen=True, kw_only=True):
     pool_sha256: str
 
 
@@ -236,7 +236,10 @@ def record_file(pool_file: Path) -> Path:
 
 
 class Record:
-    """What has been judged so far. Opening it reads the file; each act is on disk before the next."""
+    """The judgments so far.
+
+    Each act is on disk before the next, so a judge can stop at any time.
+    """
 
     def __init__(self, path: Path, pool: Pool, judge: str) -> None:
         self.path = path
@@ -245,11 +248,11 @@ class Record:
         self._done: dict[int, int | None] = {}
         self._order: list[int] = []
         for act in _read(path, pool):
-            self._take(act)
+            self._apply(act)
 
     @property
     def grades(self) -> dict[int, int]:
-        """The grades by place in the pool; what was skipped has none."""
+        """Grades by position in the pool."""
         return {entry: grade for entry, grade in self._done.items() if grade is not None}
 
     @property
@@ -257,7 +260,7 @@ class Record:
         return len(self._done) - len(self.grades)
 
     def next(self) -> int | None:
-        """The first place that was not yet graded or skipped, or None at the end."""
+        """Return the first open position."""
         return next(
             (place for place in range(len(self._pool.entries)) if place not in self._done), None
         )
@@ -266,14 +269,14 @@ class Record:
         self._write(Act(entry=entry, grade=grade, judge=self.judge, at=now()))
 
     def undo(self) -> int | None:
-        """Takes the last act back and says which place is open again; None if there is none."""
+        """Take the last act back; return the position that is open again."""
         if not self._order:
             return None
         entry = self._order[-1]
         self._write(Act(entry=entry, undone=True, judge=self.judge, at=now()))
         return entry
 
-    def _take(self, act: Act) -> None:
+    def _apply(self, act: Act) -> None:
         if act.undone:
             self._done.pop(act.entry, None)
             self._order = [entry for entry in self._order if entry != act.entry]
@@ -286,12 +289,12 @@ class Record:
         with self.path.open("ab") as file:
             if new:
                 file.write(
-                    msgspec.json.encode(_JudgedHead(pool_sha256=fingerprint(self._pool))) + b"\n"
+                    msgspec.json.encode(_RecordHeader(pool_sha256=fingerprint(self._pool))) + b"\n"
                 )
             file.write(msgspec.json.encode(act) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self._take(act)
+        self._apply(act)
 
 
 def fingerprint(pool: Pool) -> str:
@@ -303,15 +306,15 @@ def _read(path: Path, pool: Pool) -> list[Act]:
         return []
     data = path.read_bytes()
     whole, _, torn = data.rpartition(b"\n")
-    if torn:  # the machine went down in the middle of a line; what it said is lost, and the line must not stay
+    if torn:  # A crash cut the line short; drop it, so the next one starts on its own line.
         path.write_bytes(data[: len(data) - len(torn)])
     head, *lines = whole.split(b"\n")
     if not whole:
         path.unlink()
         return []
-    if not _is_of(head, pool):
+    if not _belongs_to(head, pool):
         raise InvalidInput(
-            f"{path} holds judgements of another pool. Move it away, or name another file."
+            f"{path} holds judgments of another pool. Move it away, or name another file."
         )
     acts = []
     for number, text in enumerate(lines, 2):
@@ -325,15 +328,15 @@ def _read(path: Path, pool: Pool) -> list[Act]:
     return acts
 
 
-def _is_of(head: bytes, pool: Pool) -> bool:
+def _belongs_to(head: bytes, pool: Pool) -> bool:
     try:
-        return msgspec.json.decode(head, type=_JudgedHead).pool_sha256 == fingerprint(pool)
+        return msgspec.json.decode(head, type=_RecordHeader).pool_sha256 == fingerprint(pool)
     except msgspec.DecodeError:
         return False
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """`kappa` is 1 for full agreement and 0 for what chance gives; None where all grades are the same one."""
+    """Self-agreement. `kappa` is 0 for chance and None if all grades are equal."""
 
     pairs: int
     same: int
@@ -341,7 +344,6 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agreement(pool: Pool, grades: Mapping[int, int]) -> Agreement:
-    """How often the two grades agree, over the pairs that were judged twice."""
     first: dict[tuple[str, str], int] = {}
     seen: list[tuple[int, int]] = []
     for place, entry in enumerate(pool.entries):
@@ -358,7 +360,7 @@ def agreement(pool: Pool, grades: Mapping[int, int]) -> Agreement:
 
 
 def weighted_kappa(pairs: Sequence[tuple[int, int]], best: int = MAX_GRADE) -> float | None:
-    """1 - observed / expected disagreement, where grades that lie n apart disagree by n squared."""
+    """Return Cohen's kappa, where grades n apart disagree by n squared."""
     if not pairs:
         return None
     observed = sum((one - other) ** 2 for one, other in pairs) / len(pairs)
@@ -377,8 +379,6 @@ def weighted_kappa(pairs: Sequence[tuple[int, int]], best: int = MAX_GRADE) -> f
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """How many judgements are new, changed, confirmed or kept from before."""
-
     added: int
     changed: int
     confirmed: int
@@ -386,7 +386,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def final_grades(pool: Pool, grades: Mapping[int, int]) -> dict[tuple[str, str], int]:
-    """One grade a pair. Where two looks differ the lower one stands: a set that flatters is worse than a strict one."""
+    """Return one grade per pair; of two that differ, the lower."""
     final: dict[tuple[str, str], int] = {}
     for place, grade in sorted(grades.items()):
         pair = (pool.entries[place].query, pool.entries[place].document)
@@ -395,7 +395,6 @@ def final_grades(pool: Pool, grades: Mapping[int, int]) -> dict[tuple[str, str],
 
 
 def merged(dataset: Dataset, final: Mapping[tuple[str, str], int]) -> tuple[Dataset, Exported]:
-    """The rule: a pair judged here has the grade it got here; any other keeps the one it had."""
     old = {(row.query, row.document): row.grade for row in dataset.judgements}
     both = {**old, **final}
     rows = tuple(
@@ -414,13 +413,11 @@ def merged(dataset: Dataset, final: Mapping[tuple[str, str], int]) -> tuple[Data
 
 
 def export(dataset: Dataset, pool: Pool, grades: Mapping[int, int], folder: Path) -> Exported:
-    """Writes the merged dataset into a new folder; what is there already is never overwritten."""
+    """Write the merged dataset into a new folder."""
     if not grades:
         raise InvalidInput("Nothing is judged yet, so there is nothing to export.")
     if folder.exists() and any(folder.iterdir()):
-        raise InvalidInput(
-            f"{folder} is not empty. Name a new folder; the original set stays as it is."
-        )
+        raise InvalidInput(f"{folder} is not empty. Name a new folder; nothing was written.")
     result, counts = merged(dataset, final_grades(pool, grades))
     save(result, folder)
     return counts

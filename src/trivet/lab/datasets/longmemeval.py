@@ -1,11 +1,8 @@
-"""LongMemEval: questions to a chat assistant, each with a history of sessions of its own.
+"""Importer of LongMemEval: each question has its own history of sessions, and so its own scope.
 
-A scope is a question, for each is asked over its own history alone, and a stratum a type of question. A document is a
-turn of either side or, with `by="session"`, the transcript of a session. A turn is relevant that the file marks as
-holding the answer, a session that the file lists as evidence.
-
-Questions to abstain from (their ids end in `_abs`) are a stratum of their own. The file gives them evidence as well:
-what they are mistaken about.
+A document is a turn, relevant if marked as holding the answer, or with `by="session"` a transcript,
+relevant if listed as evidence. Questions to abstain from (`_abs`) are a stratum; their evidence is
+what the question is mistaken about.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ By = Literal["turn", "session"]
 SOURCE = "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned"
 ABSTAIN = "_abs"
 ABSTENTION = "abstention"
-# 2023/05/20 (Sat) 02:21
+# For example 2023/05/20 (Sat) 02:21.
 TIME = re.compile(r"(\d{4}/\d{2}/\d{2}) \(\w{2,9}\) (\d{2}:\d{2})")
 
 
@@ -50,7 +47,7 @@ Session = tuple[Turn, ...]
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One object of the file. Its answer is not read: the lab measures what is found, not what is said."""
+    """One object of the file, without its answer: the lab measures retrieval only."""
 
     question_id: Scope
     question_type: Written
@@ -67,8 +64,6 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """How many questions were taken, and how many were left out because nothing is marked as their evidence."""
-
     taken: int
     without_evidence: int
 
@@ -80,12 +75,12 @@ def read(
     every: int = 1,
     progress: Progress | None = None,
 ) -> Imported:
-    """Writes each `every`th question with its history; one question at a time is in memory."""
+    """Write each `every`th question, holding one in memory at a time."""
     counted: Counter[bool] = Counter()
     ids: set[str] = set()
     for number, question in enumerate(_questions(path, progress)):
         if question.question_id in ids:
-            raise InvalidInput(f"{path}: question {question.question_id} is in it twice.")
+            raise InvalidInput(f"{path}: question {question.question_id} appears twice.")
         ids.add(question.question_id)
         if number % every == 0:
             counted[_write(path, question, by, writer)] += 1
@@ -108,14 +103,14 @@ def _questions(path: Path, progress: Progress | None) -> Iterator[Question]:
         ]
         if len(set(sizes)) > 1:
             raise InvalidInput(
-                f"{path}: question {question.question_id} has {sizes[0]} sessions, {sizes[1]} ids and {sizes[2]} dates "
-                f"of sessions. {_expected()}"
+                f"{path}: question {question.question_id} has {sizes[0]} sessions, {sizes[1]} ids "
+                f"and {sizes[2]} dates of sessions. {_expected()}"
             )
         yield question
 
 
 def _write(path: Path, question: Question, by: By, writer: DatasetWriter) -> bool:
-    """Whether the question has evidence; one that has none is not asked, and its history not kept."""
+    """Write nothing and return False if the question has no evidence."""
     documents, grades = _by_session(path, question) if by == "session" else _by_turn(path, question)
     if not grades:
         return False
@@ -132,7 +127,6 @@ def _write(path: Path, question: Question, by: By, writer: DatasetWriter) -> boo
 
 
 def _by_turn(path: Path, question: Question) -> tuple[list[Document], Mapping[str, int]]:
-    """Turns without a word, of which there are some, are left out."""
     documents, marked = [], []
     for session, created_at, turns in _sessions(path, question):
         for place, turn in enumerate(turns, 1):
@@ -162,7 +156,6 @@ def _document(question: Question, name: str, text: str, created_at: str) -> Docu
 
 
 def _sessions(path: Path, question: Question) -> Iterator[tuple[str, str, Sequence[Turn]]]:
-    """Name, time and turns of each. Where a history has a session twice, the second is named apart."""
     seen: Counter[str] = Counter()
     for id, date, turns in zip(
         question.haystack_session_ids,
@@ -175,7 +168,7 @@ def _sessions(path: Path, question: Question) -> Iterator[tuple[str, str, Sequen
 
 
 def _time(path: Path, question: Question, written: str) -> str:
-    """No time zone is given; it is taken as UTC."""
+    """Assume UTC; the file gives no time zone."""
     match = TIME.fullmatch(written)
     try:
         moment = datetime.strptime(f"{match[1]} {match[2]}", "%Y/%m/%d %H:%M") if match else None
@@ -183,10 +176,14 @@ def _time(path: Path, question: Question, written: str) -> str:
         moment = None
     if moment is None:
         raise InvalidInput(
-            f"{path}: question {question.question_id}: {written!r} is not a time such as '2023/05/20 (Sat) 02:21'."
+            f"{path}: question {question.question_id}: {written!r} is not a time such as "
+            "'2023/05/20 (Sat) 02:21'."
         )
     return moment.isoformat() + "Z"
 
 
 def _expected() -> str:
-    return f"Give longmemeval_s_cleaned.json, longmemeval_m_cleaned.json or longmemeval_oracle.json as {SOURCE} has it."
+    return (
+        "Give longmemeval_s_cleaned.json, longmemeval_m_cleaned.json or longmemeval_oracle.json "
+        f"from {SOURCE}."
+    )

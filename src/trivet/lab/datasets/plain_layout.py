@@ -1,7 +1,4 @@
-"""Datasets in the plain layout: a folder with corpus.jsonl, queries.jsonl and qrels.tsv, each optionally gzipped.
-
-Every line is checked as it is read; an error names the file and the line.
-"""
+"""The plain layout: a folder with corpus.jsonl, queries.jsonl and qrels.tsv, each maybe gzipped."""
 
 from __future__ import annotations
 
@@ -22,11 +19,10 @@ from trivet.settings import cache_folder
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
-I = TypeVar("I", Document, Query)
+Item = TypeVar("Item", Document, Query)
 
 
 def read_documents(path: Path) -> tuple[Document, ...]:
-    """The corpus: each id once, each link to a document that is there."""
     lines = _unique(path, Document)
     known = {document.id for document in lines.values()}
     for number, document in lines.items():
@@ -43,7 +39,7 @@ def read_documents(path: Path) -> tuple[Document, ...]:
 
 
 def read_queries(path: Path) -> dict[int, Query]:
-    """The queries by the number of their line: each id once."""
+    """Return the queries by line number."""
     lines = _unique(path, Query)
     if not lines:
         raise InvalidInput(f"{path}: there is no query in it.")
@@ -53,7 +49,6 @@ def read_queries(path: Path) -> dict[int, Query]:
 def read_judgements(
     path: Path, queries: Container[str], documents: Container[str]
 ) -> tuple[Judgement, ...]:
-    """The judgements: of known queries and documents, each pair once, in whole grades from 0."""
     first_line: dict[tuple[str, str], int] = {}
     judgements = []
     for number, line in text_lines(path):
@@ -74,15 +69,16 @@ def read_judgements(
             raise_line_error(
                 path,
                 number,
-                f"query {pair[0]!r} and document {pair[1]!r} were judged on line {first_line[pair]}.",
+                f"query {pair[0]!r} and document {pair[1]!r} were judged on line "
+                f"{first_line[pair]}.",
             )
         first_line[pair] = number
         judgements.append(judgement)
     return tuple(judgements)
 
 
-def _unique(path: Path, kind: type[I]) -> dict[int, I]:
-    lines: dict[int, I] = {}
+def _unique(path: Path, kind: type[Item]) -> dict[int, Item]:
+    lines: dict[int, Item] = {}
     first_line: dict[str, int] = {}
     for number, value in json_lines(path, kind):
         if value.id in first_line:
@@ -104,7 +100,7 @@ def _check_time(path: Path, number: int, time: str) -> None:
 
 
 def _is_header(fields: list[str], queries: Container[str]) -> bool:
-    """A first line that grades nothing. One that starts with a query is a judgement, and its bad grade an error."""
+    """A line that starts with a known query is a judgment, and its bad grade an error."""
     return len(fields) == 3 and not WHOLE_NUMBER.fullmatch(fields[2]) and fields[0] not in queries
 
 
@@ -130,7 +126,6 @@ def _judgement(path: Path, number: int, fields: list[str]) -> Judgement:
 
 
 def line_of(queries: Mapping[int, Query], identifier: str) -> int:
-    """The line on which a query stands."""
     return next(number for number, query in queries.items() if query.id == identifier)
 
 
@@ -150,34 +145,34 @@ __all__ = [
 
 
 def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
-    """The dataset in a folder, checked. A query without a relevant document is an error unless it is allowed."""
+    """Load a dataset and check it. By default each query needs a relevant document."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InvalidInput(
-            f"{folder}: there is no such folder. Give one with corpus.jsonl, queries.jsonl, qrels.tsv."
+            f"{folder}: there is no such folder. Give one with corpus.jsonl, queries.jsonl, "
+            "qrels.tsv."
         )
     documents = read_documents(find_file(folder, "corpus.jsonl"))
     return _with_questions(folder.resolve().name, documents, folder, allow_unanswerable)
 
 
 def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> None:
-    """Writes the dataset in the plain layout, in place of one that is there."""
+    """Write the dataset, replacing one that is there."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in dataset.files().items():
         plain, packed = folder / name, folder / f"{name}.gz"
         data = b"".join(lines)
         if compress:
-            packed.write_bytes(
-                gzip.compress(data, mtime=0)
-            )  # no time inside: equal data gives equal files
+            # mtime=0: equal data gives equal files.
+            packed.write_bytes(gzip.compress(data, mtime=0))
         else:
             plain.write_bytes(data)
         (plain if compress else packed).unlink(missing_ok=True)
 
 
 def house() -> Dataset:
-    """The house set: questions over the memories of the demo, with their links."""
+    """Return questions over the demo's memories."""
     with as_file(files("trivet.lab") / "house" / "memories.jsonl") as path:
         documents = tuple(
             _document(path, number, memory) for number, memory in json_lines(path, _DemoMemory)
@@ -187,7 +182,7 @@ def house() -> Dataset:
 
 
 def lives(half: str = "") -> tuple[Dataset, ...]:
-    """The stores of made-up lives, one dataset each: those of a half (`dev`, `test`), or all."""
+    """Return the made-up lives, one dataset per life: `dev`, `test`, or all."""
     with as_file(files("trivet.lab") / "lives") as folder:
         return (
             collection(folder / half)
@@ -197,20 +192,19 @@ def lives(half: str = "") -> tuple[Dataset, ...]:
 
 
 def mixed(half: str) -> Dataset:
-    """Stores of short memories beside long ones, told apart by their scopes: the `dev` or the `test` half."""
+    """Return short and long memories in stores separated by scope (`dev` or `test`)."""
     with as_file(files("trivet.lab") / "mixed" / half) as folder:
         documents = read_documents(folder / "corpus.jsonl")
         return _with_questions(f"mixed-{half}", documents, folder, allow_unanswerable=True)
 
 
 def collection(folder: Path | str) -> tuple[Dataset, ...]:
-    """The datasets below a folder, or the one in it."""
     folder = Path(folder)
     if any((folder / name).exists() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
         return (load(folder, allow_unanswerable=True),)
     below = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     if not below:
-        raise InvalidInput(f"{folder}: there is no dataset, and no folder with datasets.")
+        raise InvalidInput(f"{folder}: it holds no dataset, and no folder with a dataset.")
     return tuple(load(path, allow_unanswerable=True) for path in below)
 
 
@@ -238,8 +232,6 @@ def _with_questions(
 
 
 class _DemoMemory(msgspec.Struct, frozen=True):
-    """A memory of the demo as far as the lab measures it; its other fields are left out."""
-
     id: str
     content: str
     title: str | None = None

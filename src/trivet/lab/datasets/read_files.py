@@ -1,7 +1,4 @@
-"""Files read for the lab, plain or gzipped, with errors that name the file and the line.
-
-The elements of a JSON list one after another, so that a file of gigabytes is never in memory as a whole.
-"""
+"""Readers of plain or gzipped files, with errors that name the file and line."""
 
 from __future__ import annotations
 
@@ -24,12 +21,12 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def raise_line_error(path: Path, line: int, problem: str) -> NoReturn:
-    """Raises the error of one line, in the form editors and terminals turn into a link."""
+    """Raise an error in the form `path:line`, which editors turn into a link."""
     raise InvalidInput(f"{path}:{line}: {problem}")
 
 
 def find_file(folder: Path, name: str) -> Path:
-    """The file of that name in the folder, or its gzipped form; exactly one of the two must be there."""
+    """Return the file or its gzipped form. Exactly one of the two must exist."""
     found = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
     if not found:
         raise InvalidInput(f"{folder / name}: there is no such file, and no {name}.gz either.")
@@ -39,7 +36,7 @@ def find_file(folder: Path, name: str) -> Path:
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a file, unpacked if its name ends in .gz, without a byte order mark."""
+    """Return the bytes, unpacked and without a byte order mark."""
     try:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix == ".gz" else data
@@ -47,7 +44,7 @@ def content(path: Path) -> bytes:
         raise InvalidInput(f"{path}: there is no such file.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InvalidInput(
-            f"{path}: it is not a whole gzip file ({error}). Fetch or pack it again."
+            f"{path}: not a complete gzip file ({error}). Download or pack it again."
         ) from None
     except OSError as error:
         raise InvalidInput(f"{path}: it cannot be read ({error.strerror or error}).") from None
@@ -55,7 +52,6 @@ def content(path: Path) -> bytes:
 
 
 def text(path: Path) -> str:
-    """The text of a file, plain or gzipped, in UTF-8."""
     data = content(path)
     try:
         return data.decode()
@@ -68,15 +64,15 @@ def text(path: Path) -> str:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers, without line ends."""
-    # Not splitlines(), which would also cut at separators that may stand inside a text.
+    """Yield line numbers and lines, without blank ones."""
+    # Not splitlines(): it also splits at separators that may occur inside a text.
     for number, line in enumerate(text(path).split("\n"), 1):
         if line.strip():
             yield number, line.rstrip("\r")
 
 
 def json_lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
-    """The values of a JSON Lines file, with the numbers of their lines."""
+    """Yield line numbers and values."""
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(content(path).split(b"\n"), 1):
         if not line.strip():
@@ -92,7 +88,7 @@ def json_lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
 
 
 def _explain(kind: type[msgspec.Struct], message: str) -> str:
-    """msgspec says `Expected str, got int - at $.id`; put the field first and say what may stand there."""
+    """Turn msgspec's `Expected str, got int - at $.id` into a text that names the field first."""
     problem, _, place = message.partition(" - at `$")
     problem = (
         problem.replace("`", "")
@@ -102,7 +98,7 @@ def _explain(kind: type[msgspec.Struct], message: str) -> str:
     field = place.rstrip("`").lstrip(".")
     if "matching regex" in problem:
         problem = (
-            "the name may not be empty, nor hold spaces"
+            "the name must not be empty or contain spaces"
             if field in ("id", "scope")
             else "the text is empty"
         )
@@ -112,7 +108,7 @@ def _explain(kind: type[msgspec.Struct], message: str) -> str:
 
 
 READ_AT_ONCE = 1 << 20
-# One element may be so large. A question of LongMemEval_M with its five hundred sessions has about 6 MB.
+# Upper bound for one element. A LongMemEval_M question with 500 sessions has about 6 MB.
 LARGEST_ELEMENT = 256 << 20
 
 NO_SPACE = re.compile(rb"[^ \t\r\n]")
@@ -122,7 +118,7 @@ MARK = re.compile(rb'["{}\[\]]')
 
 
 def list_elements(path: Path, progress: Progress | None = None) -> Iterator[bytes]:
-    """The elements of the list, which must be objects, as they are written. Progress counts bytes of the file."""
+    """Yield the objects of a JSON list undecoded, without holding the file in memory."""
     with _opened(path) as (file, raw):
         window = _Window(path, file, raw, progress)
         yield from _elements(path, window)
@@ -132,28 +128,26 @@ def _elements(path: Path, window: _Window) -> Iterator[bytes]:
     opening = window.next_byte()
     if opening != b"[":
         found = f"begins with {opening.decode(errors='replace')!r}" if opening else "is empty"
-        raise InvalidInput(f"{path}: it {found}, and not with the [ of a JSON list.")
+        raise InvalidInput(f"{path}: it {found}, not with the [ of a JSON list.")
     number = 0
     after = window.next_byte()
     while after != b"]":
         number += 1
         if after != b"{":
-            window.raise_line_error(after, number, "where an object should begin")
-        yield window.object_begun(number)
+            window.raise_unexpected(after, number, "where an object should begin")
+        yield window.take_object(number)
         after = window.next_byte()
         if after == b",":
             after = window.next_byte()
         elif after != b"]":
-            window.raise_line_error(
-                after, number, "after an object, where a comma or the list's ] should stand"
+            window.raise_unexpected(
+                after, number, "after an object, where a comma or the list's ] should be"
             )
     if rest := window.next_byte():
-        window.raise_line_error(rest, number, "after the end of the list")
+        window.raise_unexpected(rest, number, "after the end of the list")
 
 
 class _Window:
-    """The part of the file that is in memory: what was read and not yet given away."""
-
     def __init__(
         self, path: Path, file: BinaryIO, raw: BinaryIO, progress: Progress | None
     ) -> None:
@@ -161,12 +155,12 @@ class _Window:
         self._file = file
         self._raw = raw
         self._progress = progress
-        self._told = 0
+        self._reported = 0
         self._buffer = self._more(READ_AT_ONCE).removeprefix(BYTE_ORDER_MARK)
         self._at = 0
 
     def next_byte(self) -> bytes:
-        """The next byte that is no space; none at the end of the file."""
+        """Return the next byte that is not white space, or b"" at the end."""
         while True:
             found = NO_SPACE.search(self._buffer, self._at)
             if found:
@@ -176,17 +170,16 @@ class _Window:
             if not self._buffer:
                 return b""
 
-    def object_begun(self, number: int) -> bytes:
-        """The object whose opening bracket was the last byte taken."""
+    def take_object(self, number: int) -> bytes:
+        """Return the object whose opening bracket was taken last."""
         begun, depth = self._at - 1, 1
         while depth:
             mark = MARK.search(self._buffer, self._at)
             end = mark and (
                 _string_end(self._buffer, mark.end()) if mark[0] == b'"' else mark.end()
             )
-            if (
-                mark is None or not end
-            ):  # the object goes on, or a string in it, which is read again from its quote
+            # The object continues, or a string in it, which is scanned again from its quote.
+            if mark is None or not end:
                 self._at = mark.start() if mark else len(self._buffer)
                 self._grow(begun, number)
                 begun = 0
@@ -195,24 +188,24 @@ class _Window:
             self._at = end
         return self._buffer[begun : self._at]
 
-    def raise_line_error(self, found: bytes, number: int, where: str) -> NoReturn:
+    def raise_unexpected(self, found: bytes, number: int, where: str) -> NoReturn:
         if not found:
             self._ended(number)
         raise InvalidInput(
-            f"{self._path}: {found.decode(errors='replace')!r} stands {where} (object {number:,}). "
-            "It is not a JSON list of objects; fetch the file again."
+            f"{self._path}: {found.decode(errors='replace')!r} {where} (object {number:,}). "
+            "It is not a JSON list of objects; download the file again."
         )
 
     def _grow(self, begun: int, number: int) -> None:
-        """Lets go of what was before the object, and reads as much again as there is of it.
+        """Drop what precedes the object and double the buffer.
 
-        Reading the same amount each time would search a long string over and over.
+        A fixed amount would search a long string over and over.
         """
         self._buffer, self._at = self._buffer[begun:], self._at - begun
         if len(self._buffer) > LARGEST_ELEMENT:
             raise InvalidInput(
-                f"{self._path}: object {number:,} is larger than {LARGEST_ELEMENT >> 20} MB, which none of the known "
-                "files has. It is another file, or a broken one."
+                f"{self._path}: object {number:,} is larger than {LARGEST_ELEMENT >> 20} MB, more "
+                "than in any supported file. The file is broken, or the wrong one."
             )
         more = self._more(max(READ_AT_ONCE, len(self._buffer)))
         if not more:
@@ -221,7 +214,7 @@ class _Window:
 
     def _ended(self, number: int) -> NoReturn:
         raise InvalidInput(
-            f"{self._path}: it ends within object {number:,}. Fetch the whole file again."
+            f"{self._path}: it ends within object {number:,}. Download the whole file again."
         )
 
     def _more(self, size: int) -> bytes:
@@ -229,17 +222,17 @@ class _Window:
             data = self._file.read(size)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InvalidInput(
-                f"{self._path}: it is not a whole gzip file ({error}). Fetch it again."
+                f"{self._path}: not a complete gzip file ({error}). Download it again."
             ) from None
         if self._progress is not None:
             position = self._raw.tell()
-            self._progress(position - self._told)
-            self._told = position
+            self._progress(position - self._reported)
+            self._reported = position
         return data
 
 
 def _string_end(buffer: bytes, at: int) -> int | None:
-    """Where the string ends whose text begins there. Gigabytes go through this, so it looks at quotes alone."""
+    """Return the end of the string. Gigabytes pass through this, so it looks only for quotes."""
     while (quote := buffer.find(b'"', at)) >= 0:
         before = quote
         while buffer[before - 1] == BACKSLASH:
@@ -252,7 +245,7 @@ def _string_end(buffer: bytes, at: int) -> int | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The content of the file, unpacked if its name ends in .gz, and the file, which tells how far it is read."""
+    """Yield the content and the raw file, whose position measures progress."""
     try:
         raw = path.open("rb")
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Measures of recall and the runs that produce them."""
+"""Runs, measures, and comparisons of recipes."""

@@ -1,10 +1,4 @@
-"""A dataset loaded into a store through the real write path, to be asked through the real read path.
-
-What a reranker said of a query and a text, kept: several surfaces have the same candidates read.
-
-Only where no times are measured, for a kept score costs none. A local reranker reads each text by itself, so its
-score is the same whatever stands beside it.
-"""
+"""A dataset in a real store, loaded and queried through the product's own paths."""
 
 from __future__ import annotations
 
@@ -42,22 +36,22 @@ from trivet.settings import Settings
 from trivet.trivet import Trivet
 from trivet.types import Progress
 
-# A run keeps this many documents a query, as deep as any measure looks.
+# Documents per query: as deep as any measure looks.
 DEPTH = 100
 DOCUMENTS_PER_BATCH = 500
-# So often in a row the embedding may come to nothing: another run may just have taken everything that waits.
+# Rounds without progress before giving up: another run may have leased all pending jobs.
 MAX_IDLE_ROUNDS = 3
 LONGEST_TITLE = 300
 
 
 class Bench:
-    """A loaded dataset that can be asked. Legs are retrieved once for each way of retrieving and then kept."""
+    """A loaded dataset. Legs are retrieved once and cached."""
 
     def __init__(self, dataset: Dataset, trivet: Trivet) -> None:
         self.dataset = dataset
         self.trivet = trivet
         self.legs = CachedLegs()
-        # Unless a question says when it is asked, it is asked when the last document was written.
+        # Queries without a time are asked when the last document was written.
         written = (
             parse_time(one.created_at, "created_at") for one in dataset.documents if one.created_at
         )
@@ -66,7 +60,6 @@ class Bench:
 
     @cached_property
     def words(self) -> Mapping[str, int]:
-        """How long each document is."""
         return {document.id: count_words(document.text) for document in self.dataset.documents}
 
     def ask(
@@ -81,13 +74,12 @@ class Bench:
         judge: bool = True,
         **options: Any,
     ) -> Decision:
-        """What a recall would decide, with every leg that it needs; one that does not answer is an error.
+        """Run a recall and raise if a leg does not answer.
 
-        The watch times the legs, which may be kept ones, apart from all that follows. `engine` and `retrieve` are
-        those of a caller who adds rankings of another system. Who measures the order alone need not have it judged how
-        likely the hits are to be relevant: of a hundred, that takes as long as most of the rest.
+        `watch` times the legs, which may be cached. `engine` and `retrieve` add another system's
+        rankings. `judge` estimates relevance, which takes as long as most of the rest.
         """
-        # Rankings are measured whole: what an answer leaves out as noise is measured by the lab's delivery.
+        # Rankings are measured whole; `trivet lab delivery` measures what an answer leaves out.
         whole = {"relevance_at_least": 0.0, "limit": limit}
         request = check(
             Recall,
@@ -102,14 +94,14 @@ class Bench:
             return decision
 
     def clock_at_query_time(self, query: Query) -> AbstractContextManager[None]:
-        """Within it, the clock shows when the query is asked: "last week" must mean the same in every run."""
+        """Fix the clock at the query's time: "last week" must mean the same in every run."""
         moment = query.asked_at or self._asked_at
         return clock_fixed_at(moment) if moment else nullcontext()
 
     def ranked(
         self, query: Query, recipe: str, limit: int = DEPTH, **options: Any
     ) -> list[tuple[str, float]]:
-        """The documents found, best first, under the dataset's own ids."""
+        """Return the dataset's document ids with scores, best first."""
         hits = self.ask(query, recipe, limit, judge=False, **options).hits
         return [(self._names[hit.memory.id], hit.score) for hit in hits]
 
@@ -138,10 +130,9 @@ def open_bench(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Bench:
-    """Opens the store of a dataset. It is made on first use and kept, since loading is slow.
+    """Open the dataset's store, created on first use.
 
-    Rankings are measured without the second look of `rerank = auto`, unless the caller or a recipe wants it: it judges
-    rather than finds, and would be most of the time of a sweep.
+    `rerank` defaults to off: it would dominate the time.
     """
     folder = folder or lab_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -160,12 +151,11 @@ def open_bench(
 
 
 def memory_id(document_id: str) -> str:
-    """The memory's UUID for a document, whose id has the dataset's own form."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-lab:{document_id}"))
 
 
 def _file_name(dataset: Dataset, embedder: str) -> str:
-    """One store for each content, model (by its identity: `bundled` may name another one later) and analyser."""
+    """Name one store per content, analyzer and model (by identity: an alias may change)."""
     loaded = load(embedder)
     identity = loaded.identity if loaded is not None and loaded.local else embedder
     model = uuid.uuid5(uuid.NAMESPACE_URL, identity).hex[:8]
@@ -183,11 +173,7 @@ def _load(dataset: Dataset, trivet: Trivet, progress: Progress | None) -> None:
 
 
 def _finish(trivet: Trivet, progress: Progress | None) -> None:
-    """Embeds and reads all documents. No corpus has facts that change, so nothing is compared.
-
-    Also what another run has leased: one that was killed leaves its leases behind, and what a living one embeds at the
-    same time is the same vectors.
-    """
+    """Embed and read all documents, including jobs that a killed run left leased."""
     store, worker = trivet.engine.store, trivet.engine.worker
     fruitless = 0
     while fruitless < MAX_IDLE_ROUNDS:
@@ -203,7 +189,7 @@ def _finish(trivet: Trivet, progress: Progress | None) -> None:
     reason = (
         waiting.last_error
         or unread.last_error
-        or "several attempts came to nothing, and nothing says why"
+        or "several attempts made no progress, and no error was recorded"
     )
     counts = {
         "are not embedded yet": waiting.not_embedded,
@@ -243,7 +229,7 @@ def _link(documents: Sequence[Document], trivet: Trivet) -> None:
 
 
 def with_cached_reranking(bench: Bench) -> Bench:
-    """The same bench, on which local rerankers read no pair twice. It is closed by whoever opened the first."""
+    """Return the bench with cached reranking, for runs without times. Close only the original."""
     engine = bench.trivet.engine
     return Bench(
         bench.dataset,
@@ -274,8 +260,6 @@ class CachedRerankers(Rerankers):
 
 
 class CachedReranker:
-    """A reranker that has each text read once for a query."""
-
     local = True
 
     def __init__(self, reranker: Reranker) -> None:

@@ -1,9 +1,4 @@
-"""Is a difference more than chance? Bootstrap intervals, the randomisation test and Holm's correction.
-
-The same seed gives the same numbers.
-
-Compares a candidate with a base, query by query: difference, interval, p-value and what could be detected.
-"""
+"""Paired comparison of runs: bootstrap intervals, the randomization test and Holm's correction."""
 
 from __future__ import annotations
 
@@ -20,23 +15,20 @@ from trivet.lab.measure.measures import Measured
 
 Matrix: TypeAlias = NDArray[np.float64]
 
-# Rows of resamples held at once: 200 of 2,000 queries take 3 MB, which stays in the processor's cache.
+# 200 resamples of 2,000 queries take 3 MB, which fits into the processor's cache.
 CHUNK = 200
-# Two sums of the same differences in another order may differ by this much and are still the same sum.
+# Relative difference of equal sums added in another order.
 ROUNDING = 1e-12
 
 
 def bootstrap_means(columns: Matrix, resamples: int, seed: int) -> Matrix:
-    """The mean of each column (differences, a query a row) in each resample of the rows, a resample a row.
-
-    All columns share the resamples, so a column's means do not depend on which others are there.
-    """
+    """Return the column means of each resample of the rows. All columns share the resamples."""
     generator = np.random.default_rng([seed, 0])
     rows = len(columns)
     means = []
     for size in _chunks(resamples):
         drawn = generator.integers(0, rows, (size, rows)) + np.arange(size)[:, None] * rows
-        # How often each row was drawn, times its value: far cheaper than gathering the values themselves.
+        # Counts times values: far cheaper than gathering the values themselves.
         counts = (
             np.bincount(drawn.ravel(), minlength=size * rows).reshape(size, rows).astype(np.float64)
         )
@@ -45,21 +37,16 @@ def bootstrap_means(columns: Matrix, resamples: int, seed: int) -> Matrix:
 
 
 def intervals(means: Matrix, confidence: float) -> list[tuple[float, float]]:
-    """The percentile interval of each column that holds that share of its resampled means."""
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, (tail, 1 - tail), axis=0)
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def randomisation_p_values(columns: Matrix, resamples: int, seed: int) -> list[float]:
-    """Two-sided, for each column: how often its differences, with signs at random, sum to as much as those seen.
-
-    Where a column has no more signings than `resamples`, each is tried once and the result is exact.
-    """
+    """Return p-values from random sign flips; exact if a column has few enough flips."""
     generator = np.random.default_rng([seed, 1])
-    extreme = np.ones(
-        columns.shape[1]
-    )  # the signs seen are one of the signings: a p of 0 could not be defended
+    # The observed signs are one of the flips, so p is never 0.
+    extreme = np.ones(columns.shape[1])
     for size in _chunks(resamples):
         flips = generator.integers(0, 2, (size, len(columns)), dtype=np.uint8).astype(np.float64)
         extreme += _as_extreme(columns, flips)
@@ -70,8 +57,7 @@ def randomisation_p_values(columns: Matrix, resamples: int, seed: int) -> list[f
 
 
 def _exact(column: NDArray[np.float64], most: int) -> float | None:
-    """The share among all signings, or None if they are too many to try. It is never 0: the signs seen are one."""
-    moved = column[column != 0]  # a zero has no sign to flip
+    moved = column[column != 0]  # A zero has no sign to flip.
     if 2 ** len(moved) > most:
         return None
     flips = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved)) & 1).astype(np.float64)
@@ -79,7 +65,6 @@ def _exact(column: NDArray[np.float64], most: int) -> float | None:
 
 
 def _as_extreme(columns: Matrix, flips: Matrix) -> NDArray[np.float64]:
-    """For each column, how many of the flips (1 turns a sign, 0 leaves it) give a sum as far from 0 as the real one."""
     total = columns.sum(axis=0)
     bound = np.abs(total) - ROUNDING * np.abs(columns).sum(axis=0)
     reached: NDArray[np.bool_] = np.abs(total - 2 * (flips @ columns)) >= bound
@@ -93,10 +78,7 @@ def _chunks(resamples: int) -> Iterator[int]:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Corrects p-values for how many there are, so that the chance of any false find stays at alpha.
-
-    The values keep their order: the smallest is multiplied by n, the next by n - 1, ..., never decreasing.
-    """
+    """Correct p-values for their number, keeping the family-wise error rate."""
     corrected = [0.0] * len(p_values)
     highest = 0.0
     for rank, position in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):
@@ -112,14 +94,12 @@ CONFIDENCE = 0.95
 ALPHA = 0.05
 POWER = 0.8
 MOST_MOVED = 10
-# Two values nearer than this are the same value, computed twice.
+# Values closer than this are equal.
 TIE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """The value of one query with the base and with the candidate."""
-
     query: str
     base: float
     candidate: float
@@ -133,10 +113,8 @@ class Move:
 class Comparison:
     """Candidate minus base in one measure over one set of queries.
 
-    `low` and `high` bound the difference (paired bootstrap); `p` is of the randomisation test, `corrected_p` after
-    Holm over the family it was tested in. `detectable` is the least true difference that so many queries would show
-    in four of five trials; None where all differences are equal. `moved` are the queries that
-    changed most, the largest change first.
+    `corrected_p` is after Holm's correction within the family. `detectable` is the smallest true
+    difference this many queries show in four of five trials.
     """
 
     measure: str
@@ -158,8 +136,6 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """The comparisons of two runs by measure, overall and in each stratum."""
-
     overall: Mapping[str, Comparison]
     by_stratum: Mapping[str, Mapping[str, Comparison]]
 
@@ -167,11 +143,7 @@ class Compared:
 def compare(
     base: Measured, candidate: Measured, measures: Iterable[str] | None = None, *, seed: int = 0
 ) -> Compared:
-    """Compares two runs over the same queries in these measures, or in all that both have.
-
-    Overall values are one family of tests; those of all strata together are another, since they ask
-    where it moved.
-    """
+    """Compare two runs. Overall values are one family of tests, all strata together another."""
     names = (
         tuple(measures)
         if measures is not None
@@ -199,7 +171,7 @@ def compare(
 
 
 def correct(family: Sequence[Comparison]) -> list[Comparison]:
-    """The same comparisons with `corrected_p` over all of them. A sweep, for example, is one family."""
+    """Set `corrected_p` over all comparisons, for example of a sweep."""
     return [
         replace(one, corrected_p=value)
         for one, value in zip(family, holm([one.p for one in family]), strict=True)
@@ -214,7 +186,7 @@ def paired(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> list[Comparison]:
-    """Compares values by measure and query, one comparison a measure; `corrected_p` is still `p`."""
+    """Compare values by measure and query; `corrected_p` is still `p`."""
     pairs = {name: _vectors(name, values, candidate.get(name, {})) for name, values in base.items()}
     columns = np.column_stack([after - before for before, after in pairs.values()])
     bounds = intervals(bootstrap_means(columns, resamples, seed), CONFIDENCE)
@@ -226,12 +198,11 @@ def paired(
 
 
 def detectable(differences: Vector) -> float | None:
-    """The least true mean difference found at ALPHA with POWER, if differences spread as these do (paired t)."""
+    """Return the smallest mean difference found at ALPHA with POWER (paired t)."""
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None
-    from scipy.special import (
-        stdtrit,
-    )  # the quantile of Student's t; here, for it costs the command line a while
+    # The quantile of Student's t. Imported here because it slows the start of the command line.
+    from scipy.special import stdtrit
 
     freedom = len(differences) - 1
     reach = stdtrit(freedom, 1 - ALPHA / 2) + stdtrit(freedom, POWER)
@@ -279,11 +250,12 @@ def _most_moved(queries: Sequence[str], before: Vector, after: Vector) -> tuple[
 def _vectors(
     name: str, before: Mapping[str, float], after: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
-    """Both sides in order of query id, so that the order a run was written in changes nothing."""
+    """Order both sides by query id, so the order of the run file does not matter."""
     if before.keys() != after.keys():
         query = min(before.keys() ^ after.keys())
         raise InvalidInput(
-            f"{name}: query {query!r} was measured on one side only. Compare runs over the same queries."
+            f"{name}: query {query!r} was measured on one side only. Compare runs over the same "
+            "queries."
         )
     if not before:
         raise InvalidInput(f"{name}: there is no query to compare.")
@@ -305,14 +277,14 @@ def _only(
     }
 
 
-# The measure that arms are ranked by: it looks at the order and at the grades.
+# Ranks arms: it considers both order and grades.
 HEADLINE = "nDCG@10"
 
 
 def against(
     base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE
 ) -> list[Comparison]:
-    """Compares each candidate with the base: the same resamples for all, `corrected_p` over all of them."""
+    """Compare candidates with the base as one family, on the same resamples."""
     if not candidates:
         return []
     before = {str(place): base.per_query[measure] for place in range(len(candidates))}

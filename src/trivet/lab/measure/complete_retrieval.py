@@ -1,10 +1,7 @@
-"""A measurement takes the time it takes, and every answer in it is whole.
+"""Complete and cached retrieval for measurements.
 
-Recall leaves out what is late or fails, and says so: right for a person who waits, wrong in the lab, where an arm
-without a leg is another arm. On a busy machine a time limit would measure the machine. So an engine that measures has
-no time limits, and what does not answer ends the run.
-
-Rankings kept from one recipe to the next: many fusions cost one retrieval.
+A recall drops late legs; in the lab that would measure a different arm. So a measuring engine has
+no time limits, and a leg that does not answer ends the run.
 """
 
 from __future__ import annotations
@@ -29,9 +26,9 @@ from trivet.search.recipe import Recipe
 from trivet.settings import Settings
 from trivet.types import Filter, LegHealth, Ranking
 
-# The most that a setting allows. What has not answered by then never will, and the run ends instead of hanging.
+# The largest value of the setting. It only keeps a run from hanging forever.
 LONG_LIMIT_MS = 600_000
-# A language model that writes or judges for the lab is waited for as long.
+# The same, for a language model.
 LONG_LIMITS = Limits(
     seconds=LONG_LIMIT_MS / 1000, deadline=LONG_LIMIT_MS / 1000, attempts=2, most_bytes=2**20
 )
@@ -39,13 +36,11 @@ LIMIT = "_time_limit_ms"
 
 
 def without_time_limits(settings: Settings) -> Settings:
-    """The settings with every time limit out of the way."""
     limits = {name: LONG_LIMIT_MS for name in settings.__struct_fields__ if name.endswith(LIMIT)}
     return msgspec.structs.replace(settings, **limits)
 
 
 def measuring_engine(engine: Engine) -> Engine:
-    """The same engine as one to measure with: nothing is left out for being late, and what fails is an error."""
     settings = without_time_limits(engine.settings)
     engine.worker.be_patient()
     engine.embedding.be_patient()
@@ -58,7 +53,7 @@ def measuring_engine(engine: Engine) -> Engine:
 
 
 class StrictLegs(ParallelLegs):
-    """Legs, and the reranker, of which each must answer, on whatever surface the question was asked."""
+    """Legs and reranker, each of which must answer."""
 
     def __init__(self, legs: ParallelLegs) -> None:
         self._legs = legs
@@ -86,7 +81,7 @@ def require_healthy_legs(health: Iterable[LegHealth]) -> None:
 
 
 def require_complete(decision: Decision) -> None:
-    """Also what is known not to answer, and so was not even asked, counts as missing."""
+    """Raise if any leg did not answer or was not asked because it is down."""
     require_healthy_legs([*decision.retrieved.health, *decision.pool.health])
     if NO_LANGUAGE_MODEL in decision.pool.notes:
         raise LegFailed(f"{NO_LANGUAGE_MODEL}. Name one, or measure without expansion")
@@ -94,34 +89,34 @@ def require_complete(decision: Decision) -> None:
 
 @contextmanager
 def asked(query: str) -> Iterator[None]:
-    """Within it, what does not answer is told with the query's id."""
     try:
         yield
     except LegFailed as failed:
         raise LegFailed(
-            f"Query {query}: {str(failed).rstrip('.')}. An answer without it would measure something else, so the run "
-            "ends here. Mend it, or leave it out of the recipe."
+            f"Query {query}: {str(failed).rstrip('.')}. An answer without it would measure "
+            "something else, so the run stops. Fix it, or remove it from the recipe."
         ) from None
 
 
 def left_out(engine: Engine, recipe: Recipe) -> tuple[str, ...]:
-    """The legs of a recipe that take no part because the user measures without an embedder; not all may."""
+    """Return the legs that need a missing embedder. Raise if no leg is left."""
     if engine.embedding.enabled:
         return ()
     absent = tuple(leg.name for leg in legs() if leg.name in recipe.legs and leg.needs_embedder)
     if absent and set(absent) >= set(recipe.legs):
         raise InvalidInput(
-            f"{recipe}: without an embedder no leg of it can search. Name an embedder or other legs."
+            f"{recipe}: without an embedder no leg of it can search. Name an embedder or other "
+            "legs."
         )
     return absent
 
 
-# Legs are asked this deep once; a recipe of lesser depth takes the head of it, which is what it would have got.
+# Depth of the cached rankings; a shallower recipe uses their head, which is what it would get.
 CACHED_DEPTH = 100
 
 
 class CachedLegs:
-    """Retrieves each leg through the real path on first need."""
+    """Rankings by leg, retrieved through the real path on first use."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], Retrieved] = {}
@@ -145,7 +140,6 @@ class CachedLegs:
         return Retrieved(rankings, health, notes, any(part.narrowed for part in parts))
 
     def leg_times(self, leg: str) -> list[float]:
-        """How long each retrieval of a leg took, in milliseconds."""
         return [
             health.took_ms
             for part in self._kept.values()
@@ -157,7 +151,7 @@ class CachedLegs:
         self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, leg: Leg
     ) -> Retrieved:
         depth = max(recipe.depth, CACHED_DEPTH)
-        # The terms besides the text: a recipe that heeds time searches without the words that only point to one.
+        # Terms too: a recipe that considers time drops the words that only name a time.
         key = (leg.name, question.text, question.terms, filter, depth, *leg.cache_key(recipe))
         if key not in self._kept:
             alone = msgspec.structs.replace(recipe, legs=(leg.name,), depth=depth)
@@ -165,7 +159,6 @@ class CachedLegs:
         return self._kept[key]
 
     def _after(self, engine: Engine, query: LegQuery, leg: Leg) -> Retrieved:
-        """It starts from the other legs' hits, so it is kept for each way of getting them."""
         recipe = query.recipe
         others = [other.cache_key(recipe) for other in legs() if other.name in recipe.legs]
         asked = query.question
@@ -176,7 +169,6 @@ class CachedLegs:
 
 
 def _whole(retrieved: Retrieved) -> Retrieved:
-    """A measurement with a leg missing would be a measurement of something else."""
     require_healthy_legs(retrieved.health)
     return retrieved
 

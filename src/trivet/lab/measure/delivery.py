@@ -1,9 +1,7 @@
-"""How well stated probabilities match what was relevant, and what refusing answers by them costs.
+"""What reaches an agent: deliveries and refusals of each surface, tokens, and calibration.
 
-What reaches an agent: which answers are delivered on each surface, what is refused, and what it costs in tokens.
-
-Rankings are measured elsewhere (`trivet lab run`). Here the product's own surfaces are asked, with everything that they
-gate, cut and shorten: the recall tool of MCP, the hook before a prompt, and the hook at a session's start.
+This asks the product's own surfaces with all their gates and cuts; `trivet lab run` measures
+rankings.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ from trivet.serve.resident.protocol import HookCall
 from trivet.types import Progress, Value
 
 BINS = 10
-# The share of answerable queries that must still be answered.
+# Share of answerable queries that must still be answered.
 KEPT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hits of about the same stated probability: how many, what was said on average, and how many were relevant."""
+    """Hits of similar stated probability."""
 
     count: int
     stated: float
@@ -45,7 +43,7 @@ class Bin:
 
 
 def reliability(stated: Sequence[float], relevant: Sequence[bool], bins: int = BINS) -> list[Bin]:
-    """The hits in bins of equal width, empty ones left out."""
+    """Return bins of equal width, without empty ones."""
     parts: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for probability, truth in zip(stated, relevant, strict=True):
         parts[min(int(probability * bins), bins - 1)].append((probability, truth))
@@ -63,7 +61,7 @@ def reliability(stated: Sequence[float], relevant: Sequence[bool], bins: int = B
 def expected_calibration_error(
     stated: Sequence[float], relevant: Sequence[bool], bins: int = BINS
 ) -> float:
-    """The mean distance between stated and true probability over the bins, weighted by their hits."""
+    """Return the mean distance between stated and true probability."""
     if not stated:
         return 0.0
     found = reliability(stated, relevant, bins)
@@ -71,7 +69,7 @@ def expected_calibration_error(
 
 
 def threshold_keeping(answerable: Sequence[float], kept: float = KEPT) -> float:
-    """The highest threshold at which that share of answerable queries, by their best probability, is answered."""
+    """Return the highest threshold that still answers that share of the queries."""
     if not answerable:
         return 0.0
     ordered = sorted(answerable, reverse=True)
@@ -79,28 +77,26 @@ def threshold_keeping(answerable: Sequence[float], kept: float = KEPT) -> float:
 
 
 def refused(best: Sequence[float], threshold: float) -> float:
-    """The share of queries whose best probability stays below."""
+    """Return the share of queries whose best probability is below the threshold."""
     return sum(probability < threshold for probability in best) / len(best) if best else 0.0
 
 
 Surface = Literal["recall", "prompt", "start"]
 SURFACES: tuple[Surface, ...] = ("recall", "prompt", "start")
-# From this grade on a memory answers the question, at least in part; below it only has the same topic.
+# Lowest grade that answers the question, at least in part; below, only the topic matches.
 ANSWERS = 2
-# What an agent reads closely.
+# Number of hits an agent reads closely.
 READ = 3
 ALL = "(all)"
 RESAMPLES = 1_000
 CONFIDENCE = 0.95
-# Stores with fewer memories are reported beside the rest: they are what every user begins with.
+# Smaller stores are also reported separately: every user starts with one.
 SMALL_STORE = 50
 _measure = re.compile(r"(?P<kind>found|delivered)@(?P<depth>[1-9][0-9]{0,2})")
 _shown_id = re.compile(r'<memory-data nonce="[0-9a-f]+" id="([0-9a-f-]+)"')
 
 
 class SurfaceAnswer(Value, frozen=True, kw_only=True):
-    """What a surface gave for a query: documents in order, with their stated probabilities where it states them."""
-
     documents: tuple[str, ...]
     relevance: tuple[float, ...] = ()
     tokens: int = 0
@@ -108,7 +104,7 @@ class SurfaceAnswer(Value, frozen=True, kw_only=True):
 
 
 class Outcome(Value, frozen=True, kw_only=True):
-    """One query on one surface. Places count from 1; None is nowhere."""
+    """One query on one surface. Places count from 1; None means absent."""
 
     surface: Surface
     store: str
@@ -116,25 +112,21 @@ class Outcome(Value, frozen=True, kw_only=True):
     query: str
     stratum: str
     answerable: bool
-    found: (
-        int | None
-    )  # the place of the first answer among all candidates, whatever is shown of them
+    # Place of the first answer among all candidates, shown or not.
+    found: int | None
     delivered: int | None
     refused: bool
     tokens: int
-    current: bool | None = (
-        None  # of a changed fact: whether no outdated memory stands before the answer
-    )
-    stated: tuple[
-        tuple[float, bool], ...
-    ] = ()  # the probability of each hit, and whether it answers
-    hit_words: tuple[int, ...] = ()  # how long the first candidates are, and how long what answers
+    # For a changed fact: whether no outdated memory precedes the answer.
+    current: bool | None = None
+    # Probability of each hit, and whether it answers.
+    stated: tuple[tuple[float, bool], ...] = ()
+    # Lengths of the first candidates and of the answers.
+    hit_words: tuple[int, ...] = ()
     answer_words: tuple[int, ...] = ()
 
 
 class Share(Value, frozen=True, kw_only=True):
-    """A mean over queries with its interval."""
-
     mean: float
     low: float
     high: float
@@ -148,9 +140,6 @@ class Row(Value, frozen=True, kw_only=True):
 
 
 class DeliveryReport(Value, frozen=True, kw_only=True):
-    """The measures by surface and stratum, how far stated probabilities lie from true shares, and how long candidates
-    and answers are."""
-
     rows: tuple[Row, ...]
     calibration_error: float
     calibration_error_small: float
@@ -161,7 +150,6 @@ class DeliveryReport(Value, frozen=True, kw_only=True):
 def deliver(
     bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Progress | None = None
 ) -> list[Outcome]:
-    """Asks every query of a dataset on every surface."""
     outcomes: list[Outcome] = []
     _compare(bench)
     bench = with_cached_reranking(bench)
@@ -183,17 +171,18 @@ def deliver(
 
 
 def _compare(bench: Bench) -> None:
-    """Here facts do change, so memories are compared; by words alone it would be another product."""
+    """Compare the memories with the model: unlike other corpora, this one has facts that change."""
     trouble = bench.trivet.engine.worker.compare()
     if trouble is not None:
-        bench.trivet.engine.store.likely_updates.compare_all()  # what words alone found must not stay in the store
+        # Discard what the comparison by words alone has stored.
+        bench.trivet.engine.store.likely_updates.compare_all()
         raise LegFailed(
             f"{bench.dataset.name}: the model that compares memories did not answer: {trouble}"
         )
 
 
 def summarize_delivery(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> DeliveryReport:
-    """`more` are measures besides the usual ones, such as delivered@5."""
+    """Summarize. `more` adds measures such as delivered@5."""
     depths = [_placed(name) for name in more]
     stated = [pair for outcome in outcomes for pair in outcome.stated]
     small = [
@@ -209,7 +198,6 @@ def summarize_delivery(outcomes: Sequence[Outcome], more: Sequence[str] = ()) ->
 
 
 def measure_named(text: str) -> str:
-    """The name of a measure of delivery as it is printed: found@K or delivered@K."""
     kind, depth = _placed(text)
     return f"{kind}@{depth}"
 
@@ -218,13 +206,14 @@ def _placed(text: str) -> tuple[str, int]:
     match = _measure.fullmatch(text.strip().lower())
     if match is None:
         raise InvalidInput(
-            f"There is no measure {text!r} of delivery. Say found@K or delivered@K, such as delivered@5."
+            f"There is no delivery measure {text!r}. Use found@K or delivered@K, such as "
+            "delivered@5."
         )
     return match["kind"], int(match["depth"])
 
 
 def _lengths(outcomes: Sequence[Outcome]) -> Lengths | None:
-    """Every surface begins with the same candidates: they count once."""
+    """Count the candidates once: every surface starts from the same ones."""
     once = [one for one in outcomes if one.answerable and one.surface == outcomes[0].surface]
     return compare_lengths(
         [n for one in once for n in one.hit_words], [n for one in once for n in one.answer_words]
@@ -245,7 +234,7 @@ def _recall(bench: Bench, query: Query) -> SurfaceAnswer:
 
 
 def _prompt(bench: Bench, query: Query) -> SurfaceAnswer:
-    """No session is named, so that no query is answered with "shown before"."""
+    """Name no session, so no query is answered with "shown before"."""
     return _hooked(bench, before_prompt(bench.trivet, _call(bench), _event(prompt=query.text)))
 
 

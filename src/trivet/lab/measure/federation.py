@@ -1,6 +1,6 @@
-"""Other systems beside Trivet on one dataset: where their hits overlap, and what fusing them is worth.
+"""Fusion of other systems with Trivet: overlap of hits, and the gain of fusing them.
 
-How many hits of each to fetch and how much they weigh is chosen on one half of the queries and reported on the other.
+Number of hits and weight are chosen on one half of the queries and reported on the other.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ MEASURED_DEPTH = 10
 
 
 class FusedPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One number of hits fetched and one weight, by its headline on either half of the queries."""
-
     fetch_k: int
     weight: float
     chosen_on: float
@@ -52,7 +50,7 @@ class FusedPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
-    """The chosen point against Trivet alone, or against the member alone, on queries that had no part in the choice."""
+    """The chosen point against Trivet or the member alone, on the held-out queries."""
 
     against: str
     measure: str
@@ -74,8 +72,8 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
     recipe: str
     embedder: str | None
     queries: int
-    silent: int  # queries for which the member found nothing
-    unknown: int  # hits whose ids the dataset does not have
+    silent: int  # Queries for which the member found nothing.
+    unknown: int  # Hits whose ids are not in the dataset.
     overlap: Overlap
     rules: Rules
     points: list[FusedPoint]
@@ -86,15 +84,13 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AllMembers(msgspec.Struct, frozen=True, kw_only=True):
-    """All members at once, each as it was chosen alone, against Trivet alone and against each fused alone."""
+    """All members at their chosen points, against Trivet alone and each member fused alone."""
 
     chosen: dict[str, FusedPoint]
     held_out: list[HeldOut]
 
 
 class Federations(msgspec.Struct, frozen=True, kw_only=True):
-    """Several systems: each by itself beside Trivet, then all of them."""
-
     kind: Literal["federations"] = "federations"
     members: list[Federation]
     together: AllMembers
@@ -102,8 +98,6 @@ class Federations(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class MemberReplies:
-    """What a member answered to every query: its hits under the dataset's ids, and how long each answer took."""
-
     name: str
     declared: ExternalSystem
     found: Mapping[str, Sequence[tuple[str, float]]]
@@ -113,8 +107,6 @@ class MemberReplies:
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """How many hits of a member take part, and how much they weigh."""
-
     fetch_k: int
     weight: float
 
@@ -128,7 +120,7 @@ def measure_federation(
     k: int = 10,
     progress: Progress | None = None,
 ) -> Federation | Federations:
-    """One member alone, or each of several alone and then all together."""
+    """Measure one member, or each of several and then all together."""
     heard = [
         ask_member(bench, name, member, max(*fetch_k, k), progress)
         for name, member in members.items()
@@ -160,12 +152,11 @@ def _one(
     choices: Sequence[Choice],
     k: int,
 ) -> tuple[Federation, Run]:
-    """One member beside Trivet, and the run of what was chosen for it."""
     dataset, apart = bench.dataset, _as_run(heard.found)
     first, second = split_queries(_answerable(dataset))
     runs = {choice: asking.run({heard.name: choice}) for choice in choices}
     points = {choice: _by_half(dataset, run, first, second) for choice, run in runs.items()}
-    # Of equals the one that costs least.
+    # Among equals, the cheapest.
     best = max(points, key=lambda choice: (points[choice][0], -choice.fetch_k, -choice.weight))
     swept = {
         at: FusedPoint(fetch_k=at.fetch_k, weight=at.weight, chosen_on=on, held_out=out)
@@ -200,8 +191,7 @@ def _one(
 def ask_member(
     bench: Bench, name: str, declared: ExternalSystem, deep: int, progress: Progress | None = None
 ) -> MemberReplies:
-    """Asks the member every query, without its time limit. A query without an answer is an error: the figures would
-    mislead."""
+    """Ask the member every query without its time limit; raise if one gets no answer."""
     member = msgspec.structs.replace(
         declared, fetch_k=deep, enabled=True, time_limit_ms=LONG_LIMIT_MS
     )
@@ -228,7 +218,8 @@ def ask_member(
         systems.close()
     if not any(reply.hits for reply in replies.values()):
         raise InvalidInput(
-            f"{name} found nothing for any query of {bench.dataset.name}: does it search these documents?"
+            f"{name} found nothing for any query of {bench.dataset.name}. Check that it searches "
+            "these documents."
         )
     documents = {document.id for document in bench.dataset.documents}
     found = {query: _known(documents, reply) for query, reply in replies.items()}
@@ -244,14 +235,14 @@ def ask_member(
 
 
 class FusedRuns:
-    """Runs the dataset with the members' hits as more legs, without asking the members again."""
+    """Runs with the members' stored replies as extra legs."""
 
     def __init__(self, bench: Bench, heard: Sequence[MemberReplies], config: str, k: int) -> None:
         self._bench = bench
         self._heard = {one.name: one for one in heard}
         self._recipe = parse_recipe(config, tuple(self._heard))
         self._depth = max(k, MEASURED_DEPTH)
-        # The bench's own settings declare no members, and a recipe may name only those that are declared.
+        # The bench declares no members, and a recipe may name only declared ones.
         declared = {one.name: msgspec.structs.replace(one.declared, enabled=True) for one in heard}
         self._engine = msgspec.structs.replace(bench.trivet.engine, systems=Systems(declared))
 
@@ -260,7 +251,6 @@ class FusedRuns:
         return str(self._recipe)
 
     def run(self, choices: Mapping[str, Choice]) -> Run:
-        """With these members, as chosen; with none it is Trivet alone."""
         weighed = {
             name: msgspec.structs.replace(self._heard[name].declared, weight=choice.weight)
             for name, choice in choices.items()
@@ -314,13 +304,12 @@ def _answerable(dataset: Dataset) -> list[str]:
 
 
 def split_queries(queries: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Two halves that depend on nothing but the queries' ids."""
+    """Split the queries in a way that depends only on their ids."""
     shuffled = sorted(queries, key=lambda query: hashlib.sha256(query.encode()).digest())
     return shuffled[::2], shuffled[1::2]
 
 
 def _known(documents: set[str], reply: Reply) -> list[tuple[str, float]]:
-    """Its hits under the dataset's ids, each document once."""
     best: dict[str, float] = {}
     for hit in reply.hits:
         if hit.id in documents:
@@ -333,7 +322,6 @@ def _as_run(found: Mapping[str, Sequence[tuple[str, float]]]) -> Run:
 
 
 def _strictly_decreasing(hits: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The order as scores without ties, so that no other tool can order it differently."""
     return [(document, float(len(hits) - place)) for place, (document, _) in enumerate(hits)]
 
 

@@ -1,4 +1,4 @@
-"""The gate: a candidate must not lose, must gain something, and must not break what worked."""
+"""The gate for a candidate recipe: no loss, some gain, and no broken cases."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from trivet.lab.measure.comparison import Comparison, compare
 from trivet.lab.measure.hit_analysis import LengthReport
 from trivet.lab.measure.measures import Measured
 
-# The seeds' regression budget and progress bar, both relative to the base.
+# Largest loss of MRR and smallest gain of any measure, both relative to the base.
 MAX_MRR_LOSS = 0.02
 MIN_GAIN = 0.03
-# A case passes if something relevant is among the first five, which is what an agent reads.
+# A case passes if a relevant hit is among the first five, which is what an agent reads.
 CASE_MEASURE = "any@5"
 GATE_MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 
-# The median hit may be so many times as long as the median answer, or as short. Where the base is farther off, a
-# candidate may be off as far, and a little more, which is no change that anybody sees.
+# Bounds the ratio of the median hit's length to the median answer's. Where the base is further off,
+# a candidate may be as far off, plus the slack, which nobody notices.
 LENGTH_RATIO = 1.5
 LENGTH_SLACK = 1.05
 
@@ -27,8 +27,7 @@ MRR_FELL, NOTHING_GAINED, CASES_FAIL, LENGTH_BIAS = 1, 2, 4, 8
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`code` is 0 for passed, or a sum of 1 (MRR fell), 2 (nothing gained), 4 (a case that passed now fails) and 8
-    (hits are far longer or shorter than the answers)."""
+    """The result: `code` is 0 or a sum of MRR_FELL, NOTHING_GAINED, CASES_FAIL and LENGTH_BIAS."""
 
     code: int
     reasons: tuple[str, ...]
@@ -47,11 +46,11 @@ def gate(
     may_break: float = 0.0,
     lengths: tuple[LengthReport | None, LengthReport | None] = (None, None),
 ) -> Verdict:
-    """Judges a candidate. Without `gain_needed` it guards against loss alone, as a test of unchanged defaults does.
+    """Judge a candidate.
 
-    `may_break` is the share of cases that may fail which passed before, as long as more are mended: none for cases
-    that a person wrote, a few for cases made by rules, which are not all fair. `lengths` are those of the base and of
-    the candidate, where they are known.
+    `may_break` is the share of cases that may fail if more are fixed: 0 for cases a person wrote, a
+    few percent for generated ones, which are not all fair. `lengths` are the reports of base and
+    candidate.
     """
     compared = compare(
         base, candidate, [name for name in GATE_MEASURES if name in base.per_query]
@@ -66,7 +65,8 @@ def gate(
     if gain_needed and not any(_gained(one) for one in compared.values()):
         code |= NOTHING_GAINED
         reasons.append(
-            f"no measure gained {MIN_GAIN:.0%} with its interval above zero; {_best(compared.values())}"
+            f"no measure gained {MIN_GAIN:.0%} with its interval above zero; "
+            f"{_best(compared.values())}"
         )
     if len(broken) > min(may_break * len(base.per_query[CASE_MEASURE]), len(mended)):
         code |= CASES_FAIL
@@ -95,7 +95,6 @@ def _cases(base: Measured, candidate: Measured) -> tuple[tuple[str, ...], tuple[
 
 
 def _length_bias(base: LengthReport | None, candidate: LengthReport | None) -> str | None:
-    """Says so where the candidate's hits are not of the answers' length; a base that has no lengths excuses nothing."""
     found = candidate.overall if candidate else None
     if found is None:
         return None
@@ -103,13 +102,12 @@ def _length_bias(base: LengthReport | None, candidate: LengthReport | None) -> s
     if _off(candidate) <= allowed:
         return None
     return (
-        f"the median of the first hits has {found.hits:g} words and that of the answers {found.answers:g}, "
-        f"{found.ratio:.2f} times as many; between {math.exp(-allowed):.2f} and {math.exp(allowed):.2f} is allowed"
+        f"the median first hit has {found.hits:g} words and the median answer {found.answers:g}: "
+        f"a ratio of {found.ratio:.2f}, outside {math.exp(-allowed):.2f} to {math.exp(allowed):.2f}"
     )
 
 
 def _off(report: LengthReport | None) -> float:
-    """How far hits are from the answers' length, alike for too long and too short."""
     if report is None or report.overall is None:
         return 0.0
     return abs(math.log(report.overall.ratio)) if report.overall.ratio else math.inf

@@ -1,11 +1,4 @@
-"""How long the hits are beside the memories that answer: a leg that favours long or short ones shows here first.
-
-Where the hits of two ways to retrieve overlap, and what the rules for fusing say of it.
-
-The rules are those that Trivet began with: fuse what errs in different places. They look at the shares of queries for
-which both, one or neither find something relevant, and at the recall of both lists together, the most that any fusion
-of the two could reach. They say whether a trial is worth it; what it is worth, a measured fusion says.
-"""
+"""Lengths of hits and answers; overlap of two retrievers, and rules on whether to fuse them."""
 
 from __future__ import annotations
 
@@ -22,17 +15,14 @@ from trivet.lab.datasets.dataset import RELEVANT, Dataset
 from trivet.lab.measure.comparison import CONFIDENCE, RESAMPLES, bootstrap_means, intervals
 from trivet.lab.measure.measures import Run
 
-# What an agent or a person looks at.
+# Hits an agent or person looks at.
 FIRST_HITS = 10
-# Scripts without spaces have about two characters a word.
+# Scripts without spaces have about two characters per word.
 _word = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\s{UNSPACED}]+")
 
 
 class Lengths(msgspec.Struct, frozen=True, kw_only=True):
-    """Medians in words: of the first hits of all queries, and of the memories that are relevant to them.
-
-    `ratio` is hits by answers: 1 is fair, 3 means that what is shown is three times as long as what was wanted.
-    """
+    """Median words of first hits and of relevant memories. A `ratio` of 1 is fair."""
 
     hits: float
     answers: float
@@ -40,8 +30,6 @@ class Lengths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LengthReport(msgspec.Struct, frozen=True, kw_only=True):
-    """None where nothing was found or nothing is relevant."""
-
     overall: Lengths | None
     by_stratum: Mapping[str, Lengths | None] = {}
 
@@ -51,7 +39,7 @@ def count_words(text: str) -> int:
 
 
 def lengths(dataset: Dataset, run: Run, relevant_from: int = RELEVANT) -> LengthReport:
-    """Each hit and each answer counts once for every query it belongs to; queries without an answer do not count."""
+    """Count each hit and answer once per query; skip unanswerable queries."""
     words = {document.id: count_words(document.text) for document in dataset.documents}
     asked = [query for query in dataset.grades if query not in set(dataset.unanswerable)]
     hits = {
@@ -93,27 +81,25 @@ def _over(
     )
 
 
-# Two that both find something for fewer queries than this, and whose lists together recall so much more than the better
-# one alone, are worth fusing.
+# Worth fusing: both find something for a smaller share of queries than this, and the union's recall
+# exceeds the better one's by at least this.
 BOTH_BELOW = 0.60
 GAIN_FROM = 0.15
-# Two that both find something for more queries than this bring a marginal lift, which is not worth the time.
+# Above this share, fusion brings too little for its time.
 BOTH_ABOVE = 0.70
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A mean over queries with its interval."""
-
     mean: float
     low: float
     high: float
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of the queries for which Trivet, the member, both or neither have something relevant among the first k.
+    """Shares of queries with a relevant hit in the first k of Trivet, the member, both or neither.
 
-    `recall_union` is the most that a fusion of the two could reach, `gain` how far that is above the better one. Of a
-    leg of Trivet's own, the member is the leg and `trivet` the recipe without it.
+    `recall_union` bounds what a fusion can reach. For one of Trivet's legs, the member is the leg
+    and `trivet` the recipe without it.
     """
 
     k: int
@@ -129,7 +115,7 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules say, and the figures it rests on. `sure` if the intervals lie on the same side of the bounds."""
+    """The verdict on a trial. `sure` if the intervals lie on the same side of the bounds."""
 
     verdict: Literal["worth a trial", "not worth its time", "not settled"]
     because: str
@@ -137,7 +123,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        doubt = "" if self.sure else " So few queries leave it open."
+        doubt = "" if self.sure else " There are too few queries to be sure."
         return f"By the rules of overlap: {self.verdict}. {self.because}.{doubt}"
 
 
@@ -188,7 +174,7 @@ def apply_fusion_rules(found: Overlap) -> Rules:
     shared = f"Both find something for {both.mean:.0%} of the queries"
     more = f"together they recall {gain.mean:.3f} more than the better one"
     if both.mean > BOTH_ABOVE:
-        because = f"{shared}, and above {BOTH_ABOVE:.0%} a fusion hardly lifts anything"
+        because = f"{shared}, and above {BOTH_ABOVE:.0%} a fusion gains little"
         return Rules(verdict="not worth its time", because=because, sure=both.low > BOTH_ABOVE)
     if both.mean < BOTH_BELOW and gain.mean >= GAIN_FROM:
         because = f"{shared}, fewer than {BOTH_BELOW:.0%}, and {more}, at least {GAIN_FROM:.2f}"

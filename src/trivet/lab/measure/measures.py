@@ -1,8 +1,7 @@
-"""How good a run is: per query, per stratum and overall.
+"""Retrieval measures with the values of trec_eval; names such as `nDCG@10` parse and print back.
 
-A measure has a name that parses and prints back: `nDCG@10`, `recall@5`, `MRR`, `condensed-nDCG@10`. The values are
-those of trec_eval: linear gain over log2(rank + 1); a grade of 1 or more counts as relevant. The formulas are a few
-lines each and stand here, since the libraries that have them need a C program that is not built for every processor.
+The formulas are written here because libraries that have them need a C program that is not built
+for every processor.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from statistics import fmean
 from trivet.errors import InvalidInput
 from trivet.lab.datasets.dataset import RELEVANT, Dataset
 
-# The names that other tools use, in lower case, and the name used here.
+# Names other tools use, in lower case, and ours.
 KINDS = {
     "recall": "recall",
     "r": "recall",
@@ -39,7 +38,7 @@ NAME = re.compile(
 
 @dataclass(frozen=True)
 class Measure:
-    """What to measure, how deep, and whether documents without a judgement are taken out of the list first."""
+    """What to measure, and how deep. `condensed` removes unjudged documents first."""
 
     kind: str
     depth: int | None = None
@@ -51,13 +50,14 @@ class Measure:
 
 
 def parse(name: str) -> Measure:
-    """The measure of that name, whatever its case; `R@5`, `RR` and `Success@5` are understood as well."""
+    """Parse a name in any case; `R@5`, `RR` and `Success@5` work too."""
     match = NAME.fullmatch(name.strip())
     kind = KINDS.get(match["kind"].lower()) if match else None
     if match is None or kind is None:
         known = ", ".join(dict.fromkeys(KINDS.values()))
         raise InvalidInput(
-            f"There is no measure {name!r}. Known: {known}, with a depth as in nDCG@10; condensed-nDCG@10."
+            f"There is no measure {name!r}. Known: {known}, with a depth as in nDCG@10; "
+            "condensed-nDCG@10."
         )
     if match["depth"] is None and kind in NEEDS_DEPTH:
         raise InvalidInput(f"Measure {name!r} needs a depth, such as {kind}@5.")
@@ -90,7 +90,7 @@ STANDARD_MEASURES: tuple[str, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Values by measure and query, and their means. `unanswerable` queries have no value and count in no mean."""
+    """Values by measure and query, and their means, without `unanswerable` queries."""
 
     per_query: Mapping[str, Mapping[str, float]]
     overall: Mapping[str, float]
@@ -102,7 +102,7 @@ class Measured:
 def measure(
     dataset: Dataset, run: Run, measures: Iterable[str | Measure] = STANDARD_MEASURES
 ) -> Measured:
-    """Measures a run. Ties are broken by document id; a query the run does not answer scores 0."""
+    """Measure a run. Document ids break ties; a missing query scores 0."""
     chosen = {
         str(one): one for one in (parse(one) if isinstance(one, str) else one for one in measures)
     }
@@ -112,7 +112,8 @@ def measure(
     }
     if not grades:
         raise InvalidInput(
-            f"Dataset {dataset.name!r} has no query with a relevant document: nothing can be measured."
+            f"Dataset {dataset.name!r} has no query with a relevant document, so nothing can be "
+            "measured."
         )
     lists = ranked(dataset, run)
     condensed = {
@@ -138,7 +139,7 @@ def measure(
 
 
 def ranked(dataset: Dataset, run: Run) -> dict[str, list[str]]:
-    """The documents of every query of the dataset in order of score, ties by id; the run is checked on the way."""
+    """Check the run and return each query's documents in order of score."""
     known = {document.id for document in dataset.documents}
     strangers = [query for query in run if query not in dataset.grades]
     if strangers:
@@ -157,7 +158,8 @@ def _ordered(query: str, answer: Sequence[tuple[str, float]], known: set[str]) -
             )
         if document not in known:
             raise InvalidInput(
-                f"The run gives query {query!r} the document {document!r}, which the corpus has not."
+                f"The run gives query {query!r} the document {document!r}, which is not in the "
+                "corpus."
             )
         if document in seen:
             raise InvalidInput(f"The run gives query {query!r} the document {document!r} twice.")
@@ -198,7 +200,6 @@ def _reciprocal_rank(judged: Mapping[str, int], answer: Sequence[str], depth: in
 
 
 def _judged(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
-    """The share of the answer that has a judgement; 0 of an empty answer."""
     return sum(document in judged for document in answer) / len(answer) if answer else 0.0
 
 

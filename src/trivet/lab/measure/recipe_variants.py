@@ -1,9 +1,4 @@
-"""Measures many recipes on one dataset: every combination of given values.
-
-A sweep is kept as a file: every point with its values, and how it compares with the first point.
-
-What each part of a recipe is worth: the recipe without it, and where each leg's hits overlap with the others'.
-"""
+"""Sweeps over recipe parameters, and ablations of a recipe's parts."""
 
 from __future__ import annotations
 
@@ -34,26 +29,23 @@ _slot = re.compile(r"\{(\w+)\}")
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One combination: the values it has and the recipe they make."""
-
     values: Mapping[str, str]
     recipe: str
 
 
 def grid(template: str, values: Mapping[str, Sequence[str]]) -> list[Point]:
-    """Every combination, for a template such as `rrf(k={k}) | depth({depth})`."""
+    """Return every combination for a template such as `rrf(k={k}) | depth({depth})`."""
     slots = list(dict.fromkeys(_slot.findall(template)))
     if set(slots) != set(values):
         missing = ", ".join(sorted(set(slots) ^ set(values)))
         raise InvalidInput(
-            f"The template {template!r} and the values given do not agree on: {missing}."
+            f"The template {template!r} and the given values do not agree on: {missing}."
         )
     points = []
     for combination in itertools.product(*(values[slot] for slot in slots)):
         chosen = dict(zip(slots, combination, strict=True))
-        recipe = str(
-            parse_recipe(_slot.sub(lambda match, chosen=chosen: chosen[match[1]], template))
-        )  # type: ignore[misc]
+        filled = _slot.sub(lambda match, chosen=chosen: chosen[match[1]], template)  # type: ignore[misc]
+        recipe = str(parse_recipe(filled))
         points.append(Point(chosen, recipe))
     return points
 
@@ -66,7 +58,7 @@ def sweep(bench: Bench, points: Sequence[Point], progress: Progress | None = Non
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Against the first point of the grid: 95 % interval, p after Holm's correction over the whole grid."""
+    """Difference from the first point, with Holm's correction over the whole grid."""
 
     difference: float
     low: float
@@ -75,8 +67,6 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class SweptPoint(msgspec.Struct, frozen=True):
-    """One combination of values. The first of the grid is the base and is compared with nothing."""
-
     values: dict[str, str]
     recipe: str
     overall: dict[str, float]
@@ -85,8 +75,6 @@ class SweptPoint(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """A grid that was measured, its points from the best to the worst."""
-
     kind: Literal["sweep"] = "sweep"
     template: str
     varied: dict[str, list[str]]
@@ -133,7 +121,7 @@ def encode_sweep(sweep: Sweep) -> str:
 
 
 def read_sweeps(folder: Path) -> dict[str, Sweep]:
-    """The sweeps among the JSON files of a folder, by the name of their file. Other JSON files are ignored."""
+    """Return the sweeps of a folder by file name, ignoring other JSON files."""
     found: dict[str, Sweep] = {}
     for path in sorted(folder.glob("*.json")):
         data = content(path)
@@ -143,20 +131,18 @@ def read_sweeps(folder: Path) -> dict[str, Sweep]:
                 found[path.stem] = msgspec.convert(value, Sweep)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
             raise InvalidInput(
-                f"{path}: {error}. It is not a sweep that `trivet lab sweep` has written."
+                f"{path}: {error}. Give a file that `trivet lab sweep` wrote."
             ) from None
     return found
 
 
 WHOLE = "whole"
 WITHOUT = "without "
-# Among so many hits the overlap is looked for.
+# Number of hits in which overlap is measured.
 OVERLAP_DEPTH = 10
 
 
 class Ablation(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe with a part taken out. The whole recipe is compared with nothing."""
-
     name: str
     recipe: str
     overall: Mapping[str, float]
@@ -165,7 +151,7 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LegOverlap(msgspec.Struct, frozen=True, kw_only=True):
-    """A leg by itself beside the recipe without it, and what the rules of overlap say of it."""
+    """A leg alone against the recipe without it."""
 
     leg: str
     overlap: Overlap
@@ -173,8 +159,6 @@ class LegOverlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ablated(msgspec.Struct, frozen=True, kw_only=True):
-    """All ablations of a recipe on a dataset; what `trivet lab ablate --out` writes."""
-
     kind: Literal["ablation"] = "ablation"
     dataset: str
     dataset_sha256: str
@@ -188,7 +172,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ablations(config: str) -> dict[str, str]:
-    """The recipe itself and the recipe without each of its parts in turn."""
+    """Return the recipe, and the recipe without each part."""
     whole = parse_recipe(config)
     arms = {WHOLE: whole}
     if len(whole.legs) > 1:
@@ -207,7 +191,7 @@ def ablations(config: str) -> dict[str, str]:
 
 
 def single_leg_recipes(config: str) -> dict[str, str]:
-    """The recipe with one leg, for each that can search by itself; one that starts from others' hits cannot."""
+    """Return a recipe per leg, except for legs that start from others' hits."""
     whole = parse_recipe(config)
     able = [leg.name for leg in legs() if leg.name in whole.legs and not leg.after_others]
     return (
@@ -218,7 +202,7 @@ def single_leg_recipes(config: str) -> dict[str, str]:
 
 
 def runnable_recipe(bench: Bench, config: str) -> Recipe:
-    """The recipe with those of its legs that can search here: without an embedder, those that need none."""
+    """Return the recipe without legs that need a missing embedder."""
     recipe = parse_recipe(config)
     absent = left_out(bench.trivet.engine, recipe)
     return msgspec.structs.replace(
@@ -227,7 +211,6 @@ def runnable_recipe(bench: Bench, config: str) -> Recipe:
 
 
 def ablate(bench: Bench, config: str, progress: Progress | None = None) -> Ablated:
-    """Measures the recipe, the recipe without each part, and each leg alone."""
     recipe = str(runnable_recipe(bench, config))
     arms = {
         part: run_arm(bench, one, SWEEP_MEASURES, progress=progress)

@@ -1,4 +1,4 @@
-"""Measures one recipe on one dataset and writes the run, the values and a manifest, so that it can be checked."""
+"""Measurement of one recipe on one dataset, with a manifest to repeat it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ from trivet.memory.answer.decision import Decision, Stopwatch
 from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
-# Hits shown for each query in per_query.jsonl, with their score in every leg.
+# Hits per query in per_query.jsonl, with their score in every leg.
 TRACED_HITS = 10
 PACKAGES = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec", "PyStemmer")
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe and the values it reached."""
-
     config: str
     recipe: str
     run: Run
@@ -39,9 +37,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measured
     times_ms: Mapping[str, Mapping[str, float]]
     lengths: LengthReport
-    left_out: tuple[
-        str, ...
-    ] = ()  # legs that take no part, since the user measures without an embedder
+    # Legs that cannot search without an embedder.
+    left_out: tuple[str, ...] = ()
 
 
 def run_arm(
@@ -52,7 +49,7 @@ def run_arm(
     progress: Progress | None = None,
     **options: Any,
 ) -> Arm:
-    """Asks every query. `options` are those of a recall, such as collapse=False."""
+    """Ask every query. `options` go to each recall, such as collapse=False."""
     absent = left_out(bench.trivet.engine, parse_recipe(config))
     recipe = str(parse_recipe(config))
     run: dict[str, list[tuple[str, float]]] = {}
@@ -83,7 +80,6 @@ def run_arm(
 
 
 def write_arm(arm: Arm, bench: Bench, folder: Path) -> None:
-    """run.trec, per_query.jsonl, measures.json and manifest.json in a folder of their own."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = (
         f"{query} Q0 {document} {rank} {score:.9f} trivet\n"
@@ -111,7 +107,6 @@ def slug(number: int, config: str) -> str:
 
 
 def manifest(bench: Bench, arm: Arm) -> dict[str, Any]:
-    """Everything that is needed to get the same figures again."""
     serving = bench.trivet.engine.embedding.serving()
     return {
         "config": arm.config,
@@ -146,7 +141,7 @@ def environment() -> dict[str, Any]:
 
 
 def _strictly_decreasing(bench: Bench, decision: Decision) -> list[tuple[str, float]]:
-    """The answer with scores that strictly fall, so that another tool cannot order ties differently."""
+    """Lower equal scores, so another tool cannot order ties differently."""
     answer: list[tuple[str, float]] = []
     for hit in decision.hits:
         score = hit.score if not answer else min(hit.score, answer[-1][1] - 1e-9)

@@ -1,1 +1,1 @@
-"""Reports and plots of measured arms."""
+"""Reports on saved runs."""

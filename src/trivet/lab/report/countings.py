@@ -1,8 +1,7 @@
-"""One run, counted in the ways in which memory systems report their figures.
+"""One run, counted in the ways memory systems report their figures.
 
-The same answers give very different numbers by what counts as found (the turn that holds the evidence, or any turn of
-its session), by how much of it must be found (any, a share, all) and by which questions are asked. docs/results/
-countings.md says who counts how.
+The ways differ in what counts as found (a turn or its session), how much of it, and over which
+questions; docs/results/countings.md lists who counts how.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ RUN = "run.trec"
 DEPTHS = (5, 10)
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-# Questions that have no answer: LoCoMo's and LongMemEval's name for them. Their evidence is what misleads.
+# Questions without an answer, as LoCoMo and LongMemEval name them. Their evidence misleads.
 WITHOUT_ANSWER = frozenset({"adversarial", "abstention"})
 EVERY = "all"
 ANSWERED = "with an answer"
 
-# What is counted as found, in the words of the table.
+# What counts as found, as the table names it.
 STORED = "the memory"
 SESSIONS = "its session, among the first k sessions"
 SESSIONS_OF_HITS = "its session, of the first k memories"
@@ -39,8 +38,6 @@ Truncate = Callable[[Sequence[str], int], list[str]]
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to count, with its value and the 95 % interval of it over questions."""
-
     found: str
     questions: str
     count: int
@@ -51,8 +48,6 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Countings(msgspec.Struct, frozen=True, kw_only=True):
-    """All countings of one arm. `manifest` is the arm's own: it says how the answers were made."""
-
     dataset: str
     config: str
     rows: tuple[Counted, ...]
@@ -60,12 +55,12 @@ class Countings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_arm(folder: Path) -> Countings:
-    """Counts an arm that `trivet lab run` has written."""
     arm = read_arm(folder)
     grades = grades_of(arm)
     if grades is None:
         raise InvalidInput(
-            f"{folder}: its judgements are not here. Run it again; it writes them beside the arms."
+            f"{folder}: it holds no judgments. Repeat `trivet lab run`, which writes them with the "
+            "arms."
         )
     answers = _read_answers(folder / RUN)
     groups = _groups(arm)
@@ -91,13 +86,13 @@ def count_arm(folder: Path) -> Countings:
 
 
 def session_of(document: str) -> str:
-    """A turn is named by its session and its place, `conv-26/D1:3`. Whatever has no place is a session."""
+    """Return the session of a turn such as `conv-26/D1:3`."""
     session, colon, _ = document.rpartition(":")
     return session if colon else document
 
 
 def _ways(grades: Grades) -> list[tuple[str, Grades, Truncate]]:
-    """What may count as found, with the judgements of that and how the first k of it are cut from an answer."""
+    """List the ways: what is found, its judgments, and how to cut the first k."""
     stored: tuple[str, Grades, Truncate] = (
         STORED,
         grades,
@@ -169,7 +164,6 @@ def _value(
 
 
 def _read_answers(path: Path) -> dict[str, list[str]]:
-    """The documents of each query, in the order in which they are written: best first."""
     answers: dict[str, list[str]] = {}
     for number, text in text_lines(path):
         fields = text.split()
@@ -177,7 +171,7 @@ def _read_answers(path: Path) -> dict[str, list[str]]:
             raise_line_error(
                 path,
                 number,
-                f"{len(fields)} columns, not 6. It is not what `trivet lab run` has written.",
+                f"{len(fields)} columns, not 6. Give a file that `trivet lab run` wrote.",
             )
         answers.setdefault(fields[0], []).append(fields[2])
     return answers

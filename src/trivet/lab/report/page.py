@@ -1,4 +1,4 @@
-"""A page of sections, written as Markdown or as HTML that needs nothing but itself."""
+"""A page of sections, written as Markdown or as self-contained HTML."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-# A column of these stands to the right; prose stands to the left.
+# Columns of these are right-aligned.
 FIGURE = re.compile(r"[-+−]?[\d.,]+( ms| %|)?|[-+−][\d.]+ to [-+−][\d.]+|–|")
 
 STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #1b1f24; background: #fff;
-  max-width: 66rem; margin: 2.5rem auto 4rem; padding: 0 1.25rem; }
+body { font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #1b1f24;
+  background: #fff; max-width: 66rem; margin: 2.5rem auto 4rem; padding: 0 1.25rem; }
 h1 { font-size: 1.75rem; line-height: 1.25; margin: 0 0 .5rem; }
-h2 { font-size: 1.25rem; margin: 2.75rem 0 .5rem; padding-top: .75rem; border-top: 1px solid #d0d7de; }
+h2 { font-size: 1.25rem; margin: 2.75rem 0 .5rem; padding-top: .75rem;
+  border-top: 1px solid #d0d7de; }
 p { max-width: 46rem; margin: .5rem 0 1rem; }
 .wide { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .8125rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e3e7eb; }
+th, td { padding: .35rem .45rem; text-align: left; vertical-align: top;
+  border-bottom: 1px solid #e3e7eb; }
 th { border-bottom: 2px solid #8c959f; vertical-align: bottom; }
 td.figure, th.figure { text-align: right; }
 td.figure { white-space: nowrap; }
@@ -38,8 +40,6 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells; the first row may be the base that the others are measured against."""
-
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     base_first: bool = False
@@ -51,7 +51,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing by the name its file gets. `description` says in words what it shows, for readers who cannot see it."""
+    """A drawing. `description` is its text alternative."""
 
     name: str
     svg: str
@@ -121,10 +121,11 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def as_html(page: Page) -> str:
-    """HTML that is XML as well, so that any tool can read it."""
+    """Return HTML that is also well-formed XML."""
     body = "\n".join(_html_section(section) for section in page.sections)
     return (
-        '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml">\n<head>\n<meta charset="utf-8" />\n'
+        '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml">\n<head>\n'
+        '<meta charset="utf-8" />\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1" />\n'
         f"<title>{escape(page.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         f"<h1>{escape(page.title)}</h1>\n<p>{escape(page.opening)}</p>\n{body}\n</main>\n</body>\n</html>\n"
@@ -146,7 +147,8 @@ def _html(block: Block) -> str:
             )
             return f"<figure>{drawing}<figcaption>{_prose(block.caption)}</figcaption></figure>"
         case Table():
-            return f'<div class="wide"><table>{_html_head(block)}<tbody>{_html_rows(block)}</tbody></table></div>'
+            head, rows = _html_head(block), _html_rows(block)
+            return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _prose(text: str) -> str:
@@ -182,7 +184,7 @@ def _class(table: Table, column: int) -> str:
 
 
 def _inline(plot: Plot) -> str:
-    """The drawing without its XML head. Its ids get its name as prefix, so that two drawings on a page do not clash."""
+    """Drop the XML head and prefix ids with the plot's name, so that plots do not clash."""
     svg = plot.svg[plot.svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{plot.name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{plot.name}-\1)", svg)

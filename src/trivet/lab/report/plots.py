@@ -1,4 +1,4 @@
-"""Drawings as SVG text: light ground, colours that colour-blind readers can tell apart, units on every axis."""
+"""SVG plots in colors that color-blind readers can distinguish."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, without yellow and black, which are hard to see on white or to tell from text.
+# Okabe and Ito's colors, without yellow (hard to see on white) and black (looks like text).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# When the colours are used up, the next round of bars is hatched.
+# Hatches distinguish further rounds through the colors.
 HATCHES = ("", "////", "....", "xxxx")
 RELEVANT_COLOUR, OTHER_COLOUR = COLOURS[0], COLOURS[1]
 GREY = "#4a525a"
 
-WIDTH = 9.0  # inches; the page is as wide
+WIDTH = 9.0  # Inches; the page is this wide.
 BINS = 30
 
 STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and copied
-    "svg.hashsalt": "trivet",  # the same figures give the same file
+    "svg.fonttype": "none",  # Text stays text: it can be read aloud, searched and copied.
+    "svg.hashsalt": "trivet",  # Equal figures give equal files.
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -49,8 +49,6 @@ STYLE: Any = {
 
 @dataclass(frozen=True)
 class LatencyPoint:
-    """An arm's quality with its interval, and how long it takes: median and 95th percentile."""
-
     label: str
     quality: float
     low: float
@@ -87,7 +85,8 @@ def quality_against_latency(spots: Sequence[LatencyPoint], measure: str) -> str:
             )
         axes.set_title(f"{measure} against time for one recall")
         axes.set_xlabel(
-            "time for one recall (ms): point = median, line to the right = up to the 95th percentile"
+            "time for one recall (ms): point = median, line to the right = up to the 95th "
+            "percentile"
         )
         axes.set_ylabel(f"{measure} (0 to 1)")
         axes.set_xlim(left=0)
@@ -96,7 +95,6 @@ def quality_against_latency(spots: Sequence[LatencyPoint], measure: str) -> str:
 
 
 def strata_bars(strata: Sequence[str], bars: Mapping[str, Sequence[Bar]], measure: str) -> str:
-    """Bars by the label of their arm, one for each stratum."""
     width = 0.84 / len(bars)
     rows = (len(bars) + 1) // 2
     with _figure(max(WIDTH, 0.16 * len(bars) * len(strata) + 2), 4.2 + 0.22 * rows) as (
@@ -134,7 +132,6 @@ def strata_bars(strata: Sequence[str], bars: Mapping[str, Sequence[Bar]], measur
 
 
 def sweep_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], measure: str) -> str:
-    """For each parameter, the values of the measure at each of its settings, over all settings of the others."""
     with _figure(WIDTH, 3.6) as (figure, drawn):
         panels: Any = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
         for place, (axes, (parameter, settings)) in enumerate(
@@ -177,7 +174,6 @@ def sweep_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], measure: s
 
 
 def score_distributions(legs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> str:
-    """For each leg, the scores of relevant hits and those of the others."""
     with _figure(WIDTH, 3.6) as (figure, drawn):
         panels: Any = figure.subplots(1, len(legs), squeeze=False)[0]
         for place, (axes, (leg, (relevant, others))) in enumerate(
@@ -212,7 +208,7 @@ def score_distributions(legs: Mapping[str, tuple[Sequence[float], Sequence[float
 
 @contextmanager
 def _figure(width: float, height: float) -> Iterator[tuple[Figure, list[str]]]:
-    """A figure to draw on; afterwards the list holds its SVG. No window system is touched."""
+    """Yield a figure and a list that later holds its SVG. No window system is used."""
     need(*PLOTTING)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -227,7 +223,6 @@ def _figure(width: float, height: float) -> Iterator[tuple[Figure, list[str]]]:
 
 
 def _legend(figure: Figure, axes: Axes, entries: int) -> None:
-    """Below the plot, where it hides nothing."""
     handles, names = axes.get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside lower center", ncols=min(entries, 2 if entries > 3 else 3)
@@ -235,7 +230,6 @@ def _legend(figure: Figure, axes: Axes, entries: int) -> None:
 
 
 def _ascending(names: list[str]) -> list[str]:
-    """Numbers by size; words as they were given."""
     try:
         return sorted(names, key=float)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The report on a folder of arms: what was measured, how sure it is, and how long it took."""
+"""The report on a folder of arms: values, significance and times."""
 
 from __future__ import annotations
 
@@ -40,14 +40,12 @@ Scores = Mapping[str, tuple[list[float], list[float]]]
 
 
 def bar(values: Iterable[float]) -> Bar:
-    """A mean with its bootstrap interval."""
     column = np.array(list(values))[:, None]
     ((low, high),) = intervals(bootstrap_means(column, RESAMPLES, 0), CONFIDENCE)
     return Bar(float(column.mean()), low, high)
 
 
 def spot(label: str, arm: SavedArm, measure: str) -> LatencyPoint | None:
-    """None for an arm without times."""
     p50, p95 = latency(arm, "p50"), latency(arm, "p95")
     if p50 is None or p95 is None:
         return None
@@ -56,7 +54,7 @@ def spot(label: str, arm: SavedArm, measure: str) -> LatencyPoint | None:
 
 
 def latency(arm: SavedArm, percentile: str) -> float | None:
-    """The slowest leg, since legs run side by side, plus the time for fusing and choosing."""
+    """Return the slowest leg's time, since legs run in parallel, plus fusing and choosing."""
     times = arm.manifest.times_ms
     legs = [spread[percentile] for name, spread in times.items() if name.startswith("leg ")]
     if "decide" not in times or not legs:
@@ -70,7 +68,7 @@ def by_stratum(arm: SavedArm, measure: str) -> list[Bar]:
 
 
 def leg_scores(arms: Sequence[SavedArm], grades: Grades) -> Scores:
-    """For each leg, the scores of relevant hits and of the others, from the first arm that has the leg."""
+    """Return scores of relevant and other hits, from the first arm with the leg."""
     found: dict[str, tuple[list[float], list[float]]] = {}
     for arm in arms:
         own: dict[str, tuple[list[float], list[float]]] = {}
@@ -86,7 +84,7 @@ def leg_scores(arms: Sequence[SavedArm], grades: Grades) -> Scores:
 
 
 def separation(relevant: Sequence[float], others: Sequence[float]) -> float | None:
-    """The chance that a relevant hit scores above another hit, ties counting half; None if either is missing."""
+    """Return the chance that a relevant hit outscores another; ties count half."""
     if not relevant or not others:
         return None
     ordered = np.sort(np.array(others))
@@ -96,7 +94,7 @@ def separation(relevant: Sequence[float], others: Sequence[float]) -> float | No
 
 
 def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
-    """For each parameter that was varied, the measure of all points at each of its settings."""
+    """Return the measure of all points by parameter and setting."""
     return {
         slot: {
             setting: [
@@ -110,7 +108,7 @@ def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
 
 
 PLOTS = "report-plots"
-# The facts of a manifest that the report shows, those first that are the same for all arms.
+# Facts of the manifest that the report shows, in this order.
 MANIFEST_FACTS = (
     "dataset",
     "dataset_sha256",
@@ -127,7 +125,7 @@ NONE = "–"
 
 
 def write_report(folder: Path, out: Path) -> list[Path]:
-    """Writes report.html, whole in itself, and report.md with its plots in a folder beside it."""
+    """Write a self-contained report.html, and report.md with a folder of plots."""
     page = make_page(read_arms(folder), read_sweeps(folder))
     (out / PLOTS).mkdir(exist_ok=True)
     for plot in page.plots:
@@ -143,7 +141,7 @@ def make_page(arms: Sequence[SavedArm], sweeps: Mapping[str, Sweep]) -> Page:
     for name, sweep in sweeps.items():
         if sweep.dataset_sha256 != manifest.dataset_sha256:
             raise InvalidInput(
-                f"{name}.json was swept on other data than the arms. Keep it in a folder of its own."
+                f"{name}.json was swept on other data than the arms. Move it to another folder."
             )
     count = len(arms[0].measured.per_query[HEADLINE])
     sections = [_summary(arms), _measures(arms), *_lengths(arms), *_latency(arms), *_strata(arms)]
@@ -153,8 +151,9 @@ def make_page(arms: Sequence[SavedArm], sweeps: Mapping[str, Sweep]) -> Page:
     sections += [_distributions(arms), _manifest(arms)]
     return Page(
         title=f"Recall on {manifest.dataset}",
-        opening=f"{len(arms)} {'way' if len(arms) == 1 else 'ways'} to recall, measured on the same {count} queries "
-        f"of the dataset {manifest.dataset}. The first is the base that the others are compared with.",
+        opening=f"{len(arms)} {'way' if len(arms) == 1 else 'ways'} to recall, measured on the "
+        f"same {count} queries of the dataset {manifest.dataset}. The first is the base of the "
+        "comparison.",
         sections=sections,
     )
 
@@ -177,10 +176,11 @@ def _summary(arms: Sequence[SavedArm]) -> Section:
         for name, arm, one in zip(labels(arms), arms, compared, strict=True)
     ]
     explanation = (
-        "Differences are against the first arm, query by query. The interval (paired bootstrap) is of 95 %: if it does "
-        "not hold 0, the difference is hardly chance. p is from a randomisation test, corrected for the number of arms "
-        "(Holm). `detectable` is the least true difference that so many queries would "
-        "show in four of five trials: a smaller one could not be seen here. Wins, losses and ties count queries."
+        "Differences are against the first arm, query by query. If the 95 % interval (paired "
+        "bootstrap) excludes 0, the difference is unlikely to be chance. p is from a "
+        "randomization test, corrected for the number of arms (Holm). `detectable` is the "
+        "smallest true difference that this many queries would show in four of five trials. Wins, "
+        "losses and ties count queries."
     )
     return Section(
         "Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(explanation)]
@@ -212,8 +212,8 @@ def _measures(arms: Sequence[SavedArm]) -> Section:
         for name, arm in zip(labels(arms), arms, strict=True)
     ]
     explanation = (
-        "judged@10 is the share of the first ten hits that somebody judged. Where it is low, unjudged hits may be "
-        "relevant; the condensed measures take them out of the list first."
+        "judged@10 is the share of the first ten hits that have a judgment. Where it is low, "
+        "unjudged hits may be relevant; the condensed measures remove them first."
     )
     return Section(
         "All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(explanation)]
@@ -221,7 +221,6 @@ def _measures(arms: Sequence[SavedArm]) -> Section:
 
 
 def _lengths(arms: Sequence[SavedArm]) -> Iterator[Section]:
-    """Not of arms that a version without lengths wrote."""
     known = [
         (name, arm.lengths)
         for name, arm in zip(labels(arms), arms, strict=True)
@@ -241,8 +240,8 @@ def _lengths(arms: Sequence[SavedArm]) -> Iterator[Section]:
         for stratum in strata
     ]
     explanation = (
-        f"Median words of the memories that are relevant, of the first {FIRST_HITS} hits, and the ratio of the two. "
-        "Hits that are far longer or shorter than what was wanted tell that a leg favours a length."
+        f"Median words of the relevant memories and of the first {FIRST_HITS} hits, and their "
+        "ratio. Hits far longer or shorter than the answers show that a leg favors a length."
     )
     yield Section(
         "Length of hits and answers", [Table(header, rows, base_first=True), Paragraph(explanation)]
@@ -265,9 +264,9 @@ def _latency(arms: Sequence[SavedArm]) -> Iterator[Section]:
         return
     words = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
     caption = (
-        "Vertical lines are 95 % intervals of the mean (bootstrap); as arms share their queries, compare arms by the "
-        "table above and not by these. The time is the slowest leg, as legs work side by side, plus what is decided "
-        "over their rankings for 100 hits; each is a median of its own."
+        "Vertical lines are 95 % intervals of the mean (bootstrap). Arms share their queries, so "
+        "compare arms by the table above instead. The time is the slowest leg, since legs run in "
+        "parallel, plus fusing and choosing 100 hits; each is a separate median."
     )
     drawn = plots.quality_against_latency(spots, HEADLINE)
     yield Section(
@@ -303,11 +302,14 @@ def _sweep(name: str, sweep: Sweep, number: int) -> Section:
     best = sweep.points[0]
     blocks: list[Block] = [
         Paragraph(
-            f"Template `{sweep.template}`: {len(sweep.points)} combinations, compared with the first of the grid."
+            f"Template `{sweep.template}`: {len(sweep.points)} combinations, compared with the "
+            "first of the grid."
         )
     ]
     if drawn := curves(sweep, HEADLINE):
-        caption = "Each dot is one combination; the lines join the best and the mean of those at a setting."
+        caption = (
+            "Each dot is one combination; the lines join the best and the mean at each setting."
+        )
         words = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
         blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), words, caption))
     header = (*best.values, HEADLINE, "difference", "95 % interval", "p (Holm)")
@@ -336,7 +338,7 @@ def _distributions(arms: Sequence[SavedArm]) -> Section:
     scores = leg_scores(arms, grades) if grades is not None else {}
     if not scores:
         why = (
-            "The judgements of this dataset were not found beside the arms."
+            "The judgments of this dataset were not found with the arms."
             if grades is None
             else "No leg scored."
         )
@@ -347,8 +349,9 @@ def _distributions(arms: Sequence[SavedArm]) -> Section:
         if (apart := separation(*sides)) is not None
     ]
     caption = (
-        "From the first ten hits of each query, in the first arm that has the leg; each colour sums to 100 %. The "
-        f"chance that a relevant hit scores above one that is not (50 % is a coin toss): {', '.join(parts) or NONE}."
+        "From the first ten hits of each query, in the first arm that has the leg; each color "
+        "sums to 100 %. Chance that a relevant hit outscores another (50 % is a coin toss): "
+        f"{', '.join(parts) or NONE}."
     )
     drawn = plots.score_distributions(scores)
     return Section(

@@ -1,7 +1,4 @@
-"""Reads arms back from the folders that `trivet lab run` has written, with their judgements, line by line.
-
-Two written arms side by side: every measure, every stratum, and the queries that moved most.
-"""
+"""Arms read back from the folders of `trivet lab run`, and the comparison of two."""
 
 from __future__ import annotations
 
@@ -26,20 +23,18 @@ from trivet.lab.optional_packages import MEASURING, need
 PER_QUERY = "per_query.jsonl"
 MANIFEST = "manifest.json"
 MEASURES = "measures.json"
-# `trivet lab run` puts a copy of the judgements beside the arms, so that a folder of arms explains itself.
+# A copy of the judgments, so that a folder of arms explains itself.
 QRELS = "qrels.tsv"
 
 
 class LegTrace(msgspec.Struct, frozen=True):
-    """The score that one leg gave a hit; `rank` is None if the leg did not find it."""
+    """A leg's score for a hit; `rank` is None if the leg did not find it."""
 
     score: float
     rank: int | None = None
 
 
 class HitTrace(msgspec.Struct, frozen=True):
-    """One of the first hits of a query, as the arm scored it."""
-
     document: str
     score: float
     legs: dict[str, LegTrace]
@@ -48,8 +43,6 @@ class HitTrace(msgspec.Struct, frozen=True):
 
 
 class QueryLine(msgspec.Struct, frozen=True):
-    """One line of per_query.jsonl."""
-
     query: str
     text: str
     measures: dict[str, float]
@@ -58,8 +51,6 @@ class QueryLine(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The fields of manifest.json that are used here; `whole` has all of them."""
-
     config: str
     recipe: str
     dataset: str
@@ -69,13 +60,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class SavedArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One arm as it was written."""
-
     folder: Path
     manifest: Manifest
     queries: Mapping[str, QueryLine]
     measured: Measured
-    lengths: LengthReport | None = None  # None for one that an earlier version wrote
+    lengths: LengthReport | None = None  # None if an earlier version wrote the arm.
 
     @property
     def name(self) -> str:
@@ -89,7 +78,7 @@ class SavedArm(msgspec.Struct, frozen=True, kw_only=True):
 def read_arm(folder: Path) -> SavedArm:
     if not folder.is_dir():
         raise InvalidInput(
-            f"{folder}: there is no such folder. Give one that `trivet lab run` has written."
+            f"{folder}: there is no such folder. Give one that `trivet lab run` wrote."
         )
     return SavedArm(
         folder=folder,
@@ -101,7 +90,7 @@ def read_arm(folder: Path) -> SavedArm:
 
 
 def read_measured(folder: Path) -> Measured:
-    """The per-query values of a written arm, ready to be compared."""
+    """Return the per-query values of a saved arm."""
     values: dict[str, dict[str, float]] = {}
     strata: dict[str, list[str]] = {}
     for line in _lines(folder):
@@ -126,7 +115,7 @@ def _lines(folder: Path) -> list[dict[str, Any]]:
     path = folder / PER_QUERY
     if not path.is_file():
         raise InvalidInput(
-            f"{path}: there is no such file. Give a folder that `trivet lab run` has written."
+            f"{path}: there is no such file. Give a folder that `trivet lab run` wrote."
         )
     lines = []
     for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
@@ -140,11 +129,11 @@ def _lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_arms(folder: Path) -> list[SavedArm]:
-    """Every arm below the folder, in the order of their numbers; all must be of one dataset."""
+    """Return every arm below the folder by number. All must be of one dataset."""
     found = sorted((path.parent for path in folder.glob(f"*/{PER_QUERY}")), key=_order)
     if not found:
         raise InvalidInput(
-            f"{folder}: there is no arm below it. Give the folder that was the --out of `trivet lab run`."
+            f"{folder}: there is no arm below it. Give the --out folder of `trivet lab run`."
         )
     arms = [read_arm(one) for one in found]
     for other in arms[1:]:
@@ -155,8 +144,8 @@ def read_arms(folder: Path) -> list[SavedArm]:
 def same_dataset(one: SavedArm, other: SavedArm) -> None:
     if one.manifest.dataset_sha256 != other.manifest.dataset_sha256:
         raise InvalidInput(
-            f"{one.folder} was measured on {_data(one.manifest)} and {other.folder} on {_data(other.manifest)}. "
-            "Only arms on the same data can be compared: run one of them again."
+            f"{one.folder} was measured on {_data(one.manifest)} and {other.folder} on "
+            f"{_data(other.manifest)}. Only arms on the same data can be compared: run one again."
         )
 
 
@@ -167,7 +156,7 @@ def read_pair(base: Path, candidate: Path) -> tuple[SavedArm, SavedArm]:
 
 
 def label(number: int, config: str, longest: int = 36) -> str:
-    """An arm's short name in tables and plots: its number and as much of its recipe as fits."""
+    """Return a short name: number and as much of the recipe as fits."""
     shown = config if len(config) <= longest else f"{config[: longest - 1].rstrip()}…"
     return f"{number}: {shown}"
 
@@ -190,9 +179,7 @@ def _queries(folder: Path) -> dict[str, QueryLine]:
     lines: dict[str, QueryLine] = {}
     for number, line in json_lines(path, QueryLine):
         if line.query in lines:
-            raise_line_error(
-                path, number, f"query {line.query!r} stands in an earlier line as well."
-            )
+            raise_line_error(path, number, f"query {line.query!r} is in an earlier line as well.")
         lines[line.query] = line
     return lines
 
@@ -204,7 +191,7 @@ def _manifest(folder: Path) -> Manifest:
         return msgspec.convert({**whole, "whole": whole}, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, TypeError) as error:
         raise InvalidInput(
-            f"{path}: {error}. It is not a manifest that `trivet lab run` has written."
+            f"{path}: {error}. Give a manifest that `trivet lab run` wrote."
         ) from None
 
 
@@ -219,9 +206,7 @@ def _lengths(folder: Path) -> LengthReport | None:
     try:
         return msgspec.json.decode(content(path), type=_Means).lengths
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"{path}: {error}. It is not what `trivet lab run` has written."
-        ) from None
+        raise InvalidInput(f"{path}: {error}. Give a file that `trivet lab run` wrote.") from None
 
 
 def write_grades(dataset: Dataset, folder: Path) -> None:
@@ -229,14 +214,14 @@ def write_grades(dataset: Dataset, folder: Path) -> None:
 
 
 def grades_of(arm: SavedArm) -> Grades | None:
-    """The judgements the arm was measured by, from beside it or from the dataset; None if they are not here."""
+    """Return the judgments saved with the arm or from its dataset, if available."""
     beside = arm.folder / ".." / QRELS
     if beside.is_file():
         return _read(beside)
     try:
         dataset = find_dataset(arm.manifest.dataset)
     except InvalidInput:
-        return None  # the dataset was a folder that is not here any more; callers say that they have no grades
+        return None  # The dataset was a folder that is gone; callers report missing grades.
     return dataset.grades if dataset.fingerprint == arm.manifest.dataset_sha256 else None
 
 
@@ -248,22 +233,18 @@ def _read(path: Path) -> Grades:
 
 
 class _AnyId:
-    """Contains every id: the ids were checked when the dataset was measured."""
+    """Contains every id: they were checked when the dataset was measured."""
 
     def __contains__(self, id: object) -> bool:
         return True
 
 
 class GradedHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A hit with its trace. `grade` is None if the document was not judged or the judgements are not at hand."""
-
     hit: HitTrace
     grade: int | None
 
 
 class MovedQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query whose value changed, with the first hits of each arm."""
-
     query: str
     text: str
     stratum: str | None
@@ -277,11 +258,11 @@ class ComparedArm(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     config: str
     lengths: LengthReport | None = None
-    left_out: tuple[str, ...] = ()  # legs that took no part, since there was no embedder
+    left_out: tuple[str, ...] = ()  # Legs that took no part, since there was no embedder.
 
 
 class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms compared. Strata and moved queries are shown in `measure`."""
+    """Two arms compared. Strata and moved queries refer to `measure`."""
 
     base: ComparedArm
     candidate: ComparedArm
@@ -300,7 +281,7 @@ def compare_arms(
     compared = compare(before.measured, after.measured)
     if measure not in compared.overall:
         raise InvalidInput(
-            f"Measure {measure!r} was not taken. There are: {', '.join(compared.overall)}."
+            f"Measure {measure!r} was not taken. Available: {', '.join(compared.overall)}."
         )
     grades = grades_of(before) or grades_of(after) or {}
     moves = compared.overall[measure].moved[:moved]
