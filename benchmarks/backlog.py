@@ -1,10 +1,10 @@
-"""Whether what waits to be embedded slows down who saves and who recalls, and what embedding beside them costs.
+"""Measure whether texts waiting to be embedded slow down saves and recalls.
 
-    python benchmarks/backlog.py --output benchmarks/results/backlog.json
+python benchmarks/backlog.py --output benchmarks/results/backlog.json
 
-First with nobody at work: a save and a recall while nothing, a thousand, and as many as there are memories wait. Then
-the whole store is embedded anew in the background, as after a change of the model, while recalls go on. Medians of one
-run, as multiples of the first.
+First without a worker: a save and a recall while nothing, a thousand texts, or the whole store
+waits. Then the whole store is embedded again in the background, as after a change of model, while
+recalls go on. Figures are medians of one run, as multiples of the first.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ def _with_backlogs(path: Path, sizes: list[int]) -> Figures:
 
 
 def _beside_embedding(path: Path) -> Figures:
-    """All memories are embedded by the model, by the worker of the process that recalls."""
     asked = _new_questions(1_000_000)
     figures: Figures = {}
     with quick_vectors(), Trivet.open(path, background=False, changes="off") as trivet:
@@ -97,7 +96,7 @@ def _recalls(trivet: Trivet, asked: Iterator[str]) -> float:
 
 
 def _store(trivet: Trivet, texts: list[str]) -> None:
-    """Without the search for near-duplicates: it takes half of the time, and nothing of it is measured here."""
+    """Skip the search for near-duplicates: it takes half of the time and is not measured here."""
     with patch.object(remember, "near_duplicates", lambda _, entries: ((),) * len(entries)):
         for start in range(0, len(texts), AT_ONCE):
             trivet.remember_many({"content": text} for text in texts[start : start + AT_ONCE])

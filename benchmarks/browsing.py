@@ -1,10 +1,10 @@
-"""What it costs to browse a large store in a real browser, server and browser on one machine.
+"""Measure browsing a large store in a real browser, with the server on the same machine.
 
 python benchmarks/browsing.py --memories 100000
 
-Measured: until the first rows are there; a page of rows by offset and after the page before; a jump of the scroll bar
-until its rows are there; how long frames take and how many rows are in the document while one scrolls. The store is
-written by SQL, without indexes of words or vectors, which browsing does not look at.
+Figures: time to the first rows; a page of rows by offset and by cursor; a jump of the scroll bar;
+frame times and rows in the document while scrolling. SQL writes the store without word or vector
+indexes, which browsing does not use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WORDS = "staging database port relay deploy rotate token build cache index searc
 NEWEST = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 400
 TAGS = 60
-# Scrolls so far in each of some hundred frames, as a wheel that is turned fast; the times between frames are kept.
+# Scrolls in some hundred frames, like a fast wheel, and records the times between frames.
 SCROLL = """
 const done = arguments[0], times = [], rows = [];
 let last = performance.now(), left = 120;
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def make_store(path: Path, memories: int) -> None:
-    """Copies of one memory with other words, tags, sources and times."""
+    """Copy one memory with other words, tags, sources and times."""
     with Trivet.open(path, embedder="none") as store:
         store.remember("The first one.", created_at="2020-01-01")
     draw = random.Random(1)
@@ -114,8 +114,9 @@ def measured(server: Served, browser: Browser, memories: int) -> dict[str, Any]:
     }
     paths["categories"] = "/v1/categories"
     requests = {
-        name: _median_ms(lambda path=path: client.done("GET", path)) for name, path in paths.items()
-    }  # type: ignore[misc]
+        name: _median_ms(lambda path=path: client.done("GET", path))  # type: ignore[misc]
+        for name, path in paths.items()
+    }
     return {"requests_ms": requests, "browser": _browsed(browser)}
 
 

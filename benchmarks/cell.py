@@ -1,9 +1,9 @@
-"""What a tenant takes in a PostgreSQL cell, table by table, and how long its move takes while somebody writes to it.
+"""Measure a tenant's size in a PostgreSQL cell by table, and its move while a client writes.
 
 python benchmarks/cell.py --memories 20000 --out docs/results/cell.json
 
-The memories are like notes of about 60 tokens. Their vectors are random, of the bundled model's length: PostgreSQL
-stores and copies them like any. The graph is read by the rules.
+Memories are like notes of about 60 tokens. Vectors are random, which PostgreSQL stores and copies
+like any. The rules read the graph.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def measured(old: PostgresServer, new: PostgresServer, count: int) -> dict[str, 
 
 
 def fill(trivet: Trivet, url: str, count: int) -> None:
-    """With a vector for each memory, and the graph that the rules find."""
+    """Fill the tenant with memories, vectors, and the graph the rules find."""
     some: list[dict[str, str]] = []
     for number, text in enumerate(memories(count), 1):
         some.append({"content": text})
@@ -103,7 +103,7 @@ def fill(trivet: Trivet, url: str, count: int) -> None:
 
 
 def sizes(server: PostgresServer, url: str) -> dict[str, int]:
-    """With indexes, after a vacuum: as it is when nothing was changed for a while."""
+    """Return sizes with indexes after a vacuum."""
     name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
     with server.administrator(name) as connection:
         connection.execute("VACUUM (ANALYZE)")
@@ -111,7 +111,7 @@ def sizes(server: PostgresServer, url: str) -> dict[str, int]:
 
 
 def moved(trivet: Trivet, source: str, target: str) -> dict[str, Any]:
-    """While one writer goes on: what each stage takes. Its own work is counted with it."""
+    """Return the time of each stage while one writer goes on; its work is included."""
     stages: list[tuple[str, float, float]] = []
     ended = threading.Event()
 
@@ -119,7 +119,7 @@ def moved(trivet: Trivet, source: str, target: str) -> dict[str, Any]:
         for text in memories(100_000, seed=3):
             if ended.is_set():
                 return
-            with suppress(TrivetError):  # refused while it is frozen, and after the switch
+            with suppress(TrivetError):  # Refused while the tenant is frozen, and after the switch.
                 trivet.remember(text)
             time.sleep(0.1)
 
@@ -147,7 +147,7 @@ def moved(trivet: Trivet, source: str, target: str) -> dict[str, Any]:
 
 
 def processor_seconds(*urls: str) -> float:
-    """Of this process and of those that work for it in the databases: says something on a busy machine, too."""
+    """Return processor time of this process and its database backends, robust on a busy machine."""
     used = time.process_time()
     for url in urls:
         with psycopg.connect(url) as connection:
@@ -155,7 +155,7 @@ def processor_seconds(*urls: str) -> float:
                 "SELECT pid FROM pg_stat_activity WHERE usename = 'trivet'"
             ).fetchall()
         for (pid,) in rows:
-            with suppress(OSError):  # it has ended meanwhile
+            with suppress(OSError):  # It has ended.
                 fields = Path(f"/proc/{pid}/stat").read_text().split()
                 used += (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
     return used

@@ -1,9 +1,9 @@
-"""Code search on one large tree: first index, search, one edited file, memory. Keeps docs/results/code-scale.json.
+"""Measure code search on one large tree: first index, search, one edited file, memory.
 
 python benchmarks/code_scale.py FOLDER [--queries FILE]
 
-FOLDER is copied by hard links first, but for the file that is edited: it stays as it is. Queries are lines of FILE, or
-names that the tree defines. Each figure is made in a new process, as a user has it.
+FOLDER is copied by hard links and stays unchanged. Queries are the lines of FILE, or names the tree
+defines. Each figure is made in a new process. Writes docs/results/code-scale.json.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUERIES = 200
 
 
 def memory_mb() -> dict[str, float]:
-    """Of this process: all that is resident, and what of it is no page of a mapped file."""
+    """Return this process's resident memory, and the part that is not pages of mapped files."""
     told = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     kilobytes = {
         line.split(":")[0]: line.split()[1]
@@ -65,7 +65,7 @@ def first_index(folder: Path) -> dict[str, Any]:
 
 
 def open_again(folder: Path) -> dict[str, Any]:
-    """An unchanged tree in a new process, from opening to its first answer."""
+    """Time an unchanged tree in a new process, from opening to the first answer."""
     began = time.perf_counter()
     with CodeIndex.open(folder) as index:
         index.refresh()
@@ -92,7 +92,7 @@ def ask(folder: Path, queries: Sequence[str]) -> dict[str, Any]:
 
 
 def edit(folder: Path, path: str) -> dict[str, Any]:
-    """One file, as a watch tells it, until it is found by a word that it did not have; and as a whole look finds it."""
+    """Time one edit until a new word finds it, as the watcher reports it and by a full scan."""
     with CodeIndex.open(folder) as index:
         index.refresh()
         found = {}
@@ -109,7 +109,7 @@ def edit(folder: Path, path: str) -> dict[str, Any]:
 
 
 def names_of(folder: Path) -> list[str]:
-    """What its files are called, as words: every one asks for something that is there."""
+    """Return file names as words, so each query has an answer."""
     with CodeIndex.open(folder) as index:
         paths = sorted(index.paths())
     step = max(len(paths) // QUERIES, 1)
@@ -166,7 +166,7 @@ def main() -> None:
                 key=lambda one: ((folder / one).stat().st_size < 30_000, one.endswith(".py")),
             )
         whole = (folder / path).read_bytes()
-        (folder / path).unlink()  # a hard link: the user's file must not be written to
+        (folder / path).unlink()  # Replace the hard link: the user's file must not change.
         (folder / path).write_bytes(whole)
         value["edit"] = in_process("edit", folder, "--path", path)
     given.out.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -1,9 +1,10 @@
-"""Measure code search on all sets, by fusion and against semble. Write docs/results/code.json and code.md.
+"""Measure code search by fusion and against semble; write docs/results/code.json and code.md.
 
 python benchmarks/code_search.py SETS --semble PYTHON
 
-SETS is what `trivet lab code` takes. Every fusion searches whole trees with the same legs: those of the default recipe
-with its weights, and words and vectors alone. The default searches the sub-folders. Takes half an hour.
+SETS is what `trivet lab code` takes. Every fusion searches whole trees with the same legs: those of
+the default recipe with its weights, and words and vectors alone. The default searches the
+sub-folders. Takes half an hour.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import msgspec
 
 from manifest import manifest
 from trivet.code.recipe import DEFAULT
-from trivet.lab.code.figures import HEADLINE, MEASURES, OWN, Difference
+from trivet.lab.code.figures import GENERATED_STRATA, HEADLINE, MEASURES, OWN, Difference
 from trivet.lab.code.measure import SEMBLE, CodeArm, CodeComparison, CodeReport, measure_code
-from trivet.lab.code.pages import COST, cost_rows, write_code
+from trivet.lab.code.pages import write_code
 from trivet.lab.code.search_runs import CodeSet, Scope, read_sets
 from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 from trivet.search.fuse import Fusion, Options
@@ -78,16 +79,17 @@ def page(
                 [
                     _notes(whole, root),
                     _semble(root, whole),
-                    Paragraph(COST_NOTE),
+                    Paragraph(COST_NOTE.strip()),
                     _costs(root, whole),
                 ],
             ),
-            Section("Which fusion", [Paragraph(FUSIONS), _fusions(whole, names)]),
+            Section("Which fusion", [Paragraph(FUSIONS.strip()), _fusions(whole, names)]),
         ],
     )
 
 
-OPENING = """**Question.** How well does `trivet code` find the files that answer a question, and which fusion is
+OPENING = """
+**Question.** How well does `trivet code` find the files that answer a question, and which fusion is
 best?
 
 **Answer.** On whole trees, {ndcg} is {ours:.3f}, semble's {theirs:.3f}:
@@ -98,12 +100,16 @@ repositories, scored by file. *{headline}* leaves out the look-ups made by a pro
 *symbol-qualified*, *symbol-spoken*). *{own}* are the strata of semble's annotations (*arch*,
 *nl*, *symbol*). semble {version} runs {model}.
 {machine}, {date}, commit {commit}. [code.json](code.json) has every
-interval, repository, recipe and version. Ranking was tuned on 16 of the repositories."""
-COST_NOTE = """Time to index all repositories from nothing, and per query for ten chunks. The machine is shared, so
-compare processor times:"""
-FUSIONS = """Whole trees. The fusions use the same legs and, where they have any, the default's weights; *two
+interval, repository, recipe and version. Ranking was tuned on 16 of the repositories.
+"""
+COST_NOTE = """
+Processor time to index all repositories from nothing, and per query for ten chunks:
+"""
+FUSIONS = """
+Whole trees. The fusions use the same legs and, where they have any, the default's weights; *two
 legs* means words and vectors alone. *saturation* is `.75 vector + .25 lexical/(lexical+4)`, times
-.72 without a lexical score. Cells: value, difference from the default."""
+.72 without a lexical score. Cells: value, difference from the default.
+"""
 
 
 def _opening(whole: CodeReport, root: CodeReport, made: Mapping[str, Any]) -> str:
@@ -116,7 +122,7 @@ def _opening(whole: CodeReport, root: CodeReport, made: Mapping[str, Any]) -> st
         one.candidate for one in _fusions_compared(whole) if one.groups[HEADLINE][NDCG].low > 0
     ]
     semble = whole.manifest[SEMBLE]
-    return OPENING.format(
+    return OPENING.strip().format(
         ndcg=f"{NDCG} of the {HEADLINE} queries",
         ours=ours,
         theirs=theirs,
@@ -146,13 +152,17 @@ def _notes(whole: CodeReport, root: CodeReport) -> Paragraph:
         name for name in whole.sets if ours[name][HEADLINE][NDCG] < theirs[name][HEADLINE][NDCG]
     ]
     recalls = [
-        f"{_arm(report, name).groups[HEADLINE].measures[RECALL].mean:.3f}"
+        [
+            f"{_arm(report, name).groups[HEADLINE].measures[RECALL].mean:.3f}"
+            for name in (report.arms[0].name, SEMBLE)
+        ]
         for report in (root, whole)
-        for name in (report.arms[0].name, SEMBLE)
     ]
+    (ours_root, theirs_root), (ours_whole, theirs_whole) = recalls
     return Paragraph(
-        f"Headline {RECALL}, Trivet and semble: sub-folders {recalls[0]} and {recalls[1]}, whole trees {recalls[2]} "
-        f"and {recalls[3]}.\nOn whole trees, semble is better on {', '.join(behind)}."
+        f"Headline {RECALL}, Trivet and semble: sub-folders {ours_root} and {theirs_root}, "
+        f"whole trees {ours_whole} and {theirs_whole}.\n"
+        f"On whole trees, semble is better on {', '.join(behind)}."
     )
 
 
@@ -162,6 +172,8 @@ def _semble(*reports: CodeReport) -> Table:
         header += (f"{SCOPES[report.scope]}: Trivet", "semble", "difference")
     rows = []
     for group, first in reports[0].arms[0].groups.items():
+        if group in GENERATED_STRATA:
+            continue
         row = [group, str(first.queries)]
         for report in reports:
             means = [
@@ -177,8 +189,15 @@ def _semble(*reports: CodeReport) -> Table:
 
 
 def _costs(*reports: CodeReport) -> Table:
-    rows = [[SCOPES[report.scope], *row] for report in reports for row in cost_rows(_pair(report))]
-    return Table(("", *COST), rows)
+    header = ("processor time", "index, s per MB", "query p50, ms", "query p95, ms")
+    rows = []
+    for report in reports:
+        for label, arm in (("Trivet", report.arms[0]), (SEMBLE, _arm(report, SEMBLE))):
+            query = arm.query_processor_ms
+            times = [f"{query.p50:.1f}", f"{query.p95:.1f}"] if query else ["", ""]
+            each = arm.index.processor_s / arm.index.megabytes
+            rows.append([f"{SCOPES[report.scope]}, {label}", f"{each:.2f}", *times])
+    return Table(header, rows)
 
 
 def _fusions(report: CodeReport, names: Mapping[str, str]) -> Table:
@@ -204,11 +223,6 @@ def _against_semble(report: CodeReport) -> Mapping[str, Mapping[str, Difference]
 
 def _fusions_compared(report: CodeReport) -> list[CodeComparison]:
     return [one for one in report.differences if one.base != SEMBLE]
-
-
-def _pair(report: CodeReport) -> CodeReport:
-    """The default and semble alone."""
-    return msgspec.structs.replace(report, arms=(report.arms[0], _arm(report, SEMBLE)))
 
 
 def _difference(one: Difference) -> str:

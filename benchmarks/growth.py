@@ -1,10 +1,11 @@
-"""How each stage of a recall grows with a store, up to ten million memories: the indexes alone, made up.
+r"""Measure how each stage of a recall grows with the store, up to ten million memories.
 
-    python benchmarks/growth.py --work /tmp/trivet-growth --output benchmarks/results/growth.json --plot docs/growth.svg
+python benchmarks/growth.py --work /tmp/trivet-growth \
+    --output benchmarks/results/growth.json --plot docs/growth.svg
 
-Nobody has a store of ten million at hand. So codes and vectors are drawn with a spectrum that falls off as that of a
-model does, words are Zipfian, and a memory mentions seven concepts, Zipfian too. What searches them is the code that
-searches a store. Everything is in memory or in the page cache; ten million take 8 GB of disk and five minutes.
+The indexes are synthetic: vectors have a spectrum like a model's, words are Zipfian, and each
+memory mentions seven concepts, also Zipfian. The code that searches them is the product's.
+Everything is in memory or in the page cache; ten million take 8 GB of disk and five minutes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,6 @@ def main() -> None:
 
 
 def _measure(size: int, work: Path) -> dict[str, float]:
-    """Medians in milliseconds."""
     chance = np.random.default_rng(7)
     lengths, importances = np.full(size + 1, 40, np.float32), np.full(size + 1, 0.5, np.float64)
     visible = VisibleMemories(
@@ -94,7 +94,7 @@ def _dense(
 
 
 def _lexical(size: int, visible: VisibleMemories, chance: np.random.Generator) -> Iterator[float]:
-    """Words by their rank, which is drawn so that a word of rank 30 and one of rank 30,000 are asked for as often."""
+    """Draw words by rank, so that ranks 30 and 30,000 are queried equally often."""
     for _ in range(QUERIES):
         ranks = np.exp(chance.uniform(np.log(20), np.log(50_000), WORDS_ASKED))
         lists = {str(rank): _holders(size, min(0.5, 2.0 / rank), chance) for rank in ranks}
@@ -115,7 +115,6 @@ def _holders(size: int, share: float, chance: np.random.Generator) -> Postings:
 
 
 def _graph(size: int, mask: NDArray[np.bool_], chance: np.random.Generator) -> Iterator[float]:
-    """A tenth as many concepts as memories; the commonest of them are hubs, which a walk leaves out."""
     memories = np.repeat(np.arange(size, dtype=np.int32), MENTIONS)
     ranks = np.exp(chance.uniform(0, np.log(max(10, size // 10)), len(memories)))
     concepts = ranks.astype(np.int32)
@@ -126,8 +125,8 @@ def _graph(size: int, mask: NDArray[np.bool_], chance: np.random.Generator) -> I
         seeds = np.unique(chance.integers(0, size, 10)).astype(np.int32)
         hits = NodeMasses(seeds, np.ones(len(seeds)))
         yield _milliseconds(
-            lambda hits=hits: walk(network, mask, hits, _NOTHING, DEFAULT.walk, hubs)
-        )  # type: ignore[misc]
+            lambda hits=hits: walk(network, mask, hits, _NOTHING, DEFAULT.walk, hubs)  # type: ignore[misc]
+        )
 
 
 def _embedding() -> float:

@@ -1,10 +1,10 @@
-"""What a hook costs an agent's prompt, as multiples of Python that starts and does nothing, measured in the same run.
+"""Measure what a hook adds to a prompt, as multiples of a bare Python start in the same run.
 
-    python benchmarks/hooks.py --memories 10000 --output benchmarks/results/hooks.json
+python benchmarks/hooks.py --memories 10000 --output benchmarks/results/hooks.json
 
-Every way takes its turn in every round, so that a noisy machine disturbs all alike. Each is a whole process, from its
-start to its end, with a prompt on standard input and the answer read; the resident process is warm. Every prompt is of
-a conversation of its own, so that each has memories to tell.
+The ways take turns in every round, so that noise affects all alike. Each is a whole process that
+reads a prompt from standard input; the resident process is warm. Every prompt has its own session,
+so each gets memories.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _measured(rounds: int, environment: dict[str, str]) -> dict[str, list[float]
 
 
 def _ways() -> dict[str, list[str]]:
-    """The interpreter itself, not a launcher that looks for one: that would make the yardstick longer."""
+    """Use the interpreter itself: a launcher would add to the baseline."""
     script = [sys.executable, "-S", "-I", hook_client.__file__]
     return {
         BARE: [sys.executable, "-S", "-c", "pass"],
@@ -108,7 +108,6 @@ def _ways() -> dict[str, list[str]]:
 
 
 def _figures(took: list[float], bare: list[float]) -> Figures:
-    """The ratio of medians, with an interval by resampling rounds: in each all ways met the same machine."""
     draw = random.Random(7)
     ratios = []
     for _ in range(SAMPLES):

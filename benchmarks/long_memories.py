@@ -1,14 +1,14 @@
-"""Whether a recall takes longer where memories are longer: stores of as many memories of 60, 600 and 4,000 words.
+"""Measure whether recalls take longer on longer memories: stores of 60, 600 and 4,000 words each.
 
-    python benchmarks/long_memories.py --output benchmarks/results/long_memories.json [--data FOLDER]
+python benchmarks/long_memories.py --output benchmarks/results/long_memories.json [--data FOLDER]
 
-Made-up texts walk the word pairs of the demo memories, so every long one holds nearly all of their words and names, and
-the questions' too: the worst there can be. With `--data`, a folder in which LoCoMo lies as for `trivet lab import`,
-stretches of its chats are asked its own questions besides, as people have them.
+Synthetic texts follow the demo memories' word pairs, so each long one contains nearly all words and
+names of the questions: the worst case. With `--data`, a folder with LoCoMo, stretches of its chats
+are asked its questions too.
 
-The stores are asked in turns, question by question, so that a noisy machine disturbs all alike. Vectors of made-up
-texts are sums of words (`quick_vectors.py`); chats are embedded, which takes minutes: by which passage a memory was
-found decides what is read to show it.
+The stores take turns, question by question, so that noise affects all alike. Vectors of synthetic
+texts are sums of words (`quick_vectors.py`). Chats are embedded, because the passage that matches
+decides what a recall reads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from trivet.lab.datasets.conversation_collections import read_locomo
 from trivet.lab.datasets.dataset import Document
 from trivet.models.embed import load
 
-# The longest is about the most that fits into one memory (32 KiB).
+# The longest is close to the maximum size of a memory (32 KiB).
 WORDS = (60, 600, 4_000)
 MOST_CHARACTERS = 32_000
 QUERIES = 200
@@ -41,7 +41,7 @@ AT_ONCE = 100
 
 
 class Kind(NamedTuple):
-    """Texts of so many words, the questions that are asked of them, and others that are asked before."""
+    """Texts of one length, the questions to ask, and questions to warm up with."""
 
     name: str
     vectors: Callable[[], AbstractContextManager[None]]
@@ -79,7 +79,6 @@ def _chats(data: Path) -> Kind:
 
 
 def _stretches(turns: Sequence[Document], count: int, words: int) -> Iterator[str]:
-    """So many, which begin at even distances: those of many words overlap."""
     for number in range(count):
         start = number * len(turns) // count
         scope, taken, length = turns[start].scope, list[str](), 0
@@ -120,11 +119,9 @@ def _measure(stores: dict[int, Trivet], kind: Kind) -> dict[str, Any]:
     bare: list[float] = []
     times: dict[int, dict[str, list[float]]] = {words: {} for words in stores}
     for trivet in stores.values():
-        for (
-            query
-        ) in kind.warm:  # the posting lists of its words are read when a word is first asked for
+        for query in kind.warm:  # A word's posting lists are read on its first use.
             trivet.recall(query)
-    for query in kind.queries:  # each for the first time, so that its vector has to be made
+    for query in kind.queries:  # Each question is new, so its vector must be computed.
         began = time.perf_counter()
         embedder.embed_query(f"{query} again")
         bare.append((time.perf_counter() - began) * 1000)

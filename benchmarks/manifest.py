@@ -1,4 +1,4 @@
-"""How a figure was made: stands beside it wherever it is kept."""
+"""The manifest that accompanies each figure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Vectors for stores too large to embed: sums of the bundled model's vectors of single words.
 
-How long a search takes does not depend on how good the vectors are, but it does on how alike they are; sums of words
-are as alike as texts that share words. Words that are no part of the demo memories (names, tickets, hosts) have a
-direction of their own, drawn by chance. Queries are embedded by the model, as ever.
+Search time does not depend on the vectors' quality but on their similarity, and sums of words are
+as similar as texts that share words. Words outside the demo memories (names, tickets, hosts) get
+random directions. The model embeds queries as usual.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Vector = NDArray[np.float32]
 
 @contextmanager
 def quick_vectors() -> Iterator[None]:
-    """While it lasts, the bundled model's documents are embedded so."""
+    """Embed documents this way within the block."""
     with patch.object(OnnxEmbedder, "embed_documents", _embed_documents):
         yield
 

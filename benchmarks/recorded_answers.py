@@ -1,13 +1,13 @@
-"""Records some 600 answers over varied stores, so that a faster version can be proved to answer alike.
+"""Record some 600 answers over varied stores, to show that a faster version answers alike.
 
-    python benchmarks/recorded_answers.py record /tmp/recorded      # with the version before: makes stores and answers
-    python benchmarks/recorded_answers.py compare /tmp/recorded     # with the version after, over copies of the stores
+python benchmarks/recorded_answers.py record /tmp/recorded      # version before
+python benchmarks/recorded_answers.py compare /tmp/recorded     # version after, on copies
 
-Short notes, long sessions, both mixed, several languages, titles, keywords, sensitive and superseded memories, equal
-ones, pages of links, memories without vectors; asked plainly, by phrases, identifiers and times, with filters, other
-recipes, budgets and limits. `--anew` stores everything again with the version after; `--within 1e-5` lets
-numbers pass that differ by less, for a change of how they are rounded. What takes time is left out, and
-when a memory was stored.
+Stores hold short notes, long sessions, several languages, titles, keywords, sensitive, superseded
+and equal memories, links, and memories without vectors. Queries are plain or use phrases,
+identifiers, times, filters, other recipes, budgets and limits. `--anew` stores everything again
+with the version after. `--within 1e-5` allows smaller differences, for changes of rounding.
+Durations and storing times are ignored.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ def _answers(name: str, store: Path) -> Iterator[str]:
 
 
 def _make(name: str, path: Path) -> None:
-    """Everything under ids and times of its own, so that another version stores the same."""
+    """Make a store with fixed ids and times, so another version stores the same."""
     with Trivet.open(path, background=False, secrets_keyring=False, **LIMITS) as trivet:
         given = list(STORES[name]())
         ids = [
             str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {number}")) for number in range(len(given))
         ]
-        late = max(0, len(given) - 12)  # the last ones stay without vectors
+        late = max(0, len(given) - 12)  # The last ones stay without vectors.
         for start, stop in ((0, late), (late, len(given))):
             batch = [
                 {
@@ -128,7 +128,6 @@ def _notes() -> Iterator[Given]:
 
 
 def _changes() -> Iterator[Given]:
-    """Facts and what became of them, half of them not in English."""
     for line in _some(_lines(ROOT / "training" / "changes" / "e.jsonl"), 250):
         yield {"content": line["old"], "tags": [line["kind"]]}
         yield {"content": line["new"], "title": line["question"] if line["update"] else None}
@@ -137,7 +136,6 @@ def _changes() -> Iterator[Given]:
 
 
 def _sessions() -> Iterator[Given]:
-    """Chat sessions of some thousand words, a few of them twice, one in another language."""
     chance = random.Random(3)
     said = [line["content"] for line in _notes()] + [line["content"] for line in _changes()]
     made = list(memories(3_000, seed=21))
@@ -154,7 +152,6 @@ def _sessions() -> Iterator[Given]:
 
 
 def _mixed() -> Iterator[Given]:
-    """Notes among sessions; every ninth sensitive, every tenth twice, pages of links, scopes and validity."""
     long = list(_sessions())
     short = _some(list(_notes()), 90) + _some(list(_changes()), 160)
     for number, one in enumerate(short):

@@ -1,4 +1,4 @@
-"""Clients that cost next to nothing themselves: on a machine of two cores a heavy one would be what is measured.
+"""Lightweight HTTP clients: on two cores, heavier ones would be what is measured.
 
 python benchmarks/server_clients.py ADDRESS CLIENTS SECONDS < keys
 """
@@ -22,8 +22,6 @@ RECALLS_TO_A_STORE = 9
 
 
 class Client:
-    """One connection, kept."""
-
     def __init__(self, address: str, key: str) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(address).netloc)
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
@@ -86,7 +84,8 @@ class _Load:
             )
         body = json.dumps(value).encode()
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nAuthorization: Bearer {key}\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nAuthorization: Bearer "
+            f"{key}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         return head.encode() + body

@@ -1,11 +1,12 @@
-"""What the server costs beside the embedded store, and what it bears.
+r"""Measure the server's overhead over the embedded store, and its throughput.
 
-    python benchmarks/server_load.py --store /tmp/trivet-speed/100000.db --tenant-store /tmp/trivet-speed/1000.db \
-        --work /tmp/trivet-load --output benchmarks/results/server.json [--postgres]
+python benchmarks/server_load.py --store /tmp/trivet-speed/100000.db \
+    --tenant-store /tmp/trivet-speed/1000.db --work /tmp/trivet-load \
+    --output benchmarks/results/server.json [--postgres]
 
-The stores are those that speed.py made. `one client`: recalls over HTTP and within this process take turns, so that a
-noisy machine disturbs both alike. `load`: 32 clients, nine recalls to a store of one memory, over ten tenants, from
-another process on the same machine, beside how many queries a second the bare model embeds on the same cores.
+speed.py makes the stores. `one client`: recalls over HTTP and in this process take turns, so that
+noise affects both alike. `load`: 32 clients from another process send nine recalls per store of one
+memory, over ten tenants; compare with the queries per second the bare model embeds.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ TENANTS = tuple(f"tenant{number}" for number in range(10))
 CLIENTS = 32
 SECONDS = 60.0
 BATCH = 32
-# A new connection goes to any of several processes: so often each tenant is asked before, so that all have opened it.
+# A new connection goes to any worker process: this many warm-ups per tenant reach them all.
 WARM = 8
-# The store of a tenant grows by what the load writes; what a key may ask must not be what is measured.
+# The load makes the tenants' stores grow; rate limits must not be what is measured.
 LIMITS = {"TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}
 
 
@@ -87,12 +88,12 @@ def _one_client(path: str, embedded: Path) -> Figures:
         for name, recall in asked.items():
             for query in queries(
                 QUERIES
-            ):  # posting lists are read when a word is first asked for, and then kept
+            ):  # Posting lists are read on a word's first use and then cached.
                 recall(query)
             print("  warm:", name, flush=True)
         for number, query in enumerate(queries(QUERIES)):
             for name, recall in asked.items():
-                times[name].append(_milliseconds(lambda: recall(f"{query} {number} {name}")))
+                times[name].append(_milliseconds(lambda: recall(f"{query} {number} {name}")))  # noqa: B023
     figures: Figures = {name: _spread(found) for name, found in times.items()}
     for name in ("embedded, SQLite", "embedded, same store"):
         figures[f"http / {name}"] = round(figures["http"]["p50"] / figures[name]["p50"], 2)
@@ -100,7 +101,7 @@ def _one_client(path: str, embedded: Path) -> Figures:
 
 
 def _load(tenants: str, seconds: float, workers: int) -> Figures:
-    """Bare embedding before and after, since other work on the machine comes and goes."""
+    """Measure bare embedding before and after, since other work on the machine varies."""
     keys = []
     for tenant in TENANTS:
         with Trivet.open(tenants, tenant=tenant, background=False) as trivet:
@@ -108,9 +109,7 @@ def _load(tenants: str, seconds: float, workers: int) -> Figures:
     before = _bare_embedding()
     memory: list[int] = []
     with _served(tenants, {}, workers) as (address, server), _sampled(server, memory):
-        for key in keys * (
-            WARM if workers > 1 else 1
-        ):  # every tenant is open and its indexes are loaded
+        for key in keys * (WARM if workers > 1 else 1):  # Every tenant is open with loaded indexes.
             Client(address, key).recall("what is there")
         done = load_from_another_process(address, keys, CLIENTS, seconds)
     after = _bare_embedding()
@@ -130,7 +129,6 @@ def _load(tenants: str, seconds: float, workers: int) -> Figures:
 
 
 def _bare_embedding() -> dict[str, float]:
-    """Queries a second: one after the other in two threads, and in batches."""
     embedder = load("bundled")
     assert embedder is not None
     asked = queries(2000)
@@ -154,7 +152,6 @@ def _bare_embedding() -> dict[str, float]:
 
 @contextmanager
 def _stores(given: argparse.Namespace) -> Iterator[Mapping[str, tuple[str | None, str]]]:
-    """By name: the large store, if it is asked for, and where the tenants are."""
     large = _copy(given.store, given.work / "large.db")
     tenants = _copy(given.tenant_store, given.work / "tenants.db")
     for tenant in TENANTS:
@@ -189,13 +186,13 @@ def _copy(source: Path, target: Path) -> Path:
     for rest in ("", "-wal", "-shm"):
         target.with_name(target.name + rest).unlink(missing_ok=True)
     shutil.copyfile(source, target)
-    with Trivet.open(target, background=False) as trivet:  # brings it up to date
+    with Trivet.open(target, background=False) as trivet:  # Migrates it.
         trivet.drain()
     return target
 
 
 def _key(trivet: Trivet) -> str:
-    """As the one who has the store, so that both see the same memories."""
+    """Make a key for the store's owner, so both sides see the same memories."""
     store = trivet.engine.store
     if not store.accounts.has("local"):
         store.accounts.add_user("local", "admin")
@@ -233,7 +230,7 @@ def _served(
 
 @contextmanager
 def _sampled(server: psutil.Process, memory: list[int]) -> Iterator[None]:
-    """The memory of the server's processes, twice a second; what they share counts once."""
+    """Sample the server processes' memory twice a second; shared pages count once."""
     ended = threading.Event()
 
     def sample() -> None:

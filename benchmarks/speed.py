@@ -1,12 +1,13 @@
-"""How fast Trivet is, as multiples of one bare query embedding measured in the same run.
+r"""Measure Trivet's speed, as multiples of one bare query embedding in the same run.
 
-    python benchmarks/speed.py --sizes 1000 10000 100000 --work /tmp/trivet-speed --output benchmarks/results/speed.json
+python benchmarks/speed.py --sizes 1000 10000 100000 --work /tmp/trivet-speed \
+    --output benchmarks/results/speed.json
 
-Stores are made once and kept in the work folder; the one of 100,000 memories takes about ten minutes on two cores. A
-million would take hours to embed: with `--quick` vectors are sums of words (`quick_vectors.py`), near-duplicates are
-not looked for, and it takes one.
+Stores are made once and kept; 100,000 memories take about ten minutes on two cores. A million would
+take hours to embed: `--quick` makes vectors from words (`quick_vectors.py`), skips near-duplicates,
+and takes one.
 
-    python benchmarks/speed.py --quick --sizes 1000000 --output benchmarks/results/million.json
+python benchmarks/speed.py --quick --sizes 1000000 --output benchmarks/results/million.json
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ COLD_RUNS = 15
 RERANKED = 60
 PAIRS = 20
 SENTENCE = "the staging database of the harbour office listens on port and is copied every night to a shelf in Bremen"
-# What any program does that embeds a query by this model, with the libraries for it alone.
+# What any program does to embed a query with this model and only the needed libraries.
 BARE = """
 import numpy, onnxruntime, tokenizers
 folder, query = {folder!r}, {query!r}
@@ -57,7 +58,7 @@ ids = numpy.array([found.ids])
 feed = {{"input_ids": ids, "attention_mask": numpy.ones_like(ids), "token_type_ids": numpy.zeros_like(ids)}}
 session.run(None, {{put.name: feed[put.name] for put in session.get_inputs()}})
 """
-# The same by Trivet's own part for it, which opens less.
+# The same with Trivet's own code, which opens less.
 OURS = "from trivet.models.embed import load; load('bundled').embed_query({query!r})"
 
 Figures = dict[str, Any]
@@ -90,7 +91,7 @@ def main() -> None:
 
 
 def _measure_size(path: Path) -> Figures:
-    """In a process of its own, so that its memory is its own too."""
+    """Measure in a separate process, so its memory is separate too."""
     answer = subprocess.run(
         [sys.executable, __file__, "--measure", str(path)],
         capture_output=True,
@@ -102,26 +103,26 @@ def _measure_size(path: Path) -> Figures:
 
 
 def measure(path: Path) -> Figures:
-    """Recalls and bare embeddings take turns, so that a noisy machine disturbs both alike."""
+    """Alternate recalls and bare embeddings, so that noise affects both alike."""
     embedder = load("bundled")
     assert embedder is not None
     asked = queries(QUERIES)
     times: dict[str, list[float]] = {"embedding": []}
     with Trivet.open(path, background=False) as trivet:
         trivet.recall("load the model and the indexes")
-        for query in asked:  # posting lists are read when a word is first asked for, and then kept
+        for query in asked:  # Posting lists are read on a word's first use and then cached.
             times.setdefault("recall, words new to the process", []).append(
                 trivet.recall(query).took_ms
             )
         for number, query in enumerate(asked):
-            # As long as the query recalled next, and another one, so that neither finds the other's work done.
+            # As long as the next query, but different, so neither finds the other's cached work.
             other = f"{query} {number + 500}"
             times["embedding"].append(
-                _milliseconds(lambda other=other: embedder.embed_query(other))
-            )  # type: ignore[misc]
+                _milliseconds(lambda other=other: embedder.embed_query(other))  # type: ignore[misc]
+            )
             answer = trivet.recall(f"{query} {number}")
             times.setdefault("recall", []).append(answer.took_ms)
-            # Other words, whose lists the recall before has not just read.
+            # Other words, whose lists the previous recall has not just read.
             plain = trivet.recall(f"{asked[number - QUERIES // 2]} {number + 2_000}", rerank="off")
             times.setdefault("recall, rerank off", []).append(plain.took_ms)
             for stage, took in answer.stages_ms.items():
@@ -144,7 +145,7 @@ def measure(path: Path) -> Figures:
 
 
 def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
-    """The same recall again has its query vector at hand, so its dense leg is the search alone."""
+    """Repeat the recall: its query vector is cached, so the dense leg is only the search."""
     times = []
     for number, query in list(enumerate(asked))[-200:]:
         answer = trivet.recall(f"{query} {number}", recipe="legs(dense)")
@@ -153,14 +154,13 @@ def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
 
 
 def _reranked(trivet: Trivet, name: Any, asked: Sequence[str]) -> list[float]:
-    """Of queries that were not asked before: their vectors would be known."""
+    """Use new queries: vectors of earlier ones would be cached."""
     trivet.recall("load the reranker", rerank=name)
     some = enumerate(asked[:RERANKED], 1_000 * (3 + [*PRESETS].index(name)))
     return [trivet.recall(f"{query} {number}", rerank=name).took_ms for number, query in some]
 
 
 def _processor_time(trivet: Trivet, asked: Sequence[str]) -> float:
-    """Of all threads, for a recall without a second look: what others on these cores go without meanwhile."""
     used = []
     for number, query in enumerate(asked):
         began = time.process_time()
@@ -170,7 +170,7 @@ def _processor_time(trivet: Trivet, asked: Sequence[str]) -> float:
 
 
 def _named_walks(trivet: Trivet) -> list[float]:
-    """Only recalls in which the graph had something to walk from count; the others take a lookup."""
+    """Count only recalls whose graph had a starting point; the others take one lookup."""
     asked = named_queries(QUERIES, sum(trivet.stats().memories.values()))
     legs = [
         leg for query in asked for leg in trivet.recall(query).health.legs if leg.leg == "graph"
@@ -179,7 +179,6 @@ def _named_walks(trivet: Trivet) -> list[float]:
 
 
 def _graph(trivet: Trivet) -> Figures:
-    """What the graph in memory weighs, how long it takes to load, and what a recall pays for one changed memory."""
     living: Any = trivet.engine.store.graph._network
     network = living.fresh()
     loads = [_milliseconds(living._load) for _ in range(3)]
@@ -194,7 +193,6 @@ def _graph(trivet: Trivet) -> Figures:
 
 
 def _rerankers() -> Figures:
-    """Twenty memories of some sixty tokens read beside a query of twelve, and one embedding of that query, in turns."""
     embedder = load("bundled")
     assert embedder is not None
     words = SENTENCE.split()
@@ -209,17 +207,18 @@ def _rerankers() -> Figures:
         bare, read = [], []
         for number in range(RERANKED):
             bare.append(
-                _milliseconds(lambda number=number: embedder.embed_query(f"{query} {number}"))
-            )  # type: ignore[misc]
-            read.append(_milliseconds(lambda: reranker.score(query, texts, float("inf"))))
+                _milliseconds(lambda number=number: embedder.embed_query(f"{query} {number}"))  # type: ignore[misc]
+            )
+            read.append(_milliseconds(lambda: reranker.score(query, texts, float("inf"))))  # noqa: B023
         figures[name] = _summary(read, statistics.median(bare))
     return figures
 
 
 def _bulk(work: Path) -> Figures:
-    """Storing and embedding, against embedding the same texts and nothing else; three turns each.
+    """Compare storing and embedding with embedding only, three turns each.
 
-    `drain` also has the latest 64 compared with their neighbours, so the same is measured with `changes = off`.
+    `drain` also compares the latest 64 memories with their neighbors, so it is measured with
+    `changes = off` too.
     """
     embedder = load("bundled")
     assert embedder is not None
@@ -244,7 +243,7 @@ def _bulk(work: Path) -> Figures:
 
 
 def _store(path: Path, texts: Sequence[str], **settings: Any) -> None:
-    """As a user would: the worker embeds in the background while more is stored, and we wait for it at the end."""
+    """Store as a user would: the worker embeds in the background, and we wait at the end."""
     with Trivet.open(path, **settings) as trivet:
         for start in range(0, len(texts), 100):
             trivet.remember_many({"content": text} for text in texts[start : start + 100])
@@ -253,7 +252,6 @@ def _store(path: Path, texts: Sequence[str], **settings: Any) -> None:
 
 
 def _cold(path: Path) -> Figures:
-    """`trivet recall` as a new process, against a bare Python process that loads the model and embeds the query."""
     query = queries(1, seed=5)[0]
     commands = {
         "bare": [sys.executable, "-c", BARE.format(folder=str(WEIGHTS / "embedder"), query=query)],
@@ -289,7 +287,7 @@ def _build(path: Path, size: int, quick: bool) -> None:
             while_building.enter_context(
                 patch.object(remember, "near_duplicates", lambda _, entries: ((),) * len(entries))
             )
-        # Nothing that is measured needs memories to be compared, which takes hours where there are many.
+        # The measurements need no comparison of memories, which takes hours on large stores.
         trivet = while_building.enter_context(Trivet.open(path, background=False, changes="off"))
         have = sum(trivet.stats().memories.values())
         texts = list(memories(size))
@@ -305,7 +303,6 @@ def _build(path: Path, size: int, quick: bool) -> None:
 
 
 def _index_file(path: Path) -> Figures:
-    """Written anew, in a process of its own, which says how much memory it took at most."""
     command = [sys.executable, __file__, "--write-index", str(path)]
     figures: Figures = json.loads(
         subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,9 +1,10 @@
-"""Whether storing slows down as a store grows: memories a second of processor time, portion by portion.
+r"""Measure whether storing slows down with size: memories per second of processor time, by portion.
 
-    PYTHONPATH=benchmarks python benchmarks/storing.py --size 16000 --output benchmarks/results/storing.json
+PYTHONPATH=benchmarks python benchmarks/storing.py --size 16000 \
+    --output benchmarks/results/storing.json
 
-The notes are made up and alike, which is hard on the search for near-duplicates. Nothing is embedded: it is the same
-for every memory, and would take most of the time.
+The synthetic notes are similar, which is hard on the search for near-duplicates. Nothing is
+embedded: that costs the same per memory and would dominate.
 """
 
 from __future__ import annotations

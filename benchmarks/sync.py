@@ -1,12 +1,12 @@
-"""What sync costs, on loopback, with the server and each laptop in processes of their own.
+"""Measure sync on loopback, with the server and each laptop in a separate process.
 
-python benchmarks/sync.py first --memories 100000        a first sync that is killed on the way and goes on; its memory
-python benchmarks/sync.py first --memories 100000 --vectors    the same with vectors beside the bundles
-python benchmarks/sync.py latency --writes 200           how soon a write is on another laptop
-python benchmarks/sync.py idle --laptops 10 --seconds 300      statements that idle laptops cost the server's store
-python benchmarks/sync.py many --laptops 100 --seconds 600     as many laptops that write, against one server
+python benchmarks/sync.py first --memories 100000             a first sync, killed once
+python benchmarks/sync.py first --memories 100000 --vectors   the same with vectors
+python benchmarks/sync.py latency --writes 200                from one laptop to another
+python benchmarks/sync.py idle --laptops 10 --seconds 300     store statements of idle laptops
+python benchmarks/sync.py many --laptops 100 --seconds 600    writing laptops, one server
 
-`--out docs/results/sync-figures.json` adds the figures to what is there, each with how it was made.
+`--out docs/results/sync-figures.json` adds the figures to the file, each with its manifest.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ USUAL: dict[str, Any] = {"background": False, "changes": "off", "secrets_keyring
 AT_ONCE = 500
 SYLLABLES = "ka lo mi ne ru sa to vi bar den fil gon hem jor kal lum".split()
 WORDS_OF_A_MEMORY = 40
-# A hosted model by name alone: nobody is asked, since all vectors are there. Its width is that of the bundled one.
+# A hosted model in name only: all vectors exist. Same dimension as the bundled one.
 MODEL, DIMENSION = "openai:words#dimensions=384", 384
-# A hundred laptops wait at once, and each counts as one that is served.
+# A hundred laptops wait at once, and each counts as a request in progress.
 LIMITS = {"TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}
 SERVE = """
 import os, sys
@@ -67,7 +67,7 @@ def main() -> None:
     )
     parser.add_argument("what", choices=("first", "latency", "idle", "many"))
     parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--vectors", action="store_true", help="with vectors beside the bundles")
+    parser.add_argument("--vectors", action="store_true", help="sync vectors too")
     parser.add_argument("--writes", type=int, default=200)
     parser.add_argument("--laptops", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=120)
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 class Server:
-    """`trivet serve` in a process of its own, whose store counts its statements."""
+    """`trivet serve` in a separate process, whose store counts its statements."""
 
     def __init__(self, store: Path, folder: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -122,7 +122,7 @@ class Server:
             return trial.connect_ex(("127.0.0.1", self.port)) == 0
 
     def statements(self) -> int:
-        """So far, as it is written down twice a second."""
+        """Return the count so far, which is written twice a second."""
         time.sleep(1)
         return int(self._counted.read_text())
 
@@ -132,7 +132,7 @@ class Server:
 
 
 def count_statements(path: str) -> None:
-    """Counts what this process asks of the store at `path`, and writes the count down."""
+    """Count this process's statements on the store at `path`, and write the count down."""
     from trivet.store.sqlite import connections
 
     counts = [0]
@@ -176,9 +176,8 @@ def joined(path: Path, server: Server, key: str, **more: Any) -> Trivet:
 
 
 def largest_mb(process: int) -> int:
-    """The most memory that a process has had, which is running."""
     status = Path(f"/proc/{process}/status").read_text()
-    told = status.partition("VmHWM:")[2].split()  # nothing of one that has just ended
+    told = status.partition("VmHWM:")[2].split()  # Empty for a process that has just ended.
     return int(told[0]) // 1024 if told else 0
 
 
@@ -191,7 +190,7 @@ def processor_seconds(process: int) -> float:
 
 
 def first_sync(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """Killed once on the way, and then to the end. The clock stands while nothing runs."""
+    """Sync with one kill on the way. The clock stops while nothing runs."""
     kept = given.folder or folder
     kept.mkdir(parents=True, exist_ok=True)
     store = kept / f"server-{given.memories}.db"
@@ -226,7 +225,8 @@ def first_sync(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, 
 def run_laptop(path: Path, embedder: str, kill_after: float | None) -> dict[str, Any]:
     code = (
         "import sys; from trivet import Trivet; from trivet.sync import verbs\n"
-        "with Trivet.open(sys.argv[1], embedder=sys.argv[2], background=False, changes='off', secrets_keyring=False) as"
+        "with Trivet.open(sys.argv[1], embedder=sys.argv[2], background=False, changes='off', "
+        "secrets_keyring=False) as"
         " one:\n    print(verbs.synced_now(one.engine))"
     )
     began, worked = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -251,7 +251,7 @@ def renewed_key(store: Path) -> str:
 
 
 def fill(store: Path, count: int) -> None:
-    """A server with so many memories of one user, embedded; the vectors are random, since only their size matters."""
+    """Make a server with one user's memories and random vectors: only their size matters."""
     chance = random.Random(1)
     caller = Caller(
         tenant="default", user="bo", role="writer", key="k", rights=frozenset(RIGHTS["writer"])
@@ -284,7 +284,7 @@ def text(chance: random.Random, number: int) -> str:
 
 
 class Watched:
-    """A laptop that follows by itself, and says when it holds as many memories as are waited for."""
+    """A following laptop that reports when it holds the awaited number of memories."""
 
     def __init__(self, memory: Trivet) -> None:
         self.memory = memory
@@ -305,7 +305,7 @@ class Watched:
 
 
 def latency(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """From the return of `remember` on one laptop until the other finds it."""
+    """Time from the return of `remember` on one laptop until the other finds it."""
     key = keys_for(folder / "server.db", ["ana"])["ana"]
     with serving(folder / "server.db", folder) as server:
         one, other = (
@@ -337,7 +337,7 @@ def spread(took: list[float]) -> dict[str, Any]:
 
 
 def idle(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """Laptops that are level and wait, each of a user of its own."""
+    """Count for level, waiting laptops, each of a separate user."""
     users = [f"user{number}" for number in range(given.laptops)]
     keys = keys_for(folder / "server.db", users)
     with serving(folder / "server.db", folder) as server:
@@ -370,7 +370,7 @@ def idle(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
 
 
 def many(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """Two laptops a user. One writes now and then, the other says how soon it has it; at the end all must be level."""
+    """Run two laptops per user: one writes, one times arrivals. All must be level at the end."""
     users = [f"user{number}" for number in range(given.laptops // 2)]
     keys = keys_for(folder / "server.db", users)
     with serving(folder / "server.db", folder) as server:

@@ -1,7 +1,7 @@
-"""Memory-like text in any amount, the same for the same seed.
+"""Memory-like text in any amount, equal for the same seed.
 
-Sentences walk the word pairs of the demo memories, so their words are as frequent as in real notes; every memory also
-names things of its own (people, tickets, hosts, versions), which gives the long tail that a real store has.
+Sentences follow the demo memories' word pairs, so word frequencies are realistic. Every memory also
+names its own people, tickets, hosts and versions: the long tail of a real store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SYLLABLES = "ba ke li mo nu ra si to ve za dor fen gul hal jin kor lum mer nor 
 
 
 def memories(count: int, seed: int = 7) -> Iterator[str]:
-    """About 60 tokens each, as short notes are."""
+    """Yield texts of about 60 tokens, like short notes."""
     chance = random.Random(seed)
     starts, follows = _chain()
     for _ in range(count):
@@ -26,7 +26,7 @@ def memories(count: int, seed: int = 7) -> Iterator[str]:
 
 
 def queries(count: int, seed: int = 11) -> list[str]:
-    """Questions of four to nine words that the same walk produced, none of them a stored sentence."""
+    """Return questions of four to nine words from the same walk, none a stored sentence."""
     chance = random.Random(seed)
     starts, follows = _chain()
     asked = []
@@ -40,7 +40,7 @@ def queries(count: int, seed: int = 11) -> list[str]:
 
 
 def named_queries(count: int, size: int, seed: int = 13) -> list[str]:
-    """Questions that name people and tickets of the first `size` memories, so that the graph has something to walk."""
+    """Return questions naming people and tickets of the first `size` memories, for the graph."""
     chance = random.Random(seed)
     wanted = set(chance.sample(range(size), count))
     asked = []
@@ -54,7 +54,7 @@ def named_queries(count: int, size: int, seed: int = 13) -> list[str]:
 
 
 def long_memories(count: int, words: int, seed: int = 17) -> Iterator[str]:
-    """Of about so many words each: sentences, and what is particular to a memory at its end."""
+    """Yield texts of about this many words, each ending with its own details."""
     chance = random.Random(seed)
     starts, follows = _chain()
     for _ in range(count):

@@ -1,12 +1,13 @@
-"""Two versions of Trivet over the same memories, asked in turns, question by question.
+r"""Compare two versions of Trivet on the same memories, taking turns question by question.
 
-    git worktree add /tmp/before COMMIT
-    python benchmarks/versions_in_turns.py /tmp/before --stores /tmp/trivet-speed/10000.db --output turns.json
+git worktree add /tmp/before COMMIT
+python benchmarks/versions_in_turns.py /tmp/before --stores /tmp/trivet-speed/10000.db \
+    --output turns.json
 
-Other work on the machine disturbs both alike, so a change of some per cent shows that two runs of speed.py would not
-show; but each finds its caches cold from the other's turn, so the figures are not those of speed.py. A store is one
-that the version before can read. Each version gets a copy, brought up to date and with its words indexed anew, so that
-what is stored with a memory is there. Answers are compared too: ids, and scores to the ninth digit.
+Noise affects both alike, so this shows changes of a few percent that two runs of speed.py would
+not. Each turn finds cold caches, so figures differ from those of speed.py. The version before must
+be able to read the store. Each version gets a migrated copy with rebuilt word index. Answers are
+compared too: ids, and scores to the ninth digit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from texts import queries
 HERE = Path(__file__).parents[1]
 QUERIES = 300
 WARM = 60
-# Takes a query a line, and answers with milliseconds on the clock and of the processor, stages, ids and scores.
+# Answers a query per line with milliseconds by clock and processor, stages, ids and scores.
 ASKED = """
 import json, sys, time
 from trivet import Trivet
@@ -76,7 +77,7 @@ class Version:
         assert self._process.stdout is not None
         line = self._process.stdout.readline().strip()
         if not line:
-            raise SystemExit("a version ended without an answer; what it said is above")
+            raise SystemExit("a version ended without an answer; its output is above")
         return line
 
 

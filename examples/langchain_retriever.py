@@ -26,9 +26,8 @@ PROMPT = ChatPromptTemplate.from_template(
 
 def as_notes(documents: list[Document]) -> str:
     for one in documents:
-        print(
-            f"  {one.metadata['relevance']:.2f} {one.page_content}  because of {one.metadata['why']['matched_words']}"
-        )
+        words = one.metadata["why"]["matched_words"]
+        print(f"  {one.metadata['relevance']:.2f} {one.page_content}  because of {words}")
     return "\n".join(one.page_content for one in documents)
 
 

@@ -1,4 +1,4 @@
-"""A LangGraph agent that remembers between conversations, with a scripted model instead of a real one.
+"""A LangGraph agent that remembers between conversations, with a scripted model.
 
 pip install 'trivet[langgraph]'
 python examples/langgraph_store.py
@@ -25,7 +25,7 @@ class State(TypedDict):
 
 
 def answer(state: State) -> dict[str, str]:
-    """Where a model would be called: it keeps statements, and answers questions from what is kept."""
+    """Store statements and answer questions, in place of a model."""
     store = get_store()
     if not state["said"].endswith("?"):
         store.put(USER, f"said {state['said']}", {"text": state["said"]})
@@ -45,9 +45,7 @@ def main() -> None:
             "I prefer green tea.",
             "Which port has staging?",
         ):
-            with Trivet.open(
-                file
-            ) as memory:  # a new conversation each time, perhaps in another process
+            with Trivet.open(file) as memory:  # Each conversation may run in another process.
                 graph = builder.compile(store=TrivetStore(memory))
                 print(f"{said} -> {graph.invoke({'said': said, 'answer': ''})['answer']}")
 

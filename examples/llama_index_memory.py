@@ -1,4 +1,4 @@
-"""Retrieval and long-term memory for LlamaIndex, with its mock model, which answers what it was asked.
+"""Retrieval and long-term memory for LlamaIndex, with its mock model, which repeats its prompt.
 
 pip install 'trivet[llama-index]'
 python examples/llama_index_memory.py
@@ -24,9 +24,8 @@ def main() -> None:
         trivet.remember("The staging database listens on port 6543.", tags=["staging"])
         trivet.remember("Deploys happen on Thursdays.")
         for found in TrivetRetriever(trivet, limit=3).retrieve(QUESTION):
-            print(
-                f"{found.score:.2f} {found.node.text}  because of {found.node.metadata['why']['matched_words']}"
-            )
+            words = found.node.metadata["why"]["matched_words"]
+            print(f"{found.score:.2f} {found.node.text}  because of {words}")
         memory = Memory.from_defaults(
             session_id="ana", memory_blocks=[TrivetMemoryBlock(trivet=trivet)]
         )

@@ -1,4 +1,4 @@
-"""An OpenAI Agents SDK agent that goes on with its conversation, with a scripted model instead of a real one.
+"""An OpenAI Agents SDK agent that continues its conversation, with a scripted model.
 
 pip install 'trivet[openai-agents]'
 python examples/openai_agents_session.py
@@ -16,7 +16,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from trivet import Trivet
 from trivet.adapters.openai_agents import TrivetSession, memory_tools
 
-# What the model says in each turn: it calls a tool, sees the result, and answers.
+# The model's turns: it calls a tool, sees the result, and answers.
 MONDAY = [
     [
         function_call(
@@ -34,7 +34,7 @@ TUESDAY = [
 
 
 async def talk(file: Path, said: str, script: list[list[object]]) -> None:
-    with Trivet.open(file) as memory:  # a new process each time, perhaps
+    with Trivet.open(file) as memory:  # Each conversation may run in another process.
         agent = Agent(name="Assistant", model=ScriptedModel(script), tools=memory_tools(memory))
         session = TrivetSession("ana", memory)
         result = await Runner.run(

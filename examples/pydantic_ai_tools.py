@@ -1,4 +1,4 @@
-"""A Pydantic AI agent that remembers between conversations, with a scripted model instead of a real one.
+"""A Pydantic AI agent that remembers between conversations, with a scripted model.
 
 pip install 'trivet[pydantic-ai]'
 python examples/pydantic_ai_tools.py
@@ -25,7 +25,7 @@ from trivet.adapters.pydantic_ai import memory_toolset
 
 
 def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Stores statements, looks questions up, and says what the tool gave it."""
+    """Store statements, look questions up, and return the tool's answer."""
     part = messages[-1].parts[-1]
     if isinstance(part, ToolReturnPart):
         return ModelResponse(parts=[TextPart(str(part.content))])
@@ -41,7 +41,7 @@ def main() -> None:
         for said in ("The staging database listens on port 6543.", "Which port has staging?"):
             with Trivet.open(
                 Path(folder) / "memory.db"
-            ) as memory:  # a new process each time, perhaps
+            ) as memory:  # Each conversation may run in another process.
                 agent = Agent(FunctionModel(scripted), toolsets=[memory_toolset(memory)])
                 print(f"{said}\n{agent.run_sync(said).output}\n")
 

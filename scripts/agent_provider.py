@@ -1,7 +1,7 @@
-"""A stand-in for a provider of language models, for scripts/try_agents.py: it asks for one memory tool, then is done.
+"""A stand-in for a language model provider, for scripts/try_agents.py: it calls one memory tool.
 
-It speaks as much of four APIs as the agents' programs need: Anthropic Messages, OpenAI Responses, OpenAI Chat
-Completions and Gemini generateContent. Every request is kept, so that one can see what reached the model.
+It implements what the agents need of four APIs: Anthropic Messages, OpenAI Responses, OpenAI Chat
+Completions and Gemini generateContent. It keeps every request, to show what reached the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Events = Iterator[tuple[str, dict[str, Any]]]
 
 
 class Provider:
-    """The server, for as long as the `with` lasts. It asks for the tool whose name ends with `tool`."""
+    """A server that runs within the `with` block and calls the tool whose name ends with `tool`."""
 
     def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
         self.tool = tool
@@ -42,7 +42,7 @@ class Provider:
                 _send(self, *provider.answer(self.path, body))
 
             def log_message(self, *_: Any) -> None:
-                """Silent: the requests are kept instead."""
+                """Log nothing: the requests are kept instead."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -70,7 +70,6 @@ class Provider:
         return "text/event-stream", _typed(_messages(wanted, self.arguments))
 
     def _offered(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The tool as the agent's program offers it: its name there, and the namespace it stands in, if any."""
         return next(
             (tool for tool in tools_in(body) if str(tool["name"]).endswith(self.tool)), None
         )
@@ -80,7 +79,7 @@ class Provider:
 
 
 def tools_in(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every tool of a request, whichever API it is, with `name`, and `namespace` where it stands in one."""
+    """Return every tool of a request in any of the APIs, with `name` and optional `namespace`."""
     found: list[dict[str, Any]] = []
     for tool in body.get("tools") or ():
         inner = tool.get("functionDeclarations") or tool.get("tools")
@@ -92,7 +91,6 @@ def tools_in(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def results_in(body: dict[str, Any]) -> list[Any]:
-    """The results of tools that a request hands to the model."""
     found: list[Any] = [
         item for item in _items(body.get("input")) if item.get("type") == "function_call_output"
     ]
@@ -111,7 +109,6 @@ def _items(value: Any) -> list[dict[str, Any]]:
 
 
 def _messages(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> Events:
-    """Anthropic Messages, streamed."""
     message = _message(tool, arguments)
     (block,) = message["content"]
     yield "message_start", {"message": {**message, "content": [], "stop_reason": None}}
@@ -148,7 +145,6 @@ def _message(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> dict[str
 
 
 def _responses(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> Events:
-    """OpenAI Responses, streamed."""
     response = {
         "id": "resp_1",
         "object": "response",
@@ -177,7 +173,6 @@ def _responses(tool: dict[str, Any] | None, arguments: dict[str, Any]) -> Events
 
 
 def _chat(tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool) -> tuple[str, str]:
-    """OpenAI Chat Completions."""
     message: dict[str, Any] = {"role": "assistant", "content": DONE}
     if tool:
         function = {"name": tool["name"], "arguments": json.dumps(arguments)}
@@ -208,7 +203,6 @@ def _chat(tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool) 
 def _gemini(
     tool: dict[str, Any] | None, arguments: dict[str, Any], stream: bool
 ) -> tuple[str, str]:
-    """Gemini generateContent."""
     part = {"functionCall": {"name": tool["name"], "args": arguments}} if tool else {"text": DONE}
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}

@@ -1,8 +1,8 @@
 """Check commit titles: `area: change`, imperative, at most 72 characters.
 
-    python scripts/check_commit_titles.py                 # every commit since the rule was made
-    python scripts/check_commit_titles.py REV..REV        # the commits of a range
-    python scripts/check_commit_titles.py --message FILE  # the message of a commit being made
+python scripts/check_commit_titles.py                 # every commit since the rule was made
+python scripts/check_commit_titles.py REV..REV        # the commits of a range
+python scripts/check_commit_titles.py --message FILE  # the message of a commit being made
 """
 
 from __future__ import annotations
@@ -20,7 +20,18 @@ TITLE = re.compile(r"[a-z0-9_.-]+(?:(?:, |/)[a-z0-9_.-]+)*: (?P<verb>[a-z]+)(?: 
 NOT_IMPERATIVE = re.compile(
     r"(?:the|an?|some|new|more|no|\w+ed|\w+ing|(?:add|fix|make|remove|update|use|rename|move|show|say|read)e?s)"
 )
-IMPERATIVES = {"bring", "embed", "exceed", "feed", "need", "ping", "proceed", "seed", "shed", "speed"}
+IMPERATIVES = {
+    "bring",
+    "embed",
+    "exceed",
+    "feed",
+    "need",
+    "ping",
+    "proceed",
+    "seed",
+    "shed",
+    "speed",
+}
 
 
 def problem(title: str) -> str | None:

@@ -1,9 +1,9 @@
-"""Asks the MCP reference memory server and `trivet mcp --as reference-memory` the same, and shows where they differ.
+"""Compare the MCP reference memory server with `trivet mcp --as reference-memory`.
 
-    npm install @modelcontextprotocol/server-memory
-    python scripts/compare_reference_memory.py node_modules/.bin/mcp-server-memory --calls 300
+npm install @modelcontextprotocol/server-memory
+python scripts/compare_reference_memory.py node_modules/.bin/mcp-server-memory --calls 300
 
-Both are real processes, spoken to by the SDK's own client. The calls are drawn by a seed.
+Both run as processes and get the same seeded calls from the SDK's client.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def calls(count: int, seed: int) -> Iterator[Call]:
-    """Nothing is said twice in one call: the reference server keeps both, Trivet one."""
+    """Draw calls without duplicates in one call: the reference server keeps both, Trivet one."""
     draw = random.Random(seed)
 
     def some(of: list[str], most: int = 3) -> list[str]:
@@ -95,7 +95,7 @@ async def asked(session: ClientSession, call: Call) -> dict[str, Any]:
 
 
 async def listed(session: ClientSession) -> dict[str, Any]:
-    """The tools, apart from what is not ours to say: whether tasks are supported."""
+    """List the tools without the field for task support, which the SDK decides."""
     tools = (await session.list_tools()).tools
     return {tool.name: tool.model_dump(exclude={"execution"}, exclude_none=True) for tool in tools}
 
@@ -121,7 +121,7 @@ async def differences(one: ClientSession, other: ClientSession, count: int, seed
     for call in calls(count, seed):
         answer, ours = await asked(one, call), await asked(other, call)
         empty_search = call[0] == "search_nodes" and not answer["structured_content"]["entities"]
-        if answer != ours and not empty_search:  # there Trivet asks recall
+        if answer != ours and not empty_search:  # Here Trivet asks recall.
             differing += 1
             print(f"{call}:\n  theirs {answer}\n  ours   {ours}")
     print(f"{count + 2} calls and {len(wanted)} tools compared: {differing} differ.")

@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "docs" / "pictures" / "rooms.svg"
 WIDTH, ROW, BOX, GAP, MARGIN = 720, 34, 26, 10, 16
 STYLE = (
-    "rect{fill:#eef3fb;stroke:#4a6fa5}text{font:13px system-ui,sans-serif;fill:#1d2b3a;text-anchor:middle}"
-    "path{stroke:#9aa9bb;fill:none}"
+    "rect{fill:#eef3fb;stroke:#4a6fa5}text{font:13px "
+    "system-ui,sans-serif;fill:#1d2b3a;text-anchor:middle}path{stroke:#9aa9bb;fill:none}"
 )
 
 

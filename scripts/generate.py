@@ -1,7 +1,7 @@
-"""Writes what is derived from the contract into files: the stub of the methods, and the tables and pages of the docs.
+"""Write the files derived from the contract: the method stub, and the tables and pages of the docs.
 
-    python scripts/generate.py           # or `make generate`
-    python scripts/generate.py --check   # fails where a file is not what would be written
+python scripts/generate.py           # or `make generate`
+python scripts/generate.py --check   # fails if a file differs
 
 In a page, a derived table stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
@@ -28,7 +28,6 @@ BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def files() -> dict[Path, str]:
-    """Every derived file with the text it should have."""
     found = {
         make_stub.TARGET: make_stub.stub(),
         draw_rooms.TARGET: draw_rooms.drawing(),
@@ -99,10 +98,10 @@ def _countings() -> str:
     return _lines(rows)
 
 
-# What the parameters of `edit` do not describe, or only from the writer's side.
+# Fields that the parameters of `edit` do not describe, or describe for the writer only.
 _OF_A_MEMORY = {
     "id": "Its id, a UUID.",
-    "content": "The text; a mask instead, if it is sensitive and was not asked for.",
+    "content": "The text, or a mask for a sensitive memory whose text was not requested.",
     "category": "One of the configured categories.",
     "tags": "Its tags.",
     "source": "Where it came from: `uri` (or a path), `start_line`, `end_line`.",
@@ -111,7 +110,7 @@ _OF_A_MEMORY = {
     "created_at": "When it was learnt.",
     "updated_at": "When it was last changed.",
     "revision": "How often it was written.",
-    "owner": "Whose it is, where a server has many users.",
+    "owner": "Owner of the memory on a server with several users.",
 }
 
 
@@ -119,7 +118,8 @@ def _why() -> str:
     rows = ["| field | what it is | agents have it |", "|---|---|---|"]
     for name, schema in json_schema(Why)["properties"].items():
         rows.append(
-            f"| `{name}` | {_described(schema)} | {'yes' if name in WhyFound.__struct_fields__ else ''} |"
+            f"| `{name}` | {_described(schema)} | "
+            f"{'yes' if name in WhyFound.__struct_fields__ else ''} |"
         )
     return _lines(rows)
 

@@ -1,9 +1,10 @@
-"""What a user of an installed Trivet does first. scripts/try_install.py runs it with the Python of the installation.
+"""First steps of a user of an installed Trivet; scripts/try_install.py runs them.
 
-    ENVIRONMENT/bin/python -I scripts/installed_checks.py TRIVET README
+ENVIRONMENT/bin/python -I scripts/installed_checks.py TRIVET README
 
-TRIVET is the command that was installed. It uses the standard library and what comes with Trivet; the repository is
-not on its path. One line of JSON tells how long each check took; the first that fails ends it with what was said.
+TRIVET is the installed command. The checks use the standard library and Trivet's dependencies; the
+repository is not on the path. A line of JSON gives each check's time; the first failure ends the
+run.
 """
 
 from __future__ import annotations
@@ -55,18 +56,19 @@ def run(*arguments: str, stdin: str = "", may_fail: bool = False) -> str:
     )
     if ended.returncode and not may_fail:
         raise SystemExit(
-            f"trivet {' '.join(arguments)} ended with {ended.returncode}: {ended.stdout}{ended.stderr}"
+            f"trivet {' '.join(arguments)} ended with {ended.returncode}: "
+            f"{ended.stdout}{ended.stderr}"
         )
     return ended.stdout + ended.stderr
 
 
 def expect(what: str, text: str, told: str) -> None:
     if what not in text:
-        raise SystemExit(f"{told}: {what!r} is not in what was said:\n{text}")
+        raise SystemExit(f"{told}: {what!r} is not in the output:\n{text}")
 
 
 def library() -> None:
-    """Trivet is that of this environment, and answers by meaning."""
+    """Check that Trivet is this environment's, and answers by meaning."""
     import trivet
 
     expect(
@@ -83,7 +85,6 @@ def library() -> None:
 
 
 def tour() -> None:
-    """The console block of the README, line by line, as it is typed."""
     found = TOUR.search(README.read_text(encoding="utf-8"))
     if found is None:
         raise SystemExit(f"{README} has no tour.")
@@ -105,7 +106,7 @@ def tour() -> None:
 
 
 def mcp() -> None:
-    """The SDK's own client greets the server, lists its tools, stores and recalls."""
+    """Connect with the SDK's client, list tools, store and recall."""
     import anyio
     from mcp import ClientSession
     from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -126,7 +127,7 @@ def mcp() -> None:
 
 
 def hooks() -> None:
-    """The command that `trivet install` gives Claude Code, and the plain one."""
+    """Run the hook command that `trivet install` configures for Claude Code, and the plain one."""
     told = json.dumps(
         {"session_id": "s", "prompt": QUESTION, "cwd": str(Path.cwd()), "hook_event_name": "x"}
     )
@@ -148,7 +149,7 @@ def hooks() -> None:
 
 
 def page() -> None:
-    """`trivet open` gives a link; the page and every file that it names are served, and signing in shows the store."""
+    """Check that the page and all its files are served, and that signing in shows the store."""
     address, _, token = run("open", "--print").strip().partition("/#/sign-in/")
     expect("Trivet", fetched(address + "/"), "the page")
     seen, waiting = {"/"}, ["/"]
@@ -178,10 +179,10 @@ def fetched(address: str, sent: Any = None, key: str = "") -> str:
 
 
 def code() -> None:
-    """Code search over a folder of one file."""
     Path("project").mkdir(exist_ok=True)
     Path("project", "client.py").write_text(
-        "def try_again(request):\n    '''Send a failed request once more.'''\n    return request.send()\n",
+        "def try_again(request):\n    '''Send a failed request once more.'''\n    return "
+        "request.send()\n",
         encoding="utf-8",
     )
     found = run("code", "search", "where are failed requests sent again", "--root", "project")
@@ -189,7 +190,7 @@ def code() -> None:
 
 
 def extras() -> None:
-    """What is not in the base says how to get it."""
+    """Check that a missing extra tells how to install it."""
     for extra, arguments in (
         ("trivet[postgres]", ("recall", "x", "--path", "postgresql://127.0.0.1/x")),
         ("trivet[lab]", ("lab", "run", "house", "--out", "runs")),

@@ -1,8 +1,9 @@
-"""Writes tests/acceptance/lab/baseline: what the defaults reach on the house set. Run it after you changed a default.
+"""Write tests/acceptance/lab/baseline: the defaults' values on the house set.
 
-    python scripts/make_baseline.py
+python scripts/make_baseline.py
 
-The test that guards the defaults compares with it: cases that pass in it must go on passing.
+Run it after changing a default. The test that guards the defaults fails if a case that passes in
+the baseline no longer passes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Write brief.json and brief.npy beside the embedder's tokenizer.json: its merges, each to be found without the rest.
+"""Write brief.json and brief.npy, which make single merges of a tokenizer.json accessible.
 
-    python scripts/make_brief_tokenizer.py
+python scripts/make_brief_tokenizer.py
 
-src/trivet/models/brief_tokenizer.py reads it. scripts/take_model.py does this for an embedder that it takes.
+src/trivet/models/brief_tokenizer.py reads them. scripts/take_model.py also runs this.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def main() -> None:
 
 
 def make(folder: Path) -> int:
-    """How many tokens are written; none of a tokenizer that cannot be taken apart, which is opened whole then."""
-    for name in (FRAME, TOKENS):  # of another tokenizer they would cut texts wrongly
+    """Return the number of tokens written; 0 if the tokenizer cannot be split."""
+    for name in (FRAME, TOKENS):  # Files of another tokenizer would cut texts wrongly.
         (folder / name).unlink(missing_ok=True)
     frame = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     model = frame["model"]
     merges = [_pair(merge) for merge in model.get("merges", ())]
     merged = {left + right: (rank, len(left.encode())) for rank, (left, right) in enumerate(merges)}
-    if model["type"] != "BPE" or len(merged) < len(merges):  # two merges may make one token
+    if model["type"] != "BPE" or len(merged) < len(merges):  # Two merges may make one token.
         return 0
     rows = sorted(
         (token.encode(), id, *merged.get(token, (NO_RANK, 0)))

@@ -1,6 +1,6 @@
-"""Writes tests/unit/secrets/harmless.jsonl: texts that look as if they held a secret and hold none.
+"""Write tests/unit/secrets/harmless.jsonl: texts that look like secrets and are not.
 
-Stored in parts like secrets.jsonl, since some of them are published example keys.
+Texts are stored in parts, as in secrets.jsonl, since some are published example keys.
 """
 
 from __future__ import annotations

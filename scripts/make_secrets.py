@@ -1,7 +1,7 @@
-"""Writes tests/unit/secrets/secrets.jsonl: invented secrets of the forms their issuers give, in sentences, code and chat.
+"""Write tests/unit/secrets/secrets.jsonl: invented secrets in sentences, code and chat.
 
-Every value is drawn from a seeded generator and opens nothing. A text is stored in parts that are joined when it is
-loaded, cut in the middle of each secret, so that no scanner of repositories takes this set for a leak.
+Values come from a seeded generator and open nothing. Each text is stored in parts, cut within the
+secret, so that scanners of repositories find no leak.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ URLS = [
 ]
 ONE = ["{}"]
 
-# kind, contexts, what makes the secret, and where it stands inside a longer value ("{}" if alone).
+# Kind, contexts, maker, and the surrounding value ("{}" if none).
 Maker = Callable[[], str]
 KINDS: list[tuple[str, Sequence[str], Maker, Sequence[str]]] = [
     ("anthropic-key", PLAIN, lambda: f"sk-ant-api03-{some(URL, 93)}AA", ONE),

@@ -1,8 +1,8 @@
-"""Writes src/trivet/methods.pyi, so that editors and mypy see every verb with its real signature and help.
+"""Write src/trivet/methods.pyi, which shows editors and mypy each verb's signature and help.
 
-    python scripts/make_stub.py
+python scripts/make_stub.py
 
-A test compares the file with what this makes.
+A test compares the file with this output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trivet.contract import VERBS, Verb
 from trivet.methods import documentation, plain_signature
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "trivet" / "methods.pyi"
-# Literals and callables have names in types.py, which say more than what they stand for.
+# Literals and callables have names in types.py that say more than their definitions.
 NAMES = {
     repr(value): name
     for name, value in vars(types).items()

@@ -1,12 +1,12 @@
-"""Writes tests/unit/secrets/told_secrets.jsonl and told_harmless.jsonl: secrets as people tell them, and their like.
+"""Write tests/unit/secrets/told_secrets.jsonl and told_harmless.jsonl: secrets as people tell them.
 
-In sentences of several languages, on command lines, in files of tools, over several lines. The half `tune` was looked
-at while the rules were written; the half `test` has other words and other tools and was written before the rules. On
-its first run 49 of its 50 secrets were found, and 2 of its 65 harmless texts were taken for one; one of these did hold
-the id of an access key, which was taken out, and the two mistakes were mended then.
+They appear in several languages, on command lines, in tool configurations, and over several lines.
+The rules were tuned on the half `tune`; the half `test` was written before them with other words
+and tools. On its first run 49 of its 50 secrets were found and 2 of its 65 harmless texts were
+flagged. One of the two did contain an access key id, which was removed; then both were fixed.
 
-Every value is drawn from a seeded generator and opens nothing. A secret stands between « and »; a text is stored in
-parts, cut in the middle of its secret, so that no scanner of repositories takes this set for a leak.
+Values come from a seeded generator and open nothing. A secret stands between « and »; texts are
+stored in parts, cut within the secret, so that scanners of repositories find no leak.
 """
 
 from __future__ import annotations
@@ -294,12 +294,12 @@ def password() -> str:
 
 
 def pin(length: int) -> str:
-    """No year, and not the same digit again and again."""
+    """Avoid years and repeated digits."""
     return some("3579", 1) + some(string.digits, length - 2) + some("13579", 1)
 
 
 def seed_phrase(count: int) -> list[str]:
-    """With its check sum, as wallets make them."""
+    """Include the checksum, as wallets do."""
     words = (
         files("mnemonic").joinpath("wordlist", "english.txt").read_text(encoding="utf-8").split()
     )
@@ -316,7 +316,7 @@ MARK = re.compile(r"\{([a-z]+)(\d*)\}")
 
 
 def value(mark: re.Match[str]) -> str:
-    """What stands for `{pw}`, `{d4}`, `{seed12}` and so on."""
+    """Return the value for `{pw}`, `{d4}`, `{seed12}` and so on."""
     kind, length = mark[1], int(mark[2] or 0)
     match kind:
         case "akia":
@@ -346,7 +346,7 @@ def secret_row(split: str, line: str) -> dict[str, object]:
     text = filled(text.replace("\\\\n", "\x00").replace("\\n", "\n").replace("\x00", "\\\n"))
     before, rest = text.split("«")
     secret, after = rest.split("»")
-    if secret.startswith("1. "):  # the number of the first word tells nothing
+    if secret.startswith("1. "):  # The number of the first word gives no information.
         before, secret = before + "1. ", secret.removeprefix("1. ")
     cut = max(1, min(len(secret) // 2, 3))
     span = [len(before), len(before) + len(secret)]

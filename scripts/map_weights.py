@@ -1,11 +1,11 @@
-"""Write mapped.onnx beside a bundled model: the same graph, which names its weights where they lie in model.onnx.
+"""Write mapped.onnx for a bundled model: its graph, with weights referenced in model.onnx.
 
-    python scripts/map_weights.py embedder reranker reranker-fast changes
+python scripts/map_weights.py embedder reranker reranker-fast changes
 
-The runtime reads a model.onnx whole, takes it apart and copies its weights. The tables that mapped.onnx names it maps
-instead: half the time to open a model, and memory that the processes of a machine share (docs/decisions/0043). Only
-tables of bytes are named, which may lie anywhere in a file; what is left is small. scripts/take_model.py does this for
-a model that it takes.
+The runtime parses model.onnx and copies its weights, but maps the tables that mapped.onnx
+references. This halves the time to open a model, and processes share the memory
+(docs/decisions/0043). Only byte tables are referenced, since they need no alignment.
+scripts/take_model.py also runs this.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from model_folders import WEIGHTS, note_sums
 from trivet.models.onnx import MAPPED
 
 BYTES = (TensorProto.INT8, TensorProto.UINT8)
-# A smaller one is not worth its own mapping.
+# Smaller tables are not worth a mapping.
 LEAST_BYTES = 4096
 
 

@@ -1,4 +1,4 @@
-"""The folders of the bundled models: where they lie, and the description in each that has the sums of its files."""
+"""Folders of the bundled models, with their checksums."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_description(folder: Path, description: dict[str, Any]) -> None:
 
 
 def note_sums(folder: Path, *names: str) -> None:
-    """Of files that were just written beside the model."""
+    """Record the checksums of new files in the model's folder."""
     description = read_description(folder)
     description["sha256"] |= {name: sha256(folder / name) for name in names}
     write_description(folder, description)

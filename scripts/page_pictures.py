@@ -1,6 +1,6 @@
-"""Takes the README's pictures of the page, on the demo's memories: PYTHONPATH=tests python scripts/page_pictures.py
+"""Take the README's pictures of the page: PYTHONPATH=tests python scripts/page_pictures.py
 
-Needs Chromium, chromedriver and Pillow. Writes docs/pictures/.
+It needs Chromium, chromedriver and Pillow, shows the demo's memories, and writes docs/pictures/.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from support.browser import Browser, opened_browser
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 QUERY = "may I deploy harbor on a Friday morning"
-# Of the 256 colours that a small file may have, these pictures use a few dozen.
+# Of the 256 colors in a small file, these pictures use a few dozen.
 COLOURS = 128
 TYPED_AT_ONCE = 5
 FRAME_MS, LAST_FRAME_MS = 350, 3000
@@ -51,7 +51,7 @@ def take(browser: Browser) -> None:
     browser.see(".timeline")
     keep(picture(browser), "browse")
     frames = typed(browser)
-    browser.press("\ue00c")  # Escape: out of the field
+    browser.press("\ue00c")  # Escape leaves the field.
     browser.press("w")
     browser.see(".why")
     frames.append(picture(browser))

@@ -1,10 +1,10 @@
-"""Take the table of words out of a reranker's file where it is the one that others have too.
+"""Remove the word table from a reranker's file if it equals the shared one.
 
-    python scripts/share_words.py reranker reranker-fast changes
+python scripts/share_words.py reranker reranker-fast changes
 
-The rerankers and the reader of changes were trained with the word table of their base frozen, so all of them hold the
-same 11.7 MB, a third of a file or more. `weights/words` holds it once, with the tokenizer, and a model's file only
-names it. scripts/take_model.py does this for a model that it takes.
+The rerankers and the reader of changes were trained with a frozen word table, so all share the same
+11.7 MB, a third of a file or more. `weights/words` holds it once, with the tokenizer, and each
+model's file references it. scripts/take_model.py also runs this.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def share(folder: Path) -> bool:
-    """Whether the model's words are those that are shared; if so, they are taken out of its file."""
+    """Remove the words if they equal the shared ones; return whether they do."""
     model = onnx.load(folder / "model.onnx", load_external_data=False)
     table = next(one for one in model.graph.initializer if one.name == INITIALIZER)
     if table.data_location == TensorProto.EXTERNAL:
@@ -60,7 +60,6 @@ def share(folder: Path) -> bool:
 
 
 def _found(table: np.ndarray, tokenizer: Path) -> None:
-    """The first model that is shared gives the table."""
     if not TABLE.exists():
         WORDS.mkdir(exist_ok=True)
         np.save(TABLE, table)
@@ -68,7 +67,7 @@ def _found(table: np.ndarray, tokenizer: Path) -> None:
 
 
 def _describe(folder: Path, whole: str) -> None:
-    """`whole_sha256` is of the file with the words in it: a model's identity, which stores hold, stays what it was."""
+    """Keep `whole_sha256`, of the file with its words: stores hold it as the model's identity."""
     description = read_description(folder)
     beside = {
         f"../{WORDS.name}/{name}": sha256(WORDS / name) for name in (TABLE.name, "tokenizer.json")

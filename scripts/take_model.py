@@ -1,9 +1,9 @@
-"""Put an exported model into the package: check it, copy it, and say what is left to do by hand.
+"""Put an exported model into the package: check it, copy it, and list the remaining manual steps.
 
-    python scripts/take_model.py embedder FOLDER
-    python scripts/take_model.py reranker FOLDER          the twelve layers of `best`
-    python scripts/take_model.py reranker-fast FOLDER     those of `fast`
-    python scripts/take_model.py changes FOLDER           the reader of changes
+python scripts/take_model.py embedder FOLDER
+python scripts/take_model.py reranker FOLDER          the twelve layers of `best`
+python scripts/take_model.py reranker-fast FOLDER     those of `fast`
+python scripts/take_model.py changes FOLDER           the reader of changes
 
 FOLDER holds model.onnx, tokenizer.json and model.json as training/export_onnx.py writes them.
 """
@@ -40,18 +40,16 @@ def main() -> None:
     taken = WEIGHTS / arguments.kind
     if arguments.kind != "embedder" and not share_words.share(taken):
         print("It has words of its own, so its file stays whole: look at the size of the wheel.")
-    map_weights(
-        taken
-    )  # before the model is opened: the graph that lies there is of the model before it
+    map_weights(taken)  # Before opening the model: the existing graph belongs to its predecessor.
     if arguments.kind == "embedder":
         make_brief_tokenizer.make(taken)
         measure_background(taken)
-    print(f"{taken} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
+    print(f"{taken} is filled. Now fill in its MODEL_CARD.md, fit the calibration again with")
     print("training/fit_relevance.py, and run tests/unit/models/embed/test_model_folders.py.")
 
 
 def measure_background(folder: Path) -> None:
-    """How near unrelated texts are: questions of made-up lives and the memories of others. Kept in model.json."""
+    """Return the similarity of questions about one life to memories of others, for model.json."""
     embedder = OnnxEmbedder(described(folder))
     lives = sorted(one for one in LIVES.iterdir() if one.is_dir())
     memories, questions = (
@@ -68,7 +66,6 @@ def measure_background(folder: Path) -> None:
 
 
 def _texts(path: Path) -> list[str]:
-    """Some of a file's."""
     return [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()][
         ::EACH
     ]
@@ -81,12 +78,13 @@ def check(folder: Path, kind: str) -> None:
     for name, expected in description["sha256"].items():
         if sha256(folder / name) != expected:
             raise SystemExit(
-                f"{folder / name} is not the file that model.json tells of; export it again"
+                f"{folder / name} is not the file that model.json describes; export it again"
             )
     size = (folder / "model.onnx").stat().st_size
     if size > LARGEST_BYTES:
         raise SystemExit(
-            f"{folder / 'model.onnx'} has {size:,} bytes; at most {LARGEST_BYTES:,} go into the package"
+            f"{folder / 'model.onnx'} has {size:,} bytes; at most {LARGEST_BYTES:,} go into the "
+            "package"
         )
 
 

@@ -1,11 +1,13 @@
-"""Tries Trivet in the real programs of agents: each is installed from npm, driven by a stand-in for its provider, and
-everything that should reach its model or come back from it is looked for.
+"""Try Trivet in the real agent programs, installed from npm, with a stand-in provider.
 
-    .venv/bin/python scripts/try_agents.py                 # all of them
-    .venv/bin/python scripts/try_agents.py codex --keep /tmp/agents
-    .venv/bin/python scripts/try_agents.py --write         # and the table in docs/install.md
+It checks everything that should reach the model or come back from it.
 
-It needs npm and its registry, so it is no part of `make test`. The user's own settings and store are not touched.
+.venv/bin/python scripts/try_agents.py                 # all of them
+.venv/bin/python scripts/try_agents.py codex --keep /tmp/agents
+.venv/bin/python scripts/try_agents.py --write         # and the table in docs/install.md
+
+It needs npm and its registry, so it is not part of `make test`. The user's settings and store are
+not touched.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ from agent_provider import MODEL, Provider, results_in, tools_in
 
 TRIVET = str(Path(sys.executable).parent / "trivet")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "install.md"
-# Of a program whose newest version lacks a part for this machine, earlier ones are tried.
+# If the newest version lacks a part for this machine, earlier ones are tried.
 MOST_VERSIONS = 20
-# A program that does not wait for its servers may send a prompt before the tools are there.
+# A program that does not wait for its servers may prompt before the tools exist.
 MOST_ATTEMPTS = 4
 SECONDS = 180
 
@@ -41,24 +43,24 @@ OF_USER = "Rex is the name of the office dog."
 PROMPT = "What is the name of the office dog? Please remember that the canteen closes at three."
 LEARNT = "The canteen closes at three."
 QUERY = {"query": "port of the staging database"}
-# Room for one memory at the start, so that the other one has to come with the prompt.
+# Room for one memory at the start, so the other one must come with the prompt.
 START_TOKENS = "75"
-# Stands for the stand-in's address, which is known when it runs.
+# Placeholder for the provider's address, known at run time.
 ADDRESS = "@PROVIDER@"
 COLUMNS = ("server", "tools", "start", "prompt", "tool call", "capture", "uninstall")
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """A program: how it lists its servers, how it is given one prompt, and what it needs to speak to the stand-in."""
+    """A program: how it lists servers, takes a prompt, and connects to the stand-in provider."""
 
     name: str
     package: str
     program: str
     prompt: Sequence[str]
     variables: Mapping[str, str]
-    files: Mapping[str, str] = {}  # settings that its user has already
+    files: Mapping[str, str] = {}  # Existing settings of its user.
     servers: Sequence[str] = ("mcp", "list")
-    connected: str = "onnected"  # what the list says of a server that answers
+    connected: str = "onnected"  # What the list prints for a server that answers.
 
 
 _CHAT = {
@@ -76,7 +78,7 @@ _CODEX = (
     'model_provider="local"',
     f'model="{MODEL}"',
     f'model_providers.local={{name="local",base_url="{ADDRESS}/v1",wire_api="responses",env_key="LOCAL_KEY"}}',
-    # Else Codex sends a prompt that is given on its command line before a server is up.
+    # Otherwise Codex sends a prompt from its command line before a server is up.
     "mcp_servers.trivet.required=true",
 )
 _CODEX_OPTIONS = tuple(word for setting in _CODEX for word in ("-c", setting))
@@ -97,7 +99,8 @@ AGENTS = (
             "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            "MCP_CONNECTION_NONBLOCKING": "0",  # else a prompt on the command line may be sent before a server is up
+            # Otherwise a prompt on the command line may be sent before a server is up.
+            "MCP_CONNECTION_NONBLOCKING": "0",
         },
         {".claude/settings.json": '{\n  "includeCoAuthoredBy": false\n}\n'},
     ),
@@ -142,7 +145,7 @@ AGENTS = (
 
 
 class Tried(msgspec.Struct):
-    """What one program did; `passed` has a word for each column."""
+    """What one program did; `passed` has a word per column."""
 
     name: str
     version: str
@@ -151,7 +154,7 @@ class Tried(msgspec.Struct):
 
 
 class Place:
-    """A user of its own: home, store, folder of work and of sockets. The socket's address has to be short."""
+    """Its own home, store, work folder and sockets. A socket's path must be short."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="tried-"))
@@ -285,7 +288,7 @@ def _untrusted(
     variables: Mapping[str, str],
     tried: Tried,
 ) -> None:
-    """Codex as its user has it before /hooks: no hook may run."""
+    """Run Codex as before /hooks: no hook may run."""
     words = [word.replace(ADDRESS, provider.url) for word in agent.prompt if "bypass" not in word]
     place.run(program, *words, **variables)
     silent = not _told(provider, "From the user's long-term memory")
@@ -335,7 +338,7 @@ def _prompts(
 
 
 def _uninstall(agent: Agent, place: Place, files: Sequence[Path], tried: Tried) -> None:
-    """First out of files that the program may have changed; then in and out again, to the letter."""
+    """Uninstall from changed files; then install and uninstall again, restoring every byte."""
     place.trivet("uninstall", agent.name, "--yes")
     clean = not any("trivet mcp" in text or "hook_client" in text for text in map(_text, files))
     before = [file.read_bytes() if file.exists() else None for file in files]
@@ -347,7 +350,10 @@ def _uninstall(agent: Agent, place: Place, files: Sequence[Path], tried: Tried) 
 
 
 def try_plugin(folder: Path) -> Tried:
-    """The plugin for Claude Code, from its folder as a marketplace. It has to find Trivet on the path."""
+    """Try the Claude Code plugin from its folder as a marketplace.
+
+    It must find Trivet on the path.
+    """
     (agent,) = (one for one in AGENTS if one.name == "claude-code")
     program, version = installed(agent.package, agent.program, folder / agent.name)
     place, tried = Place(), Tried("claude-code, the plugin", version, {}, [])
@@ -384,7 +390,7 @@ def try_plugin(folder: Path) -> Tried:
 
 
 def try_inspector(folder: Path) -> Tried:
-    """The reference client: no agent, but strict about the protocol."""
+    """Try the reference client, which is strict about the protocol."""
     program, version = installed(
         "@modelcontextprotocol/inspector", "mcp-inspector", folder / "inspector"
     )
@@ -413,7 +419,7 @@ def try_inspector(folder: Path) -> Tried:
 
 
 def installed(package: str, program: str, folder: Path) -> tuple[str, str]:
-    """The path and the version of a program, from npm unless it is there."""
+    """Return a program's path and version, installing it from npm if missing."""
     found = folder / "node_modules" / ".bin" / program
     for version in [] if _runs(found) else ["latest", *_earlier(package)]:
         shutil.rmtree(folder, ignore_errors=True)
@@ -469,7 +475,6 @@ def written(tried: Sequence[Tried]) -> str:
 
 
 def _told(provider: Provider, text: str) -> bool:
-    """Whether a text stands anywhere in what the model was sent."""
     return any(text in json.dumps(body, ensure_ascii=False) for _, body in provider.requests)
 
 

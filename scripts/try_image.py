@@ -1,14 +1,13 @@
-"""Runs the steps of deploy/Dockerfile in a chroot and serves from it, where no Docker daemon can build the image.
+"""Run the steps of deploy/Dockerfile in a chroot and serve from it, for machines without Docker.
 
-    sudo python3 scripts/try_image.py                       # into a temporary folder, removed at the end
-    sudo python3 scripts/try_image.py --keep /var/tmp/image
+sudo python3 scripts/try_image.py                       # in a temporary folder
+sudo python3 scripts/try_image.py --keep /var/tmp/image
 
-It takes root, debootstrap, a mirror of Debian and PyPI, some minutes and 2 GB. In the place of the base image
-python:3.11-slim-bookworm stands the Debian of that name with its own Python 3.11, as `python` and `pip` in
-/usr/local. All other instructions are read from the Dockerfile: every RUN and COPY is done as it stands there, in its
-stage, and the server is started as the user, with the environment and by the command that are named there, with a
-file system that is read-only but for the volumes and /tmp, without a network. It must answer the health check and a
-client, and end by the signal.
+It takes root, debootstrap, a Debian mirror, PyPI, some minutes and 2 GB. Debian's Python 3.11
+replaces the base image python:3.11-slim-bookworm, as `python` and `pip` in /usr/local. Every RUN
+and COPY is done as in the Dockerfile. The server then runs as its user, with its environment and
+command, without a network, on a file system that is read-only except for the volumes and /tmp. It
+must answer the health check and a client, and end on the signal.
 """
 
 from __future__ import annotations
@@ -32,12 +31,13 @@ MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "python3,python3-venv,ca-certificates"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# What pip must know of this machine's way to PyPI.
+# Settings pip needs to reach PyPI from this machine.
 PASSED_ON = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL")
-# Said of the image to whoever runs it; nothing is done for them when it is built.
+# Metadata of the image; nothing happens for these at build time.
 DECLARED = ("EXPOSE", "VOLUME", "STOPSIGNAL", "ENTRYPOINT", "CMD", "HEALTHCHECK", "USER")
 
-# $1 is the image's root, $2 its user, $3 the signal that ends it; then the health check, `--` and the command.
+# $1 is the image's root, $2 its user, $3 the stop signal; then the health check, `--` and the
+# command.
 SERVED = r"""
 set -eu
 root=$1 user=$2 signal=$3
@@ -85,7 +85,7 @@ print("stored and recalled over HTTP;", ", ".join(legs), "answer")
 
 @dataclass
 class Stage:
-    """What a FROM begins: a root of its own, where its commands run, and what is said of whoever runs it."""
+    """A FROM: its own root, where commands run, and its metadata."""
 
     root: Path
     folder: str = "/"
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def instructions() -> Iterator[tuple[str, str]]:
-    """Each with what follows it, lines that go on joined, arguments filled in."""
+    """Yield each instruction with its argument, continued lines joined and arguments filled in."""
     text = re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     given: dict[str, str] = {}
     for line in re.sub(r"\\\n\s*", " ", text).splitlines():
@@ -134,7 +134,6 @@ def instructions() -> Iterator[tuple[str, str]]:
 
 
 def built(folder: Path, mirror: str) -> Stage:
-    """The last stage, as the Dockerfile leaves it."""
     stages: dict[str, Stage] = {}
     stage = None
     for name, rest in instructions():
@@ -151,7 +150,7 @@ def built(folder: Path, mirror: str) -> Stage:
 
 
 def begun(folder: Path, image: str, called: str, mirror: str) -> Path:
-    """A copy of the base. What the image of Python has, and Debian has elsewhere, is put where the image has it."""
+    """Copy the base, with Python where the Python image has it."""
     found = re.fullmatch(r"python:(\d+\.\d+)-slim-(\w+)", image)
     if found is None:
         raise SystemExit(
@@ -176,7 +175,7 @@ def begun(folder: Path, image: str, called: str, mirror: str) -> Path:
         told(["chroot", str(half), "python3", "-m", "venv", "/usr/local"])
         shutil.copy(
             f"/{CERTIFICATES}", half / CERTIFICATES
-        )  # this machine's: a proxy may have one of its own
+        )  # This machine's certificates: a proxy may have its own.
         half.rename(base)
     shutil.copy("/etc/resolv.conf", base / "etc" / "resolv.conf")
     target = folder / called
@@ -222,7 +221,7 @@ def run(stage: Stage, command: str) -> None:
 
 
 def copy(stage: Stage, words: list[str], stages: Mapping[str, Stage]) -> None:
-    """From this repository what the builder is sent, or from an earlier stage."""
+    """Copy from the build context or from an earlier stage."""
     *sources, target = (word for word in words if not word.startswith("--"))
     into = stage.root / os.path.normpath(Path(stage.folder, target)).lstrip("/")
     if words[0].startswith("--from="):
@@ -249,7 +248,7 @@ def copy(stage: Stage, words: list[str], stages: Mapping[str, Stage]) -> None:
 
 
 def context() -> tuple[list[str], list[str]]:
-    """What is sent to the builder, and the names that are left out of it at any depth."""
+    """Return the build context, and the names excluded at any depth."""
     lines = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text(encoding="utf-8").split("\n")
     return [line[1:] for line in lines if line[:1] == "!"], [
         line[3:] for line in lines if line[:3] == "**/"

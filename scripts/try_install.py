@@ -1,12 +1,12 @@
-"""Builds the wheel, installs it without the repository in the ways the README names, and does what a user does first.
+"""Build the wheel, install it in the ways the README names, and run a user's first steps.
 
-    .venv/bin/python scripts/try_install.py                      # pip, uv and pipx
-    .venv/bin/python scripts/try_install.py --way pip --keep /tmp/installed
-    .venv/bin/python scripts/try_install.py --out docs/results/install.json
+.venv/bin/python scripts/try_install.py                      # pip, uv and pipx
+.venv/bin/python scripts/try_install.py --way pip --keep /tmp/installed
+.venv/bin/python scripts/try_install.py --out docs/results/install.json
 
-scripts/installed_checks.py has the checks: the README's tour, an MCP client, the hooks, the page, code search. They run
-with a home of their own and no way to the network. How large an installation is, and which package takes how much, is
-measured on the one by pip. It needs PyPI, so it is no part of `make test`.
+scripts/installed_checks.py has the checks: the README's tour, an MCP client, the hooks, the page,
+code search. They run with an empty home and no network. The installation by pip is also measured by
+size per package. It needs PyPI, so it is not part of `make test`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKS = Path(__file__).with_name("installed_checks.py")
-# A wheel above this is slow to fetch, and near what a package index takes: 100 MB unless it is asked for more.
+# Package indexes accept 100 MB by default; this leaves a margin.
 LARGEST_WHEEL = 90 * 10**6
 NOWHERE = "http://127.0.0.1:9"
-# Files and bytes of each package, by the lists that the installer keeps.
+# Files and bytes of each package, by the installer's lists.
 SIZES = """
 import json, importlib.metadata as metadata
 def size(one):
@@ -145,7 +145,6 @@ WAYS: Mapping[str, Callable[[Path, Path], tuple[Path, Path]]] = {
 
 
 def helper(folder: Path, name: str) -> Path:
-    """The installer of that name, from PyPI, in an environment of its own."""
     own = folder / "installer"
     told([sys.executable, "-m", "venv", str(own)])
     told([str(own / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", name])
@@ -153,7 +152,7 @@ def helper(folder: Path, name: str) -> Path:
 
 
 def checked(folder: Path, python: Path, trivet: Path) -> dict[str, float]:
-    """How long each check took. The user's settings, store and home take no part, nor does the network."""
+    """Return each check's time, with no access to the user's home or the network."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
     own = {
@@ -161,7 +160,8 @@ def checked(folder: Path, python: Path, trivet: Path) -> dict[str, float]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TRIVET_PATH": str(home / "memory.db"),
-        "TRIVET_HOOK_TIME_LIMIT_MS": "60000",  # what is tried is whether it works, also on a busy machine
+        # The check is whether it works, even on a busy machine.
+        "TRIVET_HOOK_TIME_LIMIT_MS": "60000",
         "HTTP_PROXY": NOWHERE,
         "HTTPS_PROXY": NOWHERE,
     }
@@ -177,7 +177,7 @@ def checked(folder: Path, python: Path, trivet: Path) -> dict[str, float]:
 
 
 def told(command: list[str], **variables: str) -> str:
-    """What the command says. PYTHONPATH is left out, so that nothing of the repository is found by it."""
+    """Run a command without PYTHONPATH, so it finds nothing of the repository."""
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONPATH"
     } | variables

@@ -1,6 +1,6 @@
-"""The campaign that stays: faults of many kinds on real stores, and one list of what must hold after each.
+"""Fault campaigns on real stores, with one list of invariants checked after each fault.
 
-Run it with `make soak`. It uses what the tests have: their servers, their embedder, their ways to wait.
+Run it with `make soak`. It uses the tests' servers, embedder and ways to wait.
 """
 
 import sys

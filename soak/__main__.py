@@ -1,7 +1,7 @@
-"""Puts stores under every fault we know, in an order that the seed decides, and checks after each what must hold.
+"""Put stores under every known fault and check the invariants after each.
 
-A whole campaign has a thousand rounds of eight killed writers and the other faults in proportion; it takes hours. The
-order and each choice follow from the seed; when exactly a signal strikes does not.
+A whole campaign has a thousand rounds of eight killed writers, and the other faults in proportion;
+it takes hours. The seed decides the order and each choice, but not when exactly a signal strikes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
     given = _options()
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("ended")
-    )  # so that writers end and disks are unmounted
+    )  # Let writers end and disks unmount.
     chosen = {name: one for name, one in injectors().items() if given.only in (None, name)}
     until = time.monotonic() + given.seconds if given.seconds else None
     share = min(1.0, given.rounds / WHOLE)
@@ -38,7 +38,8 @@ def main() -> int:
             scenarios[name] = scenario(given.seed, share)
     failed = write(given, campaign, scenarios, time.monotonic() - started)
     print(
-        f"{'VIOLATED' if failed else 'All held'} after {time.monotonic() - started:.0f} s, seed {given.seed}."
+        f"{'VIOLATED' if failed else 'All held'} after {time.monotonic() - started:.0f} s, seed "
+        f"{given.seed}."
     )
     return 1 if failed else 0
 
@@ -54,9 +55,7 @@ def _options() -> argparse.Namespace:
         default=WHOLE,
         help=f"rounds of killed writers, the others in proportion ({WHOLE})",
     )
-    parser.add_argument(
-        "--seconds", type=float, help="end after so many seconds, whatever is done by then"
-    )
+    parser.add_argument("--seconds", type=float, help="end after this many seconds")
     parser.add_argument(
         "--writers", type=int, default=8, help="writers that are killed in a round (8)"
     )
@@ -64,7 +63,7 @@ def _options() -> argparse.Namespace:
         "--only", choices=(*NAMES, *alone.SCENARIOS), help="only this fault or scenario"
     )
     parser.add_argument(
-        "--output", type=Path, help="write the result to this JSON file, and a page beside it"
+        "--output", type=Path, help="write the result to this JSON file, and a page next to it"
     )
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Scenarios that have stores and writers of their own: memory that stays flat, upgrades, and moves between cells."""
+"""Scenarios with their own stores and writers: flat memory, upgrades, and moves between cells."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 HALF_AN_HOUR = 1_800.0
 SHORTEST_SECONDS = 30.0
-# Each is killed at a stage, one stage after the other.
+# Each move is killed at one stage; the stages take turns.
 MOVES, FEWEST_MOVES = 100, 5
-# What a scenario found. `skipped` or `violations` say so where it did not go through.
+# What a scenario found; `skipped` or `violations` tell that it did not pass.
 Outcome = dict[str, Any]
 
 
 def flat_memory(seed: int, share: float) -> Outcome:
-    """Memory stays flat over half an hour of recalls and writes with words, ids and keys that never repeat."""
+    """Memory stays flat over half an hour of requests whose words and keys never repeat."""
     if find_spec("soak.flat_memory") is None:
         return {"skipped": "soak/flat_memory.py is not there"}
     seconds = max(SHORTEST_SECONDS, HALF_AN_HOUR * share)
@@ -28,14 +28,14 @@ def flat_memory(seed: int, share: float) -> Outcome:
 
 
 def upgrades(seed: int, share: float) -> Outcome:
-    """Stores of each schema version migrate in processes that are killed; older code then opens them."""
+    """Stores of each schema version migrate in killed processes; older code then opens them."""
     from soak import upgrades as scenario
 
     return scenario.main(seed, share)
 
 
 def cells(seed: int, share: float) -> Outcome:
-    """Tenants in use move between four PostgreSQL clusters and four servers; each move is killed at one stage."""
+    """Tenants in use move between four PostgreSQL clusters; each move is killed once."""
     from soak.cells.__main__ import campaign
 
     return campaign(max(FEWEST_MOVES, round(MOVES * share)), seed)

@@ -1,4 +1,4 @@
-"""Runs the plan: a fault, then the invariants, over and over; counts everything and keeps what was violated."""
+"""Run the plan: a fault, then the invariants. Count everything and keep violated stores."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Campaign:
         return self._until is not None and time.monotonic() > self._until
 
     def run(self, chapters: list[Chapter]) -> Iterator[Chapter]:
-        """Gives each chapter when it is done, so that what is known can be written down on the way."""
+        """Yield each finished chapter, so the caller can write partial results."""
         for chapter in chapters:
             if self.over:
                 return
             try:
                 self._chapter(chapter)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 self._violated(
                     "every round goes through",
                     "a round",
@@ -75,7 +75,7 @@ class Campaign:
         told = attacked.ledger.counts - before
         unknown = (
             told["will"] - told["did"] - told["refused"]
-        )  # cut off, or answered by an error that leaves it open
+        )  # Cut off, or answered by an error that leaves the outcome open.
         acts = {
             "writes acknowledged": told["did"],
             "refused": told["refused"],
@@ -89,7 +89,6 @@ class Campaign:
         return True
 
     def _look(self, attacked: World, chapter: Chapter, after: str, at_the_end: bool) -> bool:
-        """Whether something is violated; the store is then kept, and no more is done to it."""
         checked = check(attacked, at_the_end)
         self.checks.update(list(checked))
         violated = {invariant: found for invariant, found in checked.items() if found}

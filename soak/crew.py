@@ -1,4 +1,4 @@
-"""Writers in processes of their own, and a thread for each that hears what it tells."""
+"""Writers in separate processes, each with a thread that listens to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from soak.ledger import Ledger
 from soak.writing import Opening, work
 from support.waiting import ended
 
-# Far more than a busy machine needs for some dozens of writes.
+# Far more than a busy machine needs for a few dozen writes.
 PATIENCE_SECONDS = 120.0
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["soak.writing", "trivet.memory.recall", "trivet.client.connection"])
@@ -38,7 +38,7 @@ class Crew:
     def start(
         self, opening: Opening, count: int, random: Random, loaded: Mapping[str, str] | None = None
     ) -> None:
-        """`loaded` are variables that must be there when the process begins, such as LD_PRELOAD."""
+        """Start writers; `loaded` are variables needed at process start, such as LD_PRELOAD."""
         for _ in range(count):
             ours, theirs = multiprocessing.Pipe()
             arguments = (opening, random.randrange(2**32), theirs)
@@ -53,7 +53,10 @@ class Crew:
             self._writers.append((process, ours, thread))
 
     def wait(self, acknowledged: int) -> None:
-        """Until they have done so many acts more. Where they are slower the fault comes sooner, which is no error."""
+        """Wait for this many more acts.
+
+        If they are slow, the fault comes earlier, which is fine.
+        """
         self._ledger.wait(acknowledged, PATIENCE_SECONDS)
 
     def kill(self, pids: list[int]) -> None:
@@ -65,12 +68,11 @@ class Crew:
                 process.kill()
 
     def end(self) -> None:
-        """Says to each that it is over and waits for the last word of all."""
         for _, pipe, _ in self._writers:
             try:
                 pipe.send("over")
             except OSError:
-                continue  # it was killed
+                continue  # It was killed.
         for process, pipe, thread in self._writers:
             ended(process)
             ended(thread)
@@ -87,7 +89,7 @@ class Crew:
 
 @contextmanager
 def crew(ledger: Ledger) -> Iterator[Crew]:
-    """Those that are left at the end of the block are asked to end; after an error they are killed first."""
+    """Ask the remaining writers to end after the block; kill them if it raised."""
     hired = Crew(ledger)
     try:
         yield hired

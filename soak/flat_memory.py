@@ -1,10 +1,10 @@
-"""Whatever is asked, the memory of a server stays flat: words, scopes, recipes, ids and keys that never come twice.
+"""Check that a server's memory stays flat, whatever clients ask.
 
-A real server process answers clients who make up everything they send. What it has in memory is read every half second;
-from the middle of the time to its end it must not grow. In less than ten minutes the caches would not have filled, so
-the bounds of all of them are made smaller for a short run: then what does not obey its bound stands out the sooner.
+Clients send words, scopes, recipes, ids and keys that never repeat. The process's memory is sampled
+every half second and must not grow in the second half of the run. Below ten minutes the caches
+would not fill, so a short run shrinks their bounds.
 
-    python -m soak.flat_memory 120
+python -m soak.flat_memory 120
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from urllib.parse import urlencode
 
 CLIENTS = 4
 TENANTS = ("default", "acme", "birch")
-# Edited again and again, so that the store itself grows on disk alone.
+# Edited again and again, so the store itself grows only on disk.
 MEMORIES = 100
 SAMPLE_SECONDS = 0.5
-# From this long on the caches fill at the size they are shipped with; else they have a part of it.
+# From this duration on, caches have their shipped size; shorter runs get a fraction.
 LONG_SECONDS = 600.0
 SHORT_RUN_SHARE = 16
-# What malloc may hold back, and what SQLite's own caches take while the file grows.
+# What malloc may hold back, plus SQLite's own caches while the file grows.
 ALLOWED_GROWTH = 0.05
 ALLOWED_MB = 10.0
 
@@ -41,7 +41,7 @@ Figures = dict[str, Any]
 
 
 def main(seconds: float) -> Figures:
-    """What was sent, what came back and how much memory it took. An AssertionError where that grew."""
+    """Run and return the figures. Raise AssertionError if memory grew."""
     with tempfile.TemporaryDirectory(prefix="trivet-flat-") as folder:
         share = 1 if seconds >= LONG_SECONDS else SHORT_RUN_SHARE
         server = subprocess.Popen(
@@ -130,7 +130,6 @@ def _client(number: int, port: int, keys: list[str], end: float, counts: Counter
 def _made_up(
     chance: random.Random, keys: list[str]
 ) -> tuple[str, str, bytes | None, dict[str, str]]:
-    """A request of a kind that could leave something behind, with nothing in it that came before."""
     key = keys[0] if chance.random() < 0.8 else chance.choice(keys)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     kind = chance.choices(("recall", "write", "id", "stranger", "address"), (60, 20, 10, 5, 5))[0]
@@ -189,7 +188,6 @@ def _long_word(chance: random.Random) -> str:
 
 
 def _serve(folder: str, share: int) -> None:
-    """In the server's own process. The bounds are changed before anything makes a cache."""
     from trivet.common.bounded_cache import BoundedCache
 
     made = BoundedCache.__init__
@@ -207,7 +205,7 @@ def _serve(folder: str, share: int) -> None:
 
     often = 10**6
     path = str(Path(folder) / "memory.db")
-    # Without a model, which would take most of the time: what is asked for by words alone comes tens of times as often.
+    # No model: it would take most of the time, and words alone allow tens of times more requests.
     plain = Settings(
         path=path, embedder="none", rerank="off", server_requests_a_minute=often, server_burst=often
     )
@@ -221,7 +219,7 @@ def _serve(folder: str, share: int) -> None:
     with listen("127.0.0.1", 0) as listener:
         tenants = Tenants(settings)
         print(json.dumps({"port": listener.getsockname()[1], "keys": keys}), flush=True)
-        sys.stderr = Path(os.devnull).open("w")
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
         run(tenants, settings, listener, "127.0.0.1")
 
 

@@ -1,4 +1,4 @@
-"""The one list of what must hold after any fault: asked of a round's own subjects after it, of all at a store's end."""
+"""The invariants: checked for a round's subjects after it, and for all at a store's end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from trivet.types import Memory
 
 # The disk is small on purpose.
 EXPECTED = {"room on disk"}
-# Jobs that an embedder made fail are waiting, and it is left alone for a while; both are over at the end.
+# After a failing embedder, jobs wait and the embedder pauses; both must be over at the end.
 MAY_WAIT = {"jobs", "embedder"}
-# Ids that a stranger asks for.
+# Ids a stranger asks for.
 ASKED = 5
 # Above the longest lease and the longest pause after a failure.
 LONGEST_PAUSE_SECONDS = 3600.0
-# Of an invented word; the index keeps words without the beginning that they share with the one before.
+# Part of an invented word: the index drops the prefix a word shares with the one before.
 PIECE = slice(4, 16)
-# What differs from one answer to the next and says nothing: ids of requests and memories, times.
+# Parts of an answer that always differ: request ids, memory ids, times.
 PASSING = re.compile(
     r'[0-9a-f]{8}-[0-9a-f-]{27}|"took_ms":[0-9.]+|"legs_ms":\{[^}]*\}|\d{4}-\d\d-\d\dT[0-9:.]+Z'
 )
@@ -39,7 +39,7 @@ PASSING = re.compile(
 
 @dataclass
 class Look:
-    """A store with nobody at work on it, and what was written about the subjects in question."""
+    """A store without active writers, and the writes to check."""
 
     world: World
     memory: Trivet
@@ -68,7 +68,7 @@ def doctor_is_clean(look: Look) -> Iterator[str]:
 
 
 def rows_are_there(look: Look) -> Iterator[str]:
-    """As acknowledged, or as an act that was under way would have left it; in no other state, and with its history."""
+    """Each memory is as acknowledged, or as an open act would leave it, with its history."""
     found = look.found()
     for subject, fate in look.fates.items():
         memories = found.get(subject, [])
@@ -102,10 +102,10 @@ def words_are_found(look: Look) -> Iterator[str]:
 
 
 def vectors_are_made(look: Look) -> Iterator[str]:
-    """After the queue was drained: by its own text each memory is its nearest, and none waits."""
+    """After the queue is drained, each memory is its own text's nearest, and none waits."""
     if not look.memory.engine.embedding.enabled:
         return
-    look.memory.engine.store.jobs.retry_now()  # what a killed worker had leased
+    look.memory.engine.store.jobs.retry_now()  # What a killed worker had leased.
     look.memory.drain()
     if waiting := look.memory.stats().not_embedded:
         yield f"{waiting} memories have no vectors after draining"
@@ -117,7 +117,7 @@ def vectors_are_made(look: Look) -> Iterator[str]:
 
 
 def nothing_is_put_off(look: Look) -> Iterator[str]:
-    """A job is put off for minutes at the most; one that was leased by a wrong clock is taken all the same."""
+    """No job is put off longer than minutes, even if leased by a wrong clock."""
     look.memory.drain()
     database = look.memory.engine.store.jobs._database
     with database.errors():
@@ -128,7 +128,7 @@ def nothing_is_put_off(look: Look) -> Iterator[str]:
 
 
 def purged_is_gone(look: Look) -> Iterator[str]:
-    """In no file of the store, nor in any row where the files are a database's."""
+    """In no file of the store, or in no row of a database."""
     rest = b"".join(_bytes(look.world))
     for subject in look.world.ledger.purged:
         if subject[PIECE].encode() in rest:
@@ -136,7 +136,7 @@ def purged_is_gone(look: Look) -> Iterator[str]:
 
 
 def stranger_is_blind(look: Look) -> Iterator[str]:
-    """What a stranger gets for a memory is what he gets for none."""
+    """A stranger gets the same answer for a memory as for none."""
     memories = [one for found in look.found().values() for one in found]
     other = new_id()
     asked = look.world.random.sample(memories, min(ASKED, len(memories)))
@@ -170,7 +170,7 @@ AT_THE_END: Mapping[str, Check] = {
 
 
 def check(world: World, at_the_end: bool) -> dict[str, list[str]]:
-    """What each of them found wrong. What was open is settled afterwards."""
+    """Return what each invariant found wrong, then settle open acts."""
     touched = world.ledger.touched()
     world.embedder.be("honest")
     with world.open() as memory:
@@ -190,7 +190,7 @@ def _said(memory: Memory) -> Said:
 
 
 def _bytes(world: World) -> Iterator[bytes]:
-    """The files, once the last connection is closed but our own: the log is short then. Or all rows of a database."""
+    """Return the files with only our connection open, when the log is short, or all rows."""
     if world.postgres is None:
         yield from (file.read_bytes() for file in Path(world.folder).rglob("*") if file.is_file())
         return

@@ -1,4 +1,4 @@
-"""What the writers were told: which write was acknowledged, refused, or left open, by the subject it is about."""
+"""Which writes were acknowledged, refused or left open, by subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Said(msgspec.Struct, frozen=True):
-    """How a subject stands after an act: its text if it is active, else that it is deleted or gone for good."""
+    """A subject's state after an act: its text, or deleted, or purged."""
 
     text: str
     state: str
@@ -20,7 +20,10 @@ GONE = Said("", "purged")
 
 
 class Told(msgspec.Struct, frozen=True):
-    """A writer's word: `will` before a call; after it `did`, `refused` (nothing written), `unknown` or `wrong`."""
+    """A message: `will` before a call, then `did`, `refused`, `unknown` or `wrong`.
+
+    `refused` means that nothing was written.
+    """
 
     what: str
     subject: str
@@ -31,10 +34,10 @@ class Told(msgspec.Struct, frozen=True):
 @dataclass
 class Fate:
     acknowledged: Said = GONE
-    # Acts that may have been done: under way when their writer died, or answered by an error that leaves it open.
+    # Acts that may have been done: under way when the writer died, or ended in an open error.
     possible: list[Said] = field(default_factory=list)
     acts: int = 0
-    # What the last error said.
+    # Text of the last error.
     error: str = ""
 
     def allows(self, found: Said) -> bool:
@@ -42,14 +45,14 @@ class Fate:
 
 
 class Ledger:
-    """Filled by the threads that listen to writers; read when all of them have ended."""
+    """A record filled by listener threads; read it after they have ended."""
 
     def __init__(self) -> None:
         self.fates: dict[str, Fate] = {}
         self.purged: list[str] = []
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
-        # What was said of writes whose fate is open, the latest.
+        # Latest errors of open writes.
         self.open: deque[str] = deque(maxlen=5)
         self._touched: set[str] = set()
         self._changed = threading.Condition()
@@ -74,19 +77,19 @@ class Ledger:
             self._changed.notify_all()
 
     def wait(self, more: int, seconds: float, what: str = "did") -> bool:
-        """Until so many more acts were acknowledged, or had another end; False where that takes too long."""
+        """Wait for this many more acts with that end; return False on timeout."""
         with self._changed:
             aim = self.counts[what] + more
             return self._changed.wait_for(lambda: self.counts[what] >= aim, seconds)
 
     def touched(self) -> dict[str, Fate]:
-        """What was written about since it was last asked."""
+        """Return the subjects written since the last call."""
         with self._changed:
             subjects, self._touched = self._touched, set()
             return {subject: self.fates[subject] for subject in sorted(subjects)}
 
     def settle(self, subject: str, found: Said, revisions: int) -> None:
-        """What was open is known now, since no writer is left that could still be at it."""
+        """Resolve open acts, since no writer is left."""
         fate = self.fates[subject]
         if found == GONE:
             if fate.acts:

@@ -1,4 +1,4 @@
-"""An embedder that can be made to hang, to lie, or to answer rubbish, and to be honest again."""
+"""An embedder that can hang, lie or answer garbage on demand."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Silent: clients are killed on purpose."""
+        """Stay silent: clients are killed on purpose."""
 
 
 class LyingEmbedder(WordEmbedder):
-    """Honest until told otherwise. `manner` is one of MANNERS, or "honest"."""
+    """`manner` is "honest" or one of MANNERS."""
 
     def __init__(self) -> None:
         self.manner = "honest"
-        self.patience = threading.Event()  # set: those that hang are let go
+        self.patience = threading.Event()  # Set it to release requests that hang.
         super().__init__()
 
     def start(self) -> None:

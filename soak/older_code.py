@@ -1,4 +1,4 @@
-"""Trivet as it was at earlier schema versions, out of this repository's history, run with today's packages."""
+"""Trivet at earlier schema versions, from this repository's history, run with today's packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# The last commits of each version of the embedded store's schema.
+# Last commit of each schema version of the embedded store.
 COMMITS: Mapping[int, str] = {
     1: "965bff2",
     2: "4511264",
@@ -26,7 +26,7 @@ COMMITS: Mapping[int, str] = {
     13: "8439e693",
     14: "67af2031",
 }
-# One of what every version knows.
+# One memory of each kind that every version knows.
 WRITES = """
 import json, sys
 from trivet import Trivet
@@ -53,12 +53,11 @@ except TrivetError as error:
 
 
 def taken_out(version: int, folder: Path) -> Path | None:
-    """Where the package of that version can be imported from; None where the history does not reach that far back."""
+    """Return an importable folder of that version, or None if the history is too short."""
     return of_commit(COMMITS[version], folder / f"version-{version}")
 
 
 def of_commit(commit: str, target: Path) -> Path | None:
-    """The package as it was at a commit, taken out into a folder."""
     target.mkdir()
     archive = subprocess.run(
         ["git", "archive", commit, "src/trivet"], cwd=ROOT, capture_output=True

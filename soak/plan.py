@@ -1,4 +1,4 @@
-"""Which faults come in which order on which store: chosen by the seed, before anything runs."""
+"""The order of faults and stores, which the seed decides before anything runs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ import msgspec
 
 from soak.injectors import Injector
 
-# Rounds on one store before all of it is looked through and the next store begins.
+# Rounds on one store before it is checked as a whole and replaced.
 CHAPTER = 25
 WHOLE = 1_000
 
 
 class Chapter(msgspec.Struct, frozen=True):
-    """The rounds on one store, by name."""
-
     store: str
     rounds: tuple[str, ...]
     seed: int
 
 
 def plan(chosen: Iterable[Injector], rounds: int, random: Random) -> list[Chapter]:
-    """`rounds` of a thousand are the whole campaign; with fewer each injector has its share, and one at the least."""
+    """Plan `rounds` (1,000 for the whole campaign); each injector gets its share, at least one."""
     by_store: dict[str, list[str]] = {"sqlite": [], "postgres": []}
     for injector in chosen:
         for number in range(max(1, injector.rounds * rounds // WHOLE)):

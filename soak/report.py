@@ -1,4 +1,4 @@
-"""The result as JSON, with what is needed to run it again, and as a page."""
+"""The result as JSON with its manifest, and as a page."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def page(result: Figures) -> str:
             if name in found
         ),
         "",
-        "| what must hold | times checked | violated |",
+        "| what must hold | checked | violated |",
         "|---|---|---|",
         *(
             f"| {name} | {count} | {_violated(result, name)} |"
@@ -129,7 +129,6 @@ def _told(outcome: Figures) -> str:
 
 
 def _figures(outcome: Figures) -> Iterator[str]:
-    """The numbers of a scenario, those of its figures and megabytes included."""
     for key, value in outcome.items():
         if key == "figures":
             yield from _figures(value)

@@ -1,4 +1,4 @@
-"""Stores of every earlier version: migrated by processes that are killed on the way, and offered to older code."""
+"""Stores of every earlier version: migrated by killed processes, and offered to older code."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from trivet.store.sqlite.database import SCHEMA_VERSION
 from trivet.store.sqlite.store import SqliteStore
 from trivet.types import Memory
 
-# Kills of a whole campaign, for each version of each store.
+# Kills of a whole campaign, per version and store.
 KILLS = 40
-# About as long as a migration takes: a kill strikes anywhere within, or after it.
+# About as long as a migration takes, so a kill strikes within it or after it.
 LONGEST_SECONDS = {"sqlite": 0.02, "postgres": 0.25}
 MORE = 200
 _FORKS = multiprocessing.get_context("forkserver")
@@ -96,7 +96,6 @@ def _differences(store: RelationalStore, memories: tuple[Memory, ...]) -> Iterat
 
 
 def _kill(address: str, kind: str, random: Random, counts: Counter[str]) -> None:
-    """Lets a process open the store and kills it a moment after it began, or after it was done."""
     ours, theirs = multiprocessing.Pipe()
     process = _FORKS.Process(target=_open, args=(address, kind, theirs), daemon=True)
     process.start()
@@ -118,7 +117,6 @@ def _open(address: str, kind: str, tell: Connection) -> None:
 
 
 def _older_code(folder: Path, counts: Counter[str]) -> Iterator[str]:
-    """What it wrote itself is opened and answers; what today's wrote, or brought up, it refuses and leaves alone."""
     for version in range(1, SCHEMA_VERSION):
         package = taken_out(version, folder)
         if package is None:

@@ -1,4 +1,4 @@
-"""A store under attack: its files on a small disk of their own, or its database, with an embedder and keys."""
+"""A store under attack: files on a small disk or a database, with an embedder and keys."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from trivet import Trivet
 from trivet.memory.admin.accounts import RIGHTS, make_key
 from trivet.types import LOCAL
 
-# Room for what some dozens of rounds write, many times over.
+# Several times what a few dozen rounds write.
 DISK = "256m"
-# Writers wait for each other as long as it takes: a stopped one is let go in the end.
+# Writers wait for each other without limit: a stopped one is released in the end.
 BUSY_MS = 60_000
 FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
-# Of the stores: on the others changes are told by words alone, since a model that reads every save takes most of the
-# time in which writers could be killed.
+# Share of stores whose changes a model compares: it takes most of the time in which writers could
+# be killed. The others compare by words.
 READ_BY_THE_MODEL = 1 / 8
 NO_LIMITS = {"TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}
 
 
 class Skipped(Exception):
-    """This machine lacks what an injector needs. The message says what."""
+    """This machine lacks what an injector needs; the message says what."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class World:
     embedder: LyingEmbedder
     random: Random
     writers: int
-    # Seconds that a scenario of fixed length takes.
+    # Duration of scenarios with a fixed length.
     seconds: float
     changes: str = "words"
     small_disk: bool = False
@@ -60,7 +60,7 @@ class World:
 
     @property
     def model(self) -> str:
-        """Some wheels of pgvector do not run on every processor; then the words are what is tested."""
+        """Some wheels of pgvector do not run on every processor; then words are tested alone."""
         able = self.postgres is None or self.postgres.compares_vectors
         return self.embedder.spec() if able else "none"
 
@@ -74,12 +74,11 @@ class World:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For writers that are forked from a process which began with another store's."""
+        """Set the environment for writers forked from a process that began with another store's."""
         return {name: os.environ[name] for name in FOLDERS}
 
     @property
     def models(self) -> dict[str, str]:
-        """For a process of its own, by its environment."""
         return {"TRIVET_EMBEDDER": self.model, "TRIVET_CHANGES": self.changes}
 
     def open(self, embedder: str | None = None) -> Trivet:
@@ -97,7 +96,6 @@ class World:
 
     @contextmanager
     def server(self, port: int = 0) -> Iterator[Process]:
-        """`trivet serve` as a process, over this store."""
         settings = {"TRIVET_BUSY_TIME_LIMIT_MS": str(BUSY_MS), **self.models, **NO_LIMITS}
         arguments = ("--path", self.address, *(("--port", str(port)) if port else ()))
         with process(*arguments, log=str(self.folder / "server.log"), **settings) as running:
@@ -105,7 +103,7 @@ class World:
 
     @contextmanager
     def resident(self) -> Iterator[Popen[bytes]]:
-        """The resident process of this store's user. It is killed at the end."""
+        """Run the store's resident process; it is killed at the end."""
         settings = {"TRIVET_PATH": self.address, "TRIVET_RESIDENT": "use", **self.models}
         running = start_resident({**os.environ, **settings})
         try:
@@ -130,7 +128,7 @@ class World:
         return self._keys[user]
 
     def remount(self, size: str) -> bool:
-        """Makes the disk as large as that; False where more is on it already."""
+        """Resize the disk; return False if its content is larger."""
         mount = ["mount", "-o", f"remount,size={size}", str(self.folder)]
         return subprocess.run(mount, capture_output=True).returncode == 0
 
@@ -165,10 +163,10 @@ def _mounted(folder: Path, stack: ExitStack) -> bool:
 
 
 def _own_home(folder: Path) -> None:
-    """Nothing of the user's own is read or written. For this process and all that it starts."""
+    """Isolate this process and its children from the user's own files."""
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         del os.environ[name]
-    os.environ["TRIVET_SECRETS_KEYRING"] = "false"  # the user's own keyring stays his
+    os.environ["TRIVET_SECRETS_KEYRING"] = "false"  # Leave the user's keyring alone.
     for name in FOLDERS:
         os.environ[name] = str(folder / name.lower())
     (folder / "xdg_runtime_dir").mkdir(mode=0o700)

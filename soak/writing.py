@@ -1,4 +1,4 @@
-"""What a writer does: it remembers, edits, forgets and purges subjects of its own, and tells of each step."""
+"""A writer: it remembers, edits, forgets and purges its own subjects, and reports each step."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ from trivet.errors import TooMany, TrivetError
 
 ACTS = ("remember",) * 6 + ("edit",) * 3 + ("forget", "purge")
 CONSONANTS, VOWELS = "bcdfghjklmnprtvwz", "aeiou"
-# After a refusal, so that a store that is down is not asked thousands of times a second.
+# After a refusal, so a store that is down is not asked thousands of times a second.
 PAUSE_SECONDS = 0.05
-# Errors that say where they come from that nothing was done. All others leave it open.
+# Errors that state that nothing was done. All others leave it open.
 CERTAIN = "Nothing was"
 Tell = Callable[[Told], None]
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """How a writer comes to its memory: by a file, a database, a server or the resident process."""
-
     address: str
     settings: dict[str, Any] = {}
     environment: dict[str, str] = {}
@@ -44,19 +42,19 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 def work(opening: Opening, seed: int, tell: Connection) -> None:
-    """A process. It ends when it is killed, when somebody says so, or when nobody listens any more."""
+    """Run as a process until it is killed, told to end, or nobody listens."""
     faulthandler.enable()
     os.environ.update(opening.environment)
     logging.getLogger("psycopg.pool").setLevel(
         logging.CRITICAL
-    )  # the database goes away on purpose
+    )  # The database goes away on purpose.
     with suppress(BrokenPipeError, EOFError):
         while not tell.poll():
             try:
                 with opening.open() as memory:
                     write(memory, Random(seed), tell.send, tell.poll)
             except StoreError:
-                time.sleep(PAUSE_SECONDS)  # what it opens is down at the moment
+                time.sleep(PAUSE_SECONDS)  # What it opens is down at the moment.
                 seed += 1
 
 
@@ -72,14 +70,14 @@ def write(memory: Trivet, random: Random, tell: Tell, over: Callable[[], bool]) 
             tell(Told("did", subject, said))
         except TrivetError as error:
             tell(Told(_outcome(error), subject, said, f"{act}: {type(error).__name__}: {error}"))
-            mine.pop(subject, None)  # its state may not be what we think
+            mine.pop(subject, None)  # Its state is uncertain.
             time.sleep(PAUSE_SECONDS)
         if act in ("forget", "purge"):
             mine.pop(subject, None)
 
 
 def invented(random: Random) -> str:
-    """A word that no other memory has, pronounceable, so that it is no secret, and that no stemmer shortens."""
+    """Return a unique, pronounceable word: not taken for a secret, and never stemmed."""
     return "".join(random.choice(CONSONANTS) + random.choice(VOWELS) for _ in range(8)) + "q"
 
 
@@ -104,7 +102,7 @@ def _do(memory: Trivet, act: str, id: str, text: str) -> str:
 
 
 def _outcome(error: TrivetError) -> str:
-    """A conflict or a missing memory would be untrue: nobody else touches a writer's subjects."""
+    """Treat a conflict or a missing memory as wrong: nobody else touches a writer's subjects."""
     if not isinstance(error, StoreError | TooMany):
         return "wrong"
     return "refused" if isinstance(error, TooMany) or CERTAIN in str(error) else "unknown"

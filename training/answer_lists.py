@@ -1,11 +1,11 @@
-"""Gather lists that teach a reranker whether a memory answers: a question, some memories, and which of them do.
+r"""Gather lists that teach a reranker whether a memory answers: a question, memories, and labels.
 
-    python training/answer_lists.py --lives training/lives --pairs FOLDERS --written FOLDER --train SETS \
-        --output answers.json.xz
+python training/answer_lists.py --lives training/lives --pairs FOLDERS --written FOLDER \
+    --train SETS --output answers.json.xz
 
-Four sources: small stores with their questions, memories with questions that they answer or almost answer, long ones
-of which no passage answers a question that is near, and question and passage sets, which keep the reranker what it
-was. Some lists hold no answer: that has to be learned too.
+Sources: small stores with questions; memories with questions they answer or almost answer; long
+memories with a nearby question they do not answer; and question and passage sets, which keep the
+reranker's old skills. Some lists hold no answer.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ GENERAL = {
     "squad_v1.1": 5_000, "quac": 3_500, "policyqa": 1_500, "medquad": 1_500, "boolq": 2_000, "hotpotqa_dev": 2_000,
     "selqa": 1_500,
 }  # fmt: skip
-# Of the lists of question and passage sets so many lose their answer.
+# Share of question and passage lists that lose their answer.
 UNANSWERED = 0.15
-# Of the questions that a memory with siblings answers, so many are also asked without it: most orders and keywords are
-# answered here, and must not be taken for answered by their form.
+# Share of questions that are also asked without the answering memory. Most commands and keywords
+# are answered here, and their form must not signal an answer.
 FORGOTTEN = 0.5
 
 List = dict[str, Any]
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def life_lists(folder: Path, chance: random.Random) -> Iterator[List]:
-    """Of each question as many memories of its store as fit, those that were judged first."""
+    """Return for each question as many memories of its store as fit, judged ones first."""
     for store in sorted(path for path in folder.iterdir() if (path / "queries.jsonl").exists()):
         memories = {one["id"]: one["text"] for one in _lines(store / "corpus.jsonl")}
         grades: dict[str, dict[str, int]] = {}
@@ -83,9 +83,9 @@ def life_lists(folder: Path, chance: random.Random) -> Iterator[List]:
 
 
 def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
-    """The memory among others: the answer of some questions, and almost the answer of others.
+    """Put a memory among others, with questions it answers and questions it almost answers.
 
-    Beside it stand its siblings, on the same matter, which answer neither, and some of its file.
+    The others are its siblings, on the same matter but not answering, and some of its file.
     """
     for file in sorted(folder.glob("*.jsonl")):
         lines = list(_lines(file))
@@ -114,7 +114,7 @@ def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
 
 
 def written_lists(folder: Path, chance: random.Random) -> Iterator[List]:
-    """Short memories as those of `pair_lists`; of a long one it is known only that nothing answers what is near."""
+    """Treat short memories like `pair_lists`; of a long one, only its near miss is known."""
     from trivet.models.embed.onnx import bundled
 
     embedder = bundled()

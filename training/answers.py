@@ -1,13 +1,14 @@
-"""Teach a shipped reranker whether a memory answers a question, and score stores with models that did not see them.
+r"""Teach a shipped reranker whether a memory answers, and score stores unseen in training.
 
-    python training/answers.py --model reranker-12.npz --tokenizer tokenizer.json --lists answers.json.xz \
-        --candidates dev.json.xz --output OUT [--relu] [--seconds 60] [--seeds 3] [--teacher teacher.whole.npz]
+python training/answers.py --model reranker-12.npz --tokenizer tokenizer.json \
+    --lists answers.json.xz --candidates dev.json.xz --output OUT [--relu] [--seconds 60] \
+    [--seeds 3] [--teacher teacher.whole.npz]
 
-Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table stays as it is. The loss is pointwise
-(a score above 0 means: it answers) and by list; on question and passage sets it is held to what the model thought
-before, or, where a teacher is named, on all lists to what that thinks. Models of several seeds are averaged. Writes
-the weights without the word table, and OUT/scores-NAME.npz with the scores of candidates of stores that it did not see,
-before and after.
+Starts from the weights of rerankers.py or `unpack_onnx.py`; the word table is frozen. The loss is
+pointwise (a score above 0 means an answer) and listwise. On question and passage sets, or with a
+teacher on all lists, it is also distilled from the earlier model or the teacher. Models of several
+seeds are averaged. Writes weights without the word table, and OUT/scores-NAME.npz with candidates'
+scores on unseen stores, before and after.
 """
 
 from __future__ import annotations
@@ -42,17 +43,15 @@ from optimiser import ClockedAdamW
 LONGEST_TOKENS = 300
 LISTS_A_STEP = 96
 RATE = 6e-5
-# Of the lists of one step so many are of memories; the rest keep the reranker what it was.
+# Share of memory lists in a step; the rest preserve the reranker's old skills.
 OWN_SHARE = 0.5
 HELD_TO_BEFORE = 0.5
-# What a list of memories wants is taken so far from the teacher, where there is one.
+# Weight of the teacher's opinion in a memory list's target.
 TAUGHT = 0.5
 WORDS = "encoder.words.weight"
 
 
 class Material:
-    """All texts tokenised once, and the lists as numbers of texts."""
-
     def __init__(self, tokenizer: Tokenizer, device: str, longest: int = LONGEST_TOKENS) -> None:
         self._tokenizer, self._device, self._longest = tokenizer, device, longest
         self._numbers: dict[str, int] = {}
@@ -161,7 +160,7 @@ def _loss(
         torch.as_tensor(array, device=device) for array in (inside, label, guide)
     )
     table = torch.full(mask.shape, -1e4, device=device).masked_scatter(mask, scores)
-    # An answer weighs as much as all that is none.
+    # Answers weigh as much as all non-answers.
     weights = (
         torch.where(labels > 0, 1.0, 1.0 / ((labels == 0) & mask).sum(1, keepdim=True).clamp(min=1))
         * mask
@@ -215,7 +214,6 @@ def _numbered(material: Material, one: dict[str, Any], known: list[str]) -> dict
 
 
 def _candidates(material: Material, path: Path) -> dict[str, Any]:
-    """What `dump_features.py` would have read: the first candidates of each query, by the best of their texts."""
     with lzma.open(path) as file:
         readings = json.load(file)
     rows = [
@@ -237,7 +235,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument(
-        "--words", type=Path, help="the embedder whose word table the model was kept without"
+        "--words", type=Path, help="embedder with the word table that the model file lacks"
     )
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--lists", type=Path, required=True)
@@ -248,7 +246,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument(
-        "--seeds", type=int, default=1, help="so many models, each of so many seconds, averaged"
+        "--seeds",
+        type=int,
+        default=1,
+        help="number of models to average, each trained for --seconds",
     )
     parser.add_argument(
         "--first-seed", type=int, default=0, help="several runs side by side take others"

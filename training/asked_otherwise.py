@@ -1,4 +1,4 @@
-"""Other ways of asking for the same text: web searches for code, claims and surveys for prose. Templates of our own."""
+"""Other queries for the same text, from our own templates: web searches, claims and surveys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ARTICLES = frozenset(
 FILLERS = frozenset(
     {"of", "for", "to", "from", "in", "on", "with", "into", "by", "and", "or", "as", "if"}
 )
-# What people type instead of what docstrings say.
+# What people type instead of a docstring's words.
 OTHER_WORDS = {
     "return": ("get", "find", "obtain", ""), "returns": ("get", "get the", ""), "compute": ("calculate", "get", "find"),
     "calculate": ("compute", "get"), "create": ("make", "build", "generate"), "construct": ("build", "create", "make"),
@@ -41,7 +41,7 @@ LEADS = re.compile(
 PRONOUN = re.compile(
     r"^(it|this|they|these|this condition|the condition|this method|this function)\b", re.I
 )
-# Verb of a summary: what is done, doing it.
+# Summary verbs: infinitive and gerund.
 VERBS = {
     "compute": ("computed", "computing"), "computes": ("computed", "computing"), "return": ("obtained", "obtaining"),
     "returns": ("obtained", "obtaining"), "estimate": ("estimated", "estimating"), "fit": ("fitted", "fitting"),
@@ -69,7 +69,7 @@ DEEDS = (
 
 
 def searched(sentence: str, name: str, chance: random.Random) -> str:
-    """What one would type into a web search to find a Python function that does this."""
+    """Return a web search for a Python function that does this."""
     plain = re.sub(r"[^\w\s./+-]", " ", sentence.lower()).strip(" .")
     words = [word.strip(".") for word in plain.split()][:14]
     if words and words[0].endswith("s") and not words[0].endswith("ss"):
@@ -111,14 +111,16 @@ QUESTIONS = (
     "need to {}", "show me how to {}", "what do I call to {}?",
 )  # fmt: skip
 DEEDS_OF_CODE = frozenset(
-    "add append apply assert attach bind build cache call check clean clear close collect compare compile configure "
-    "connect convert copy count create decode delete detect disable display download draw drop dump emit enable encode "
-    "ensure escape execute expand export extract fetch fill filter format get group handle import increment index "
-    "initialize insert inspect install iterate join list load lock log look make map mark match merge move normalize "
-    "open parse patch perform pick plot pop prepare print process push put query raise read receive register release "
-    "remove rename render replace reset resize resolve restore retrieve retry rotate run sample save scale schedule "
-    "search select send serialize set show shuffle skip sort split start stop store strip submit subtract sum swap "
-    "switch sync tell tokenize train translate trim truncate try turn unpack update upload use validate verify wait "
+    "add append apply assert attach bind build cache call check clean clear close collect compare "
+    "compile configure connect convert copy count create decode delete detect disable display "
+    "download draw drop dump emit enable encode ensure escape execute expand export extract fetch "
+    "fill filter format get group handle import increment index initialize insert inspect install "
+    "iterate join list load lock log look make map mark match merge move normalize open parse "
+    "patch perform pick plot pop prepare print process push put query raise read receive register "
+    "release remove rename render replace reset resize resolve restore retrieve retry rotate run "
+    "sample save scale schedule search select send serialize set show shuffle skip sort split "
+    "start stop store strip submit subtract sum swap switch sync tell tokenize train translate "
+    "trim truncate try turn unpack update upload use validate verify wait "
     "walk wrap write yield".split()
 )
 WANTED = (
@@ -136,7 +138,7 @@ NAMED = (
 
 
 def questioned(sentence: str, name: str, chance: random.Random) -> str:
-    """What somebody would ask an assistant who knows the code: for a deed in words, or for a name."""
+    """Return a question to an assistant who knows the code, by action or by name."""
     if name and (not sentence or chance.random() < 0.2):
         return chance.choice(NAMED).format(
             name if chance.random() < 0.6 else " ".join(_words(name))
@@ -158,7 +160,6 @@ def questioned(sentence: str, name: str, chance: random.Random) -> str:
 
 
 def _verb(word: str) -> str:
-    """What to do, where a summary begins with it: `Returns` is return, `The` is nothing to do."""
     plain = word.lower()
     for form in (plain.removesuffix("es"), plain.removesuffix("s"), plain):
         if form in VERBS or form in DEEDS_OF_CODE:
@@ -167,7 +168,7 @@ def _verb(word: str) -> str:
 
 
 def claimed(sentence: str, subject: str, chance: random.Random) -> str:
-    """A sentence as a claim of its own: shorter, now and then turned into its opposite, which asks for the same."""
+    """Return the sentence as a shorter claim, sometimes negated, which asks for the same text."""
     text = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", sentence.strip())
     text = LEADS.sub("", text)
     if subject:
@@ -188,7 +189,7 @@ def claimed(sentence: str, subject: str, chance: random.Random) -> str:
 
 
 def surveyed(summary: str, chance: random.Random) -> str:
-    """A summary as the long question of somebody looking for papers; empty where it is neither thing nor known deed."""
+    """Return a literature question made from the summary, or "" if it has no suitable form."""
     words = re.sub(r"\s+", " ", summary.strip().rstrip(".")).split()
     words = [*words[:1], *(_fewer(words[1:], chance, chance.choice((0.0, 0.1, 0.25))))]
     verb = VERBS.get(words[0].lower())
@@ -206,7 +207,6 @@ def surveyed(summary: str, chance: random.Random) -> str:
 
 
 def _fewer(words: list[str], chance: random.Random, share: float) -> list[str]:
-    """Without some of the words, short ones first to go."""
     return [word for word in words if chance.random() >= share * (1.4 if len(word) <= 3 else 0.8)]
 
 

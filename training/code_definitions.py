@@ -1,8 +1,7 @@
-"""Definitions of a source file, found by tree-sitter: functions and classes with their container and their doc comment.
+"""Find functions and classes in a source file with tree-sitter, with container and doc comment.
 
-Needs `tree-sitter` and `semble-grammars`. One walker serves all languages: a language is the node types that define
-something. Doc comments are read from the lines above a definition, which look alike in most languages; Python's and
-Elixir's are found where these languages have them.
+Needs `tree-sitter` and `semble-grammars`. One walker serves all languages, each given by its
+defining node types. Doc comments are the lines above a definition, except in Python and Elixir.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from functools import cache
 from semble_grammars import get_parser
 from tree_sitter import Node, Parser
 
-LONGEST = 1000  # characters of a chunk, as the product cuts them
+LONGEST = 1000  # Characters of a chunk, as in the product.
 SHORTEST = 50
 
 _FUNCTIONS = {
@@ -101,7 +100,7 @@ _BLOCK_START = re.compile(r"\s*(/\*|\(\*|\{-|<#)")
 
 @dataclass(frozen=True)
 class Definition:
-    """Lines count from zero and `end` is the first line after it; `doc` is the range of its doc comment."""
+    """Lines count from zero, `end` is exclusive, and `doc` is the doc comment's range."""
 
     name: str
     start: int
@@ -123,7 +122,7 @@ def _types(language: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def definitions(text: str, language: str) -> list[Definition]:
-    """All definitions of a file in the order of their lines; those inside a function belong to the function."""
+    """Return a file's definitions by line; those inside a function belong to it."""
     lines = text.split("\n")
     tree = _parser(language).parse(text.encode())
     found = list(_walk(tree.root_node, language, lines))
@@ -147,7 +146,7 @@ def _walk(root: Node, language: str, lines: list[str]) -> Iterator[Definition]:
             and node.parent
             and "declarations" not in node.parent.type
         ):
-            is_function = False  # a type such as `a -> b` is a `function` too
+            is_function = False  # A type such as `a -> b` is also a `function` node.
         is_container = kind in containers or (language == "elixir" and _elixir(node, module=True))
         if (is_function or is_container) and node.is_named:
             outer = wrapper or node
@@ -161,7 +160,7 @@ def _walk(root: Node, language: str, lines: list[str]) -> Iterator[Definition]:
                 ].strip()[:160]
         if not is_function:
             inner = (wrapper or node) if kind in _WRAPPERS or kind in _DECLARATIONS else None
-            # What stands on one line defines nothing worth a chunk; most nodes are passed over so.
+            # One-line nodes define nothing worth a chunk; this skips most nodes.
             tall = [
                 child for child in node.named_children if child.end_point[0] > child.start_point[0]
             ]
@@ -177,7 +176,7 @@ _DECLARATIONS = {
 
 
 def _assigned(node: Node) -> bool:
-    """`const name = () => ...`, `exports.name = function`, `{ name: function }`, `M.name = function() end` in Lua."""
+    """Handle `const name = () => ...`, `exports.name = function`, `{ name: function }`, Lua."""
     if node.type == "variable_declarator" or node.type == "pair":
         value = node.child_by_field_name("value")
     elif node.type == "assignment_expression":
@@ -206,7 +205,7 @@ def _name(node: Node) -> str:
         named = inner
     if (
         named is None and node.type == "call" and node.named_child_count > 1
-    ):  # Elixir: def name(arguments)
+    ):  # Elixir: def name(arguments).
         named = node.named_children[1]
     text = ((named or _first_name(node) or node).text or b"").decode(errors="ignore")
     return re.split(r"[\s(<{=,]", text.strip(), maxsplit=1)[0][:80]
@@ -250,7 +249,6 @@ def _comment_above(start: int, lines: list[str]) -> tuple[int, int] | None:
 
 
 def _elixir_doc(start: int, lines: list[str]) -> tuple[int, int] | None:
-    """`@doc` with a heredoc or a string, above `@spec` and others; a module's `@moduledoc` is its first lines."""
     if "defmodule" in lines[start]:
         for at in range(start + 1, min(start + 4, len(lines))):
             if "@moduledoc" in lines[at] and '"""' in lines[at]:
@@ -275,7 +273,6 @@ def _find(lines: list[str], start: int, needle: str) -> int | None:
 
 
 def _merged(found: list[Definition]) -> list[Definition]:
-    """Clauses of one function that follow each other are one definition."""
     out: list[Definition] = []
     for one in found:
         last = out[-1] if out else None
@@ -293,7 +290,7 @@ def _merged(found: list[Definition]) -> list[Definition]:
 
 
 def source(definition: Definition, lines: list[str], keep_doc_from: int | None = None) -> str:
-    """The definition without its doc, or with its lines from `keep_doc_from` on; container in front, no indent."""
+    """Return a dedented definition below its container, with doc lines from `keep_doc_from` on."""
     start, end = definition.start, definition.end
     own = list(range(start, end))
     inside = definition.doc is not None and definition.doc[0] >= start
@@ -324,7 +321,7 @@ def framed(lines: list[str], container: str) -> str:
 
 
 def piece(definition: Definition, lines: list[str], line: int) -> str:
-    """The part of a long definition around a line, with the definition's first line in front."""
+    """Return the part of a long definition around a line, after the definition's first line."""
     whole = source(
         definition,
         lines,
@@ -345,7 +342,7 @@ def piece(definition: Definition, lines: list[str], line: int) -> str:
         room -= len(lines[stop]) + 1
         stop += 1
     head = lines[definition.start].strip()[:160]
-    if "(" not in head:  # C is often written with the returned type on a line of its own
+    if "(" not in head:  # C often has the return type on its own line.
         head = f"{head} {lines[definition.start + 1].strip()}"[:160]
     return framed(
         lines[start:stop], f"{definition.container}\n    {head}" if definition.container else head

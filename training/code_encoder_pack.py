@@ -1,9 +1,10 @@
-"""Pack what `code_encoder_pairs.py` wrote into training data for the code encoder, without doubles.
+r"""Pack the output of `code_encoder_pairs.py` into deduplicated data for the code encoder.
 
-    python code_encoder_pack.py --raw RAW --output FOLDER --manifest code-encoder.json --dev owner/name...
+python code_encoder_pack.py --raw RAW --output FOLDER --manifest code-encoder.json \
+    --dev owner/name...
 
-Writes FOLDER/pairs.jsonl.xz, dev.jsonl.xz (pairs of the repositories after --dev, which give nothing to the others),
-chunks.jsonl.xz (code without a query), and the manifest: repository, commit, licence and counts by kind.
+Writes FOLDER/pairs.jsonl.xz, dev.jsonl.xz (only pairs of the --dev repositories), chunks.jsonl.xz
+(code without a query), and the manifest: repository, commit, license and counts by kind.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from code_history import is_source
 SEED = 17
 PER_REPOSITORY, PER_LANGUAGE = 4000, 32_000
 DEV_PAIRS = 2000
-SHORTEST_QUERY = 6  # characters
-# A commit's message may ask for two of the chunks that it changed; any other query has one answer.
+SHORTEST_QUERY = 6  # Characters.
+# A commit message may have two answers; any other query has one.
 ANSWERS = {"commit": 2, "issue": 2, "doc": 1, "name": 1}
 # The rarer kind takes a chunk first.
 KINDS = ("issue", "commit", "doc", "name")
@@ -44,8 +45,6 @@ Row = dict[str, str]
 
 
 class Doubles:
-    """Remembers codes and queries that were taken."""
-
     def __init__(self) -> None:
         self.codes: set[bytes] = set()
         self.queries: Counter[bytes] = Counter()
@@ -79,14 +78,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--manifest", type=Path, required=True)
     parser.add_argument(
-        "--chunks", type=int, default=150_000, help="at most so many chunks without a query"
+        "--chunks", type=int, default=150_000, help="maximum number of chunks without a query"
     )
     parser.add_argument("--dev", nargs=10, required=True)
     arguments = parser.parse_args()
     chance, doubles = random.Random(SEED), Doubles()
     gathered = [json.loads(path.read_text()) for path in sorted(arguments.raw.glob("*.json"))]
     chance.shuffle(gathered)
-    # Those of dev first: what they share with others is taken out of the others.
+    # Development repositories first: what they share is removed from the others.
     dev = [
         row
         for one in gathered
@@ -104,7 +103,7 @@ def main() -> None:
 
 
 def taken(one: dict[str, Any], doubles: Doubles, most: int, languages: Counter[str]) -> list[Row]:
-    """A repository's pairs without doubles; where there are more than may be, each kind keeps its share."""
+    """Return a repository's unique pairs; above the limit, kinds keep their proportion."""
     chance = random.Random(f"{SEED} {one['repository']}")
     rows = [tidied(row) for row in chance.sample(one["rows"], len(one["rows"]))]
     rows = [
@@ -127,14 +126,14 @@ def is_fit(row: Row) -> bool:
 
 
 def tidied(row: Row) -> Row:
-    """Without comment lines at the top that a query left empty, and without what tools write into messages."""
+    """Remove leading comment lines left empty, and text that tools add to messages."""
     code = _EMPTY_COMMENT.sub(lambda found: found[1] or "", row["code"])
     query = re.sub(r"\n{3,}", "\n\n", _TOOL_LINES.sub("", row["query"])).strip()
     return row | {"code": code, "query": query}
 
 
 def write(path: Path, rows: Iterable[Row]) -> None:
-    """Neighbours in a repository are alike, so that sorted rows pack much smaller; who trains must shuffle them."""
+    """Write sorted rows: neighbors are similar and pack smaller. Trainers must shuffle."""
     ordered = sorted(rows, key=lambda row: (row["lang"], row["repo"], row["path"]))
     with lzma.open(path, "wb", format=lzma.FORMAT_XZ, filters=FILTERS) as file:
         for at in range(0, len(ordered), 2000):

@@ -1,4 +1,4 @@
-"""What a bare git directory knows: the newest files, commits with the lines that they changed, the licence."""
+"""Newest files, commits with changed lines, and license of a bare git directory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from code_definitions import LANGUAGES
 
-SMALLEST_FILE, MAX_FILE_BYTES = 200, 150_000  # bytes
+SMALLEST_FILE, MAX_FILE_BYTES = 200, 150_000  # Bytes.
 MOST_COMMITS_READ = 1800
 MOST_PATHS_CHANGED = 12
-MOST_FILES_CHANGED = 4  # other than tests: a message about more says little about each
+MOST_FILES_CHANGED = 4  # Without tests: a message about more files says little about each.
 
 _NOT_OURS = re.compile(
     r"(^|/)(\.?vendor(ed)?|_vendor|third[_-]?party|3rdparty|node_modules|deps|dependencies|externals?|"
@@ -41,7 +41,7 @@ _BOT = re.compile(
 class Commit:
     revision: str
     message: str
-    files: dict[str, str]  # path -> blob of the parent commit
+    files: dict[str, str]  # Path -> blob of the parent commit.
 
 
 def git(folder: Path, *arguments: str, given: str | None = None) -> str:
@@ -60,7 +60,7 @@ def language_of(path: str) -> str | None:
     name = path.rpartition("/")[2]
     if (
         "." not in name
-    ):  # commands without an ending are most often shell scripts; their first line tells
+    ):  # Commands without an extension are mostly shell scripts; their first line tells.
         return "bash" if _COMMANDS.search(path) else None
     return LANGUAGES.get(name.rpartition(".")[2].lower())
 
@@ -70,7 +70,7 @@ def is_source(path: str) -> bool:
 
 
 def newest_files(folder: Path) -> list[tuple[str, str]]:
-    """(path, blob) of the source files of the newest commit, tests and foreign code left out."""
+    """Return (path, blob) of the newest commit's source files, without tests and vendored code."""
     rows = []
     for line in git(folder, "ls-tree", "-r", "-l", "HEAD").splitlines():
         about, _, path = line.partition("\t")
@@ -85,7 +85,7 @@ def newest_files(folder: Path) -> list[tuple[str, str]]:
 
 
 def blobs(folder: Path, wanted: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Texts of blobs, in the order asked for and one at a time; absent and binary ones are passed over."""
+    """Yield texts of blobs in the given order, skipping absent and binary ones."""
     command = ["git", "--git-dir", str(folder), "cat-file", "--batch"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -105,7 +105,7 @@ def blobs(folder: Path, wanted: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def commits(folder: Path) -> list[Commit]:
-    """Commits by people that changed one to four source files that were there before, the newest first."""
+    """Yield people's commits that changed one to four existing source files, newest first."""
     form = "--format=%x00%H%x01%an <%ae>%x01%B%x02"
     log = git(
         folder,
@@ -150,7 +150,7 @@ def _changed(changes: str) -> dict[str, str]:
 def changed_lines(
     folder: Path, wanted: list[Commit]
 ) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """(revision, path) -> ranges of lines of the parent's file that the commit changed, from zero."""
+    """Return (revision, path) -> changed line ranges in the parent's file, from zero."""
     given = "".join(f"{one.revision}\n" for one in wanted)
     text = git(
         folder, "diff-tree", "--stdin", "-r", "-p", "-U0", "--no-renames", "--no-color", given=given
@@ -171,9 +171,9 @@ def changed_lines(
 
 
 def licence(folder: Path) -> str | None:
-    """The permissive licences that the repository's own files of licence contain; none where another one is there."""
+    """Return the permissive licenses in the license files, or nothing if there is any other."""
     names = git(folder, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
-    # Some repositories of several packages have it in each package's folder.
+    # Some repositories have it only in each package's folder.
     for depth in (0, 1):
         found: set[str] = set()
         for name in [

@@ -1,9 +1,9 @@
-"""Make docstring -> function pairs out of permissively licensed Python packages, wheels or installed ones.
+"""Make docstring -> function pairs from permissively licensed Python packages.
 
-    python code_pairs.py --output code.json.xz WHEEL_OR_FOLDER...
+python code_pairs.py --output code.json.xz WHEEL_OR_FOLDER...
 
-A query is the first sentence of a docstring, or the function's name in words; the passage is the source without that
-sentence. The other functions of the same file are its hard negatives. Test code is left out.
+A query is a docstring's first sentence or the function's name in words; the passage is the source
+without that sentence. The file's other functions are hard negatives. Tests are left out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 
 SEED = 11
 PER_PACKAGE = 450
-SHORTEST_QUERY, LONGEST_QUERY = 3, 30  # words
-SHORTEST_BODY, LONGEST_BODY = 60, 1500  # characters
+SHORTEST_QUERY, LONGEST_QUERY = 3, 30  # Words.
+SHORTEST_BODY, LONGEST_BODY = 60, 1500  # Characters.
 NEGATIVES = 12
-# CoSQA-like corpora keep docstrings in their functions; most code in memories has none.
+# CoSQA-like corpora keep docstrings in functions; most code in memories has none.
 DOCSTRING_KEPT = 0.4
 NAME_AS_QUERY = 0.2
 
@@ -49,7 +49,7 @@ def main() -> None:
     rows: list[tuple[str, list[int], list[int]]] = []
     for source in arguments.sources:
         before = len(rows)
-        # Whole files are drawn, so that a function keeps its neighbours as negatives.
+        # Draw whole files, so a function keeps its neighbors as negatives.
         for pairs in _pairs(source, chance, _prose if arguments.prose else _pair):
             if len(rows) - before >= PER_PACKAGE:
                 break
@@ -85,8 +85,6 @@ def _pairs(source: Path, chance: random.Random, pair_of: Maker) -> Iterator[list
 
 
 def _files(source: Path, chance: random.Random) -> Iterator[str]:
-    """The files of a package in any order, each read only when it is wanted: large packages have thousands."""
-
     def wanted(name: str) -> bool:
         return name.endswith(".py") and not re.search(
             r"(^|/)(tests?|testing|_vendor|externals?)(/|_)|/test_", name
@@ -127,7 +125,6 @@ def _pair(node: Function, text: str, chance: random.Random) -> tuple[str, str] |
 
 
 def _prose(node: Function, text: str, chance: random.Random) -> tuple[str, str] | None:
-    """Technical prose: the summary of a docstring asks for its explanation; parameters and examples are left out."""
     docstring = ast.get_docstring(node) or ""
     summary, _, rest = docstring.partition("\n\n")
     sections = re.split(r"\n(?=[A-Z][A-Za-z ]+\n[-=]{3,})", "\n" + rest)

@@ -1,4 +1,4 @@
-"""What people ask of code, made from what they wrote about it: doc comments, names, messages of commits."""
+"""Queries for code, made from doc comments, names and commit messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 FEWEST_WORDS, MOST_WORDS = 3, 60
-LONGEST_ISSUE, SHORTEST_ISSUE = 1200, 200  # characters
+LONGEST_ISSUE, SHORTEST_ISSUE = 1200, 200  # Characters.
 TWO_SENTENCES = 0.35
 LOWER_CASE = 0.35
 WITH_BODY = 0.35
@@ -47,12 +47,12 @@ _PREFIX = re.compile(r"^(\w+(\([^)]*\))?!?:|\[[^\]]*\]:?|[\w./*-]+:)\s+")
 @dataclass(frozen=True)
 class DocQuery:
     query: str
-    sentence: str  # as it stands in the doc, to be sought in the code
+    sentence: str  # As in the doc, to find it in the code.
     lines_used: int
 
 
 def doc_query(doc: list[str], name: str, chance: random.Random) -> DocQuery | None:
-    """The first sentence of a doc comment, or two; None where the comment says too little to be asked."""
+    """Return a doc comment's first one or two sentences, or None if they say too little."""
     parts: list[str] = []
     used = 0
     for line in doc:
@@ -100,7 +100,7 @@ def _says_something(query: str) -> bool:
 
 
 def _as_asked(query: str, name: str, chance: random.Random) -> str:
-    """Go and others begin a doc with the name, which one who asks does not know; searches are often lower case."""
+    """Drop a leading name, as Go docs have it, and sometimes capitals: searchers know neither."""
     first, _, rest = query.partition(" ")
     if (
         first.strip("`.():,") == name.rpartition(".")[2]
@@ -136,9 +136,10 @@ _QUESTIONS = (
 _THIRD_PERSON = ("where is the code that {}", "function that {}", "which function {}")
 _IMPERATIVE = ("where do we {}", "how do we {}", "code to {}")
 _VERBS = frozenset(
-    "get return set create add make build parse check compute find load read write convert update remove "
-    "delete determine initialize register handle send run start stop open close validate generate extract "
-    "apply render format encode decode resolve merge split print list fetch save store copy test process call "
+    "get return set create add make build parse check compute find load read write convert update "
+    "remove delete determine initialize register handle send run start stop open close validate "
+    "generate extract apply render format encode decode resolve merge split print list fetch save "
+    "store copy test process call "
     "execute ensure calculate retrieve insert replace reset clear wrap define".split()
 )
 
@@ -163,7 +164,7 @@ def _body(message: str) -> str:
 
 
 def commit_query(message: str, chance: random.Random) -> str | None:
-    """The subject, now and then with the first line of the body; None for chores and for what says nothing."""
+    """Return the subject, sometimes with the body's first line; None for chores and the like."""
     subject = message.partition("\n")[0].strip()
     if _CHORE.search(subject):
         return None
@@ -184,7 +185,7 @@ def commit_query(message: str, chance: random.Random) -> str | None:
 
 
 def issue_query(message: str, chance: random.Random) -> str | None:
-    """The long explanation of a commit that refers to an issue: the nearest there is to the issue's own text."""
+    """Return the explanation of a commit that refers to an issue: closest to the issue's text."""
     body = _body(message)
     if len(body) < SHORTEST_ISSUE or not re.search(
         r"#\d+|\b(fix(es|ed)?|bug|issue|close[sd]?|resolve[sd]?)\b", message, re.IGNORECASE

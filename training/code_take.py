@@ -1,7 +1,7 @@
-"""Put a trained table of word vectors where code search reads it: python training/code_take.py terms.npz words.npz
+"""Install trained word vectors for code search: python training/code_take.py terms.npz words.npz
 
-Vectors are kept in eight bits, each with a scale of its own, under the hash of their term. In model.json `floor` is the
-mean cosine of a question to chunks that are not its own, and `near` what 95 of 100 of those do not reach.
+Vectors have eight bits and a scale each, under their term's hash. In model.json, `floor` is the
+mean cosine of a question to chunks not its own, and `near` the 95th percentile of those.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def background(terms: dict[str, np.ndarray], trained: dict[str, np.ndarray]) -> tuple[float, float]:
-    """Cosines of questions to chunks of the same repository that are not theirs: their mean, what they stay below."""
+    """Return mean and 95th percentile of cosines to other chunks of the same repository."""
     chance = np.random.default_rng(7)
     which = np.sort(chance.choice(int(terms["trained"]), SAMPLE, replace=False))
     questions = vectors(terms, trained, "query", which, np.exp(trained["weights"]))

@@ -1,10 +1,10 @@
-"""Turn pairs of a question and a piece of code into the words that the product's index keeps of both, as numbers.
+r"""Turn question and code pairs into the terms of the product's index, as numbers.
 
-    python training/code_terms.py --pairs pairs.jsonl.xz --dev dev.jsonl.xz --chunks chunks.jsonl.xz --words 40000 \
-        --output terms.npz
+python training/code_terms.py --pairs pairs.jsonl.xz --dev dev.jsonl.xz \
+    --chunks chunks.jsonl.xz --words 40000 --output terms.npz
 
-Runs where `make install` has installed. `terms.npz`, the words as they are mostly written (`terms.txt`) and the pairs
-themselves go to the GPU: code_words.py.
+Runs in the environment of `make install`. `terms.npz`, the terms' usual spellings (`terms.txt`) and
+the pairs go to the GPU, to code_words.py.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 _part = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-# A term must stand in so many repositories: names that only one project has would be learned by heart.
+# Repositories a term must occur in: a single project's names would be memorized.
 REPOSITORIES = 3
-# Occurrences take seven bits of a byte, and that the path holds the term the eighth.
+# Seven bits count occurrences; the eighth says that the path holds the term.
 MAX_COUNTED_WORDS, IN_PATH = 127, 128
 
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def all_rows(options: argparse.Namespace) -> tuple[list[dict[str, Any]], int, int]:
-    """Pairs to train on, pairs to test with, and chunks without a question, one after another; where each kind ends."""
+    """Return training pairs, test pairs and chunks in sequence, and where each ends."""
     pairs, dev = list(read(options.pairs)), list(read(options.dev))
     return [*pairs, *dev, *read(options.chunks)], len(pairs), len(pairs) + len(dev)
 
@@ -75,7 +75,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def terms(text: str) -> list[str]:
-    """As the product takes them; imported here, since the machine with the GPU has only the rest of this file."""
+    """Import the product's analyzer here: the GPU machine has only the rest of this file."""
     from trivet.code.encoder import words_of
 
     return [term for word in words_of(text) for term in _of_word(word)]
@@ -90,7 +90,7 @@ def _of_word(word: str) -> tuple[str, ...]:
 
 
 def document(row: dict[str, Any]) -> Counter[str]:
-    """How often each term stands in the code; a term of the path counts `IN_PATH` beside that."""
+    """Count the code's terms; a term of the path adds `IN_PATH`."""
     path = row["path"]
     counts = Counter(
         {term: min(count, MAX_COUNTED_WORDS) for term, count in Counter(terms(row["code"])).items()}
@@ -101,7 +101,7 @@ def document(row: dict[str, Any]) -> Counter[str]:
 
 
 def chosen(rows: list[tuple[dict[str, Any], Counter[str], Counter[str]]], most: int) -> list[str]:
-    """The terms that most pairs hold, among those of several repositories."""
+    """Return the most frequent terms among those in several repositories."""
     held: Counter[str] = Counter()
     where: dict[str, set[str]] = {}
     for row, document_terms, query_terms in rows:
@@ -114,7 +114,7 @@ def chosen(rows: list[tuple[dict[str, Any], Counter[str], Counter[str]]], most: 
 
 
 def surfaces(rows: list[dict[str, Any]], vocabulary: list[str]) -> list[str]:
-    """Each term as it is written most often, in words: `httpconnect` is the term of `HTTPConnection`."""
+    """Return each term's most frequent spelling in words: `HTTPConnection` for `httpconnect`."""
     written = Counter(
         word for row in rows[::3] for word in _written(row["code"]) + _written(row.get("query", ""))
     )

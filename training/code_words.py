@@ -1,12 +1,13 @@
-"""Train the table of word vectors that code search encodes chunks and questions with.
+r"""Train the word vectors that encode chunks and questions in code search.
 
-    python training/code_words.py --terms terms.npz --surfaces terms.txt --pairs pairs.jsonl.xz --dev dev.jsonl.xz \
-        --chunks chunks.jsonl.xz --teacher embedder.npz --tokenizer tokenizer.json --output out \
-        --seconds 6 --rate 0.005 --temperature 0.1 --decay 0.5 --dropped 0.2
+python training/code_words.py --terms terms.npz --surfaces terms.txt \
+    --pairs pairs.jsonl.xz --dev dev.jsonl.xz --chunks chunks.jsonl.xz \
+    --teacher embedder.npz --tokenizer tokenizer.json --output out \
+    --seconds 6 --rate 0.005 --temperature 0.1 --decay 0.5 --dropped 0.2
 
-A chunk's vector is the sum of its words' vectors, a question's likewise. Both are drawn together by pairs (the others
-of a batch are what it is not), and by the embedder, which says how near each question of a batch is to each chunk.
-Takes minutes on one GPU, most of it the embedder's.
+A text's vector is the sum of its words' vectors. The loss contrasts pairs within a batch and
+distills the embedder's similarities between the batch's questions and chunks. Takes minutes on one
+GPU, most of it for the embedder.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from data import LONGEST_QUERY, tokenised
 from encoder import Encoder, embedded, encoder_alone, load_half, ready, shape_of
 
 BATCH = 4_096
-# So many of a batch come from one repository, where to tell them apart is hard.
+# Rows of a batch from one repository, which are hard to tell apart.
 TOGETHER = 512
 LONGEST_CODE = 256
 SEED = 7
-# A word that makes up this share of all counts half of what it would if it were rare.
+# Word frequency at which a word counts half of a rare one.
 RARE = 1e-3
 
 
@@ -79,7 +80,7 @@ def main() -> None:
 
 
 def taught(options: argparse.Namespace, device: str) -> tuple[Tensor, Tensor]:
-    """The embedder's vectors of all questions and all chunks, in half precision; kept for the next run."""
+    """Return the embedder's half-precision vectors of questions and chunks, cached."""
     kept = options.output / "taught.npy"
     if not kept.exists():
         rows, _, _ = all_rows(options)
@@ -103,7 +104,7 @@ def taught(options: argparse.Namespace, device: str) -> tuple[Tensor, Tensor]:
 def first_vectors(
     options: argparse.Namespace, data: dict[str, np.ndarray], device: str
 ) -> tuple[Tensor, Tensor]:
-    """What the embedder makes of each word by itself, the common ones made small, and the axes that these lie along."""
+    """Return the embedder's vector of each word, common ones scaled down, and their main axes."""
     words = options.surfaces.read_text(encoding="utf-8").split("\n")
     state = encoder_alone(load_half(options.teacher))
     table = tokenised(words, [LONGEST_QUERY] * len(words), options.tokenizer, device)
@@ -119,8 +120,6 @@ def first_vectors(
 
 
 class Bags:
-    """The terms of many texts in one flat tensor."""
-
     def __init__(self, data: dict[str, np.ndarray], side: str, device: str) -> None:
         self.device = device
         counts = data[f"{side}_counts"].astype(np.int64)
@@ -132,7 +131,7 @@ class Bags:
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
 
     def of(self, which: np.ndarray, dropped: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
-        """Terms, weights and where each text begins, as an embedding bag wants them; some terms may be dropped."""
+        """Return terms, weights and offsets for an embedding bag; some terms may be dropped."""
         lengths = self.lengths[which]
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         places = np.repeat(self.starts[which] - starts, lengths) + np.arange(int(lengths.sum()))
@@ -144,9 +143,9 @@ class Bags:
 
 
 class Words(nn.Module):
-    """One table for both sides; `weights` is what a term counts for in a question beside its vector's length.
+    """One table for both sides; `weights` scale a question's terms.
 
-    `dense` takes the embedder's vector of a question into the same space, for whoever has it.
+    `dense` maps the embedder's vector of a question into the same space.
     """
 
     def __init__(self, terms: int, dimension: int) -> None:
@@ -207,7 +206,6 @@ class Trainer:
         print(self.options.name, step, json.dumps(self.measured()), flush=True)
 
     def batch(self, chance: np.random.Generator) -> np.ndarray:
-        """Pairs of anywhere, and some of one repository."""
         near = int(chance.integers(self.trained))
         same = np.flatnonzero(self.repository[: self.trained] == self.repository[near])
         some = chance.choice(same, min(TOGETHER, len(same)), replace=False)
@@ -237,7 +235,7 @@ class Trainer:
         return total
 
     def alone(self, chance: np.random.Generator) -> Tensor:
-        """A chunk is told from others by what the embedder makes of it; no question is needed for that."""
+        """Contrast chunks by the embedder's view; needs no question."""
         which = np.unique(chance.integers(0, len(self.repository), BATCH))
         which = which[(which < self.trained) | (which >= self.tested)]
         documents = self.model.documents(*self.bags["document"].of(which, self.options.dropped))
@@ -251,7 +249,7 @@ class Trainer:
 
     @torch.no_grad()
     def measured(self) -> dict[str, float]:
-        """Mean reciprocal rank of each question's own chunk among all of the development set."""
+        """Return the mean reciprocal rank of each development question's chunk."""
         which = np.arange(self.trained, self.tested)
         numbers = torch.as_tensor(which, device=self.device)
         documents = self.model.documents(*self.bags["document"].of(which))

@@ -1,4 +1,4 @@
-"""Training pairs as numbers of texts: read, tokenised once, with candidates for hard negatives found on the device."""
+"""Training pairs as text numbers: read, tokenized once, with hard negatives mined on the device."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tokenizers import Tokenizer
 
 from encoder import Encoder, Texts, embedded
 
-# The window of the embedder without its two special tokens; questions are far shorter.
+# The embedder's window minus two special tokens; questions are far shorter.
 LONGEST_PASSAGE, LONGEST_QUERY = 254, 64
 CANDIDATES = 24
 GIVEN, LEXICAL, DENSE = 10, 8, 10
-# BM25 over word pieces, as the product's lexical leg weighs words.
+# BM25 over word pieces, like the product's lexical leg.
 K1, B = 0.9, 0.4
-# Written by hand and nearest to what agents remember, and little of it.
+# Handwritten and closest to agents' memories, but few.
 FAVOURED = {"written": 1.6, "memory_pair": 1.6, "memory_life": 1.6}
-# What E5 has before a passage and before a query.
+# E5's prefixes of passages and queries.
 PREFIXES = ("passage: ", "query: ")
-HELD_OUT = 50  # one row in so many is never trained on
+HELD_OUT = 50  # One row in this many is never trained on.
 
 
 @dataclass(slots=True)
 class Kind:
-    """Rows of one nature as numbers into the table of texts; -1 fills up.
+    """Rows of one nature as numbers of texts, padded with -1.
 
-    `positives` are all that may answer; `answers`, set by `choose_answers`, those that are trained on.
+    `positives` may answer; `answers`, set by `choose_answers`, are trained on.
     """
 
     name: str
@@ -90,7 +90,6 @@ def read_kinds(
 
 
 def _in_use(rows: list[Any], texts: list[str]) -> tuple[list[Any], list[str]]:
-    """The rows of a trial with the texts that they name alone."""
     places: dict[int, int] = {}
     kept = [
         [query, *([places.setdefault(at, len(places)) for at in numbers] for numbers in both)]
@@ -100,7 +99,7 @@ def _in_use(rows: list[Any], texts: list[str]) -> tuple[list[Any], list[str]]:
 
 
 def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, device: str) -> Texts:
-    """A text with a query's limit is a query."""
+    """Tokenize; a text with a query's limit is a query."""
     reader = Tokenizer.from_file(str(tokenizer))
     reader.no_padding()
     reader.no_truncation()
@@ -110,7 +109,7 @@ def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, devi
     )
     pieces, lengths = [], []
     for start in range(0, len(table), 20_000):
-        # A token is rarely under two letters: the cut saves reading what the limit would drop.
+        # Tokens rarely have under two letters: the cut avoids reading what the limit would drop.
         block = [
             text[: limit * 12]
             for text, limit in zip(
@@ -127,14 +126,14 @@ def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, devi
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     texts = Texts(np.concatenate(pieces), starts, sizes, device, (special[0], special[1]))
     prefixes = [reader.encode(one, add_special_tokens=False).ids for one in PREFIXES]
-    if len(prefixes[0]) == len(prefixes[1]):  # as in BERT's vocabulary, which E5 has
+    if len(prefixes[0]) == len(prefixes[1]):  # As in BERT's vocabulary, which E5 uses.
         texts.know_prefixes(prefixes, np.array(limits) == LONGEST_QUERY)
     return texts
 
 
 @torch.no_grad()
 def choose_answers(kinds: Sequence[Kind], texts: Texts, encoder: Encoder) -> None:
-    """Where one of several passages answers and nobody has said which, the nearest is taken for the answer."""
+    """If the answering passage is not known, choose the nearest positive."""
     for kind in kinds:
         if not kind.choose:
             continue
@@ -152,10 +151,10 @@ def choose_answers(kinds: Sequence[Kind], texts: Texts, encoder: Encoder) -> Non
 
 
 def mine(kinds: Sequence[Kind], texts: Texts, vectors: torch.Tensor | None, margin: float) -> None:
-    """Fills in each row's candidates: those given, then what words and vectors find among the kind's other passages.
+    """Add candidates: given ones, then passages of the kind found by words and vectors.
 
-    A found text that the embedder puts above the answer, less the margin, is taken for an answer itself and left out.
-    Without vectors, which are those of all texts, the candidates are those given.
+    A passage the embedder scores above the answer minus the margin counts as an answer and is
+    dropped. Without vectors only the given candidates are used.
     """
     for kind in kinds:
         rows = len(kind.queries)
@@ -175,7 +174,7 @@ def mine(kinds: Sequence[Kind], texts: Texts, vectors: torch.Tensor | None, marg
 
 
 def save_mined(path: Path, kinds: Sequence[Kind]) -> None:
-    """Candidates and chosen answers, for others who read the same kinds; whole as soon as it is there."""
+    """Save candidates and chosen answers for others, atomically."""
     arrays: dict[str, Any] = {
         f"{kind.name}.candidates": kind.candidates.astype(np.int32) for kind in kinds
     }
@@ -227,7 +226,7 @@ def _found(kind: Kind, texts: Texts, vectors: torch.Tensor, margin: float) -> np
 
 
 def _interleaved(found: np.ndarray, split: int) -> np.ndarray:
-    """Words and vectors in turns, so that a cut at the end takes from both."""
+    """Alternate words and vectors, so a cut keeps both."""
     order = []
     for place in range(max(split, found.shape[1] - split)):
         order += [
@@ -239,7 +238,6 @@ def _interleaved(found: np.ndarray, split: int) -> np.ndarray:
 
 
 def _word_weights(passages: np.ndarray, texts: Texts, device: str) -> torch.Tensor:
-    """BM25 weights of word pieces, one row a passage, as a sparse matrix."""
     ids, starts = texts.host_ids, texts.host_starts
     lengths = texts.lengths[passages]
     rows = np.repeat(np.arange(len(passages)), lengths)
@@ -279,7 +277,7 @@ def _spans(which: np.ndarray, texts: Texts) -> Iterator[tuple[int, int]]:
 
 
 def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
-    """A part of a kind's rows, drawn at random, with the first of their candidates."""
+    """Return a random part of a kind's rows with their first candidates."""
     chosen = np.random.default_rng(zlib.crc32(kind.name.encode())).permutation(len(kind.queries))[
         :rows
     ]
@@ -295,7 +293,7 @@ def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
 
 
 def weights_of(kinds: Sequence[Kind]) -> np.ndarray:
-    """How often a kind is drawn: by the root of its size, so that no kind dominates and small ones are not worn out."""
+    """Weigh kinds by the square root of size, so none dominates and small ones do not overfit."""
     sizes = np.sqrt([len(kind.queries) for kind in kinds]) * [
         FAVOURED.get(kind.name, 1.0) for kind in kinds
     ]
@@ -303,7 +301,7 @@ def weights_of(kinds: Sequence[Kind]) -> np.ndarray:
 
 
 class Rows:
-    """Draws rows of a kind without repeating one before all have been drawn."""
+    """Draws without repetition until all rows have been drawn."""
 
     def __init__(self, kind: Kind, seed: int) -> None:
         self.kind = kind

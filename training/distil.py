@@ -1,8 +1,8 @@
-"""A small embedder taught by larger ones: their vectors, their order of a batch, and the answers themselves.
+"""Distill larger embedders into a small one: their vectors, batch order, and the answers.
 
-Teachers are joined into one: their vectors side by side, each scaled so that its products vary alike, brought back to
-the student's width by their main directions and turned as near as can be to the space of the weights that the student
-begins with. So teachers may have vocabularies of their own. All vectors are made once.
+Teachers' vectors are concatenated, scaled to equal spread of products, reduced to the student's
+width by main directions, and rotated toward the space of the student's initial weights. So teachers
+may have their own vocabularies. All vectors are made once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from encoder import (
 from optimiser import ClockedAdamW
 from train import SPOKEN_EVERY, Plan, Sampler, contrast, drawn_ahead
 
-# How much each part of the loss weighs: nearness to the teacher's vectors, its order of the batch, the answers.
+# Weights of the loss: distance to the teacher's vectors, batch order, answers.
 VECTORS, ORDER, ANSWERS = 4.0, 1.0, 0.25
 SAMPLED = 100_000
 WORTH_TEXTS = 4_000
@@ -41,13 +41,10 @@ FIRST_HITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """How several teachers' vectors of a text become one."""
-
     scales: tuple[float, ...]
     turned: Tensor
 
     def __call__(self, vectors: Sequence[Tensor], part: int = 50_000) -> Tensor:
-        """Unit vectors in half precision."""
         rows = len(vectors[0])
         return torch.cat(
             [self._part([own[at : at + part] for own in vectors]) for at in range(0, rows, part)]
@@ -65,7 +62,7 @@ def side_by_side(vectors: Sequence[Tensor], scales: Sequence[float]) -> Tensor:
 
 @torch.no_grad()
 def join(vectors: Sequence[Tensor], shares: Sequence[float], towards: Tensor) -> Joined:
-    """`shares`: how much each teacher has to say; `towards`: vectors to turn to. Found on a sample of the texts."""
+    """Fit on a sample of texts; `shares` weigh the teachers, `towards` are vectors to rotate to."""
     chance = torch.Generator().manual_seed(0)
     sample = torch.randperm(len(vectors[0]), generator=chance)[:SAMPLED].to(vectors[0].device)
     own = [one[sample].float() for one in vectors]
@@ -78,13 +75,12 @@ def join(vectors: Sequence[Tensor], shares: Sequence[float], towards: Tensor) ->
 
 
 def _spread(vectors: Tensor) -> float:
-    """How much products of vectors vary from pair to pair."""
     return float((vectors * vectors.roll(1, 0)).sum(1).std())
 
 
 @torch.no_grad()
 def held_out_reciprocal(kinds: Sequence[Kind], vectors: Tensor) -> float:
-    """How early an answer comes among all passages of its kind, for rows never trained on: the mean over kinds."""
+    """Return the mean reciprocal rank of answers among a kind's passages, for held-out rows."""
     means = []
     for kind in kinds:
         rows = np.flatnonzero(kind.held_out)
@@ -115,7 +111,6 @@ def held_out_reciprocal(kinds: Sequence[Kind], vectors: Tensor) -> float:
 
 @torch.no_grad()
 def vectors_of(state: State, texts: Texts, part: int = 200_000) -> Tensor:
-    """Unit vectors of all texts in half precision."""
     encoder = ready(Encoder(shape_of(state)), state, texts.device)
     rows = np.arange(len(texts.lengths))
     return torch.cat(
@@ -124,7 +119,7 @@ def vectors_of(state: State, texts: Texts, part: int = 200_000) -> Tensor:
 
 
 def fewer(state: State, texts: Texts, kept: Sequence[int], inner: int) -> State:
-    """The layers named, renumbered, each with its most useful neurons."""
+    """Keep and renumber these layers, each with its most useful neurons."""
     encoder = ready(Encoder(shape_of(state)), state, texts.device)
     some = np.random.default_rng(0).permutation(len(texts.lengths))[:WORTH_TEXTS]
     worth = neuron_worth(encoder, lambda: embedded(encoder, texts, some))
@@ -136,7 +131,7 @@ def fewer(state: State, texts: Texts, kept: Sequence[int], inner: int) -> State:
 def train_student(
     kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, teacher: Tensor
 ) -> State:
-    """`teacher`: its vectors of all texts."""
+    """`teacher` holds its vectors of all texts."""
     encoder = ready(
         Encoder(shape_of(start)), start, texts.device, training=True, compiled=plan.compiled
     )
@@ -160,7 +155,8 @@ def train_student(
         if steps % SPOKEN_EVERY == 0 or steps == 3:
             took = time.monotonic() - began
             print(
-                f"student step {steps} near {near.item():.4f} order {order.item():.4f} answers {answers.item():.4f} "
+                f"student step {steps} near {near.item():.4f} order {order.item():.4f} answers "
+                f"{answers.item():.4f} "
                 f"{seen / took / 1e3:.0f}k tokens/s {optimiser.spent:.0%}",
                 flush=True,
             )

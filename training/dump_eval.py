@@ -1,11 +1,11 @@
-"""Write what the learned stages are judged on: passages, queries, grades and the legs' rankings, one file a corpus.
+"""Write the evaluation data of learned stages: passages, queries, grades and the legs' rankings.
 
-    TRIVET_DATA=/path/to/originals python dump_eval.py --stores FOLDER --output FOLDER
+TRIVET_DATA=/path/to/originals python dump_eval.py --stores FOLDER --output FOLDER
 
-A trained model can then be judged on another machine without stores: the dense leg is recomputed from the passages, the
-lexical and the graph leg are read from here. The walk of the graph starts from the other legs' hits, so its ranking is
-the one that belongs to the stock embedder. Beside its own queries each corpus is asked queries of the other corpora
-and, where it has scopes, its own queries in a wrong scope: nothing it holds answers them.
+A model can then be judged without stores: the dense leg is recomputed from the passages, lexical
+and graph rankings are read from here. The graph's walk starts from the other legs' hits, so its
+ranking belongs to the stock embedder. Each corpus also gets unanswerable queries: those of other
+corpora and, with scopes, its own in a wrong scope.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trivet.types import Filter, Ranking
 LEGS = ("lexical", "dense", "graph")
 DEPTH = 50
 SEED = 11
-# Queries of each other corpus asked of a corpus, and of its own asked in another scope.
+# Queries taken from each other corpus, and own queries asked in another scope.
 FOREIGN, SHUFFLED = 50, 250
 RECIPE = parse_recipe(f"depth({DEPTH}) | bonus(0) | prior(0)")
 
@@ -70,7 +70,8 @@ def dumped(bench: Bench, unanswerable: Sequence[Mapping[str, Any]]) -> dict[str,
         "scopes": [document.scope for document in dataset.documents],
         "passages": [text for _, text in passages],
         "document_of": [place for place, _ in passages],
-        # Sensitive texts have no vector, but the lexical leg finds them and a local reranker may read them.
+        # Sensitive texts have no vector, but the lexical leg finds them and a local reranker may
+        # read them.
         "unembedded": [
             [place, one.text] for place, one in enumerate(dataset.documents) if one.sensitive
         ],
@@ -82,7 +83,7 @@ def dumped(bench: Bench, unanswerable: Sequence[Mapping[str, Any]]) -> dict[str,
 
 
 def unanswerable_for(name: str, datasets: Mapping[str, Dataset]) -> list[dict[str, Any]]:
-    """Queries of other corpora, own queries in a wrong scope, and those that the corpus itself says have no answer."""
+    """Return other corpora's queries, own queries in a wrong scope, and known unanswerable ones."""
     chance = random.Random(SEED)
     own = datasets[name]
     scopes = sorted({query.scope for query in own.queries if query.scope is not None})
@@ -112,7 +113,6 @@ def _answerable(dataset: Dataset) -> list[Query]:
 
 
 def _passages(bench: Bench) -> list[tuple[int, str]]:
-    """The texts the store embeds, each with the place of its memory."""
     embedding = bench.trivet.engine.embedding
     model = embedding.serving()
     assert model is not None

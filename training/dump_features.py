@@ -1,21 +1,24 @@
-"""Dump the features of recalled candidates, with their judgements, by running the product's own read path.
+r"""Dump features and judgments of recalled candidates, from the product's own read path.
 
-    python training/dump_features.py --stores CACHE --output features.npz [--lives FOLDER] [--pairs FOLDER] [--data DIR]
+python training/dump_features.py --stores CACHE --output features.npz [--lives FOLDER] \
+    [--pairs FOLDER] [--data DIR]
 
-Three kinds of material: `--lives` folders of small stores as people have them (training/lives), `--pairs` question and
-passage sets in the layout of build_train.py, and `--data` test collections, which are judged on and never fitted on.
-Vectors are kept in CACHE, so a text is embedded once. Of each query the best candidates are kept, and each query is
-asked in several ways (`kind`):
+Material: `--lives` has realistic small stores (training/lives), `--pairs` question and passage sets
+in build_train.py's layout, and `--data` test collections, used for judging only. CACHE keeps
+vectors, so a text is embedded once. Each query is asked in several ways (`kind`), and its best
+candidates are kept:
 
-    own      as it is: its judged documents are relevant; none: a question of this store that it cannot answer
-    foreign  another store's question: nothing is relevant
-    scope    asked in another scope of the same corpus, where there are scopes: nothing is relevant
-    small    in a store of a few documents, those of some queries and others; absent: there, but of a query left out
+own      as it is: its judged documents are relevant; none: an unanswerable one of this store
+foreign  another store's question: nothing is relevant
+scope    asked in another scope of the same corpus, where there are scopes: nothing is relevant
+small    in a store of a few documents, those of some queries and others
+absent   in such a store, but of a query left out
 
-Columns of the .npz: `features` (rows x names), `names`, `label` (grade of the row's document), `query` (row to query),
-`fused` (the fused score) and, by query, `name`, `corpus`, `kind`, `stratum`, `recipe`, `text`, `size` (memories in the
-store) and `relevant` (how many documents are). Beside it OUTPUT.json.xz has, for each query asked with all legs, the
-texts that a reranker would read of its first candidates: `answers.py` scores them by models that did not see them.
+Columns of the .npz: `features` (rows x names), `names`, `label` (grade of the row's document),
+`query` (row to query), `fused` (the fused score) and, by query, `name`, `corpus`, `kind`,
+`stratum`, `recipe`, `text`, `size` (memories in the store) and `relevant` (number of relevant
+documents). OUTPUT.json.xz adds, for queries asked with all legs, the texts a reranker would read:
+`answers.py` scores them by models that did not see them.
 """
 
 from __future__ import annotations
@@ -48,17 +51,17 @@ from trivet.search.relevance_features import Evidence, feature_names
 
 COLLECTIONS = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
 PAIRS = ("squad_v1.1", "quac", "boolq", "policyqa", "medquad", "selqa")
-# Documents of a collection or a set of pairs that are put into its largest store.
+# Documents in the largest store made from a collection or set of pairs.
 LARGEST = 1_500
 RECIPES = ("default", "legs(lexical)")
 KEPT = 30
-# So many of the first are read by the reranker.
+# Number of first candidates the reranker reads.
 READ = 8
 SMALL_SIZES = (5, 8, 12, 20, 35, 60, 120, 400)
 SMALL_QUERIES = 8
-# Larger collections than this are cut to LARGEST, with what answers the queries that are asked.
+# Larger collections are cut to LARGEST, keeping what answers the chosen queries.
 MOST = 6_000
-# Of a hundred questions to a life so many more are asked that belong to others.
+# Foreign questions per hundred questions to a life.
 FOREIGN_SHARE = 40
 
 
@@ -95,8 +98,6 @@ class Dump:
 
 @dataclass(frozen=True)
 class Asked:
-    """One query as it is to be asked of a bench."""
-
     kind: str
     query: Query
     grades: dict[str, int]
@@ -152,13 +153,12 @@ def _stores(folder: Path) -> list[Path]:
 
 
 def read_life(folder: Path) -> Dataset:
-    """A store of a person or a project. What is of the same topic only is not relevant."""
+    """Return one person's or project's store; same-topic memories are not relevant."""
     life = load(folder, allow_unanswerable=True)
     return replace(life, judgements=tuple(row for row in life.judgements if row.grade >= ANSWERS))
 
 
 def pairs_dataset(path: Path, name: str, chosen: random.Random) -> Dataset:
-    """Questions with the passages that answer them and the hard negatives that do not."""
     with lzma.open(path) as file:
         pairs = json.load(file)
     texts, rows = pairs["texts"], chosen.sample(pairs["rows"], len(pairs["rows"]))
@@ -222,7 +222,7 @@ def _dump_corpora(
 
 
 def subset(dataset: Dataset, size: int, queries: int, chosen: random.Random) -> Dataset:
-    """A store of about `size` documents that answer some of the queries."""
+    """Return a store of about `size` documents that answer some of the queries."""
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
     sample = chosen.sample(answerable, min(queries, len(answerable)))
     wanted = {
@@ -264,7 +264,7 @@ def _asked(
 def small_dataset(
     dataset: Dataset, size: int, chosen: random.Random
 ) -> tuple[Dataset, list[Asked]]:
-    """A store as it is at first: the documents of a few queries, some others, and queries of what is not there."""
+    """Return a new store: documents of a few queries, others, and queries it cannot answer."""
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
     few = max(2, min(SMALL_QUERIES, size // 2))
     sample = chosen.sample(answerable, min(2 * few, len(answerable)))

@@ -1,9 +1,11 @@
-"""What quantisation costs an embedder: an int8 file against the weights it was made of, on the smaller stores.
+r"""Measure an embedder's quantization loss: an int8 file against its weights, on small stores.
 
-    python training/embedder_int8.py --eval eval.json.xz --onnx FOLDER --model student.npz --output OUT.json
+python training/embedder_int8.py --eval eval.json.xz --onnx FOLDER --model student.npz \
+    --output OUT.json
 
-One text at a time, as the product runs it. Tells the mean and the least cosine of int8 and float vectors, and nDCG@10
-by both. `--sample` texts of the other corpora are compared by cosine alone: a whole corpus would take an hour here.
+Embeds one text at a time, like the product. Reports the mean and lowest cosine of int8 to float
+vectors, and nDCG@10 of both. Of other corpora, `--sample` texts are compared by cosine only: a
+whole corpus would take an hour.
 """
 
 from __future__ import annotations
@@ -73,7 +75,6 @@ def int8_vectors(judge: Judge, folder: Path, which: np.ndarray) -> np.ndarray:
 
 
 def _spread(judge: Judge, which: np.ndarray, vectors: torch.Tensor) -> torch.Tensor:
-    """One row for every text; those that were not embedded stay empty."""
     table = torch.zeros(len(judge.texts.lengths), vectors.shape[1])
     table[torch.as_tensor(which)] = vectors.float()
     return table

@@ -1,16 +1,17 @@
-"""Tune an embedder from any base, or teach a small one what tuned ones know. Every stage ends by the clock.
+r"""Tune an embedder from any base, or distill tuned ones into a small one. Stages end by the clock.
 
-    python training/embedders.py tune --name e5 --base e5.npz --tokenizer T --data KINDS --eval EVAL \
-        --output OUT --seconds 170 --compile
-    python training/embedders.py vectors --name granite --base OUT/granite.npz --tokenizer granite.tokenizer.json \
-        --data KINDS --eval EVAL --output OUT
-    python training/embedders.py student --name student --base OUT/e5.npz --others granite minilm --tokenizer T \
-        --data KINDS --eval EVAL --output OUT --seconds 330 --compile
+python training/embedders.py tune --name e5 --base e5.npz --tokenizer T --data KINDS \
+    --eval EVAL --output OUT --seconds 170 --compile
+python training/embedders.py vectors --name granite --base OUT/granite.npz \
+    --tokenizer granite.tokenizer.json --data KINDS --eval EVAL --output OUT
+python training/embedders.py student --name student --base OUT/e5.npz \
+    --others granite minilm --tokenizer T --data KINDS --eval EVAL --output OUT \
+    --seconds 330 --compile
 
-`tune`: two rounds, a short one with the negatives that were given, and one with those that its result has mined. What
-is kept is the average of the tuned weights and the base's. `vectors`: of all texts, by one that teaches beside the
-first. `student`: eight layers, see distil.py; how much each teacher has to say is chosen on rows that were held out.
-Weights are written as they are made, in half precision, and packed for the way back.
+`tune`: a short round with given negatives and one with mined ones; the result is averaged with the
+base. `vectors`: embed all texts with an additional teacher. `student`: eight layers, see distil.py;
+held-out rows choose the teachers' shares. Weights are written in half precision and packed for
+transfer.
 """
 
 from __future__ import annotations
@@ -31,25 +32,23 @@ from encoder import Encoder, State, averaged, encoder_alone, load_half, ready, s
 from judge_dense import Judge, keep, line
 from train import Plan, train_embedder
 
-# The share of the tuned weights in what is kept.
+# Share of the tuned weights in the average.
 ALPHA = 0.7
 ALPHAS = (0.5, 0.7, 0.85, 1.0)
-# Shares of a student in averages with what it began with.
+# Shares of a student in averages with its initial weights.
 STUDENT_SHARES = (0.8, 1.0)
 ROUNDS = (0.25, 0.75)
 MARGIN = 0.02
 HARD = 3
-# What the student keeps of twelve layers: eight of them, each with three quarters of its neurons, cost 1.15 times as
-# much as six whole ones.
+# Layers and neurons the student keeps of twelve: eight layers with three quarters of their neurons
+# cost 1.15 times as much as six whole layers.
 KEPT, INNER_KEPT = (0, 2, 3, 5, 6, 8, 9, 11), 1152
-# How much the first teacher may have to say where each other says one; it is also tried alone.
+# Shares of the first teacher to try, with 1 for each other; it is also tried alone.
 SHARES = (0.5, 1.0, 2.0, 4.0)
 RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
 
 
 class Work:
-    """What the stages share, and the clock."""
-
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.began = time.monotonic()
         self.arguments = arguments
@@ -76,11 +75,10 @@ class Work:
         return ready(Encoder(shape_of(state)), state, self.device)
 
     def mine(self, state: State) -> None:
-        """Negatives and answers as this embedder finds them."""
         self.mine_by(vectors_of(state, self.texts), state)
 
     def mine_by(self, vectors: torch.Tensor, state: State) -> None:
-        """Negatives by these vectors of all texts, answers by this embedder."""
+        """Mine negatives with these vectors, and answers with this embedder."""
         choose_answers(self.kinds, self.texts, self.encoder(state))
         mine(self.kinds, self.texts, vectors, MARGIN)
         self.tell("mined")
@@ -93,21 +91,19 @@ class Work:
         )  # fmt: skip
 
     def save(self, name: str, state: State) -> None:
-        """Under its final name only when it is whole, since another process may be waiting for it."""
+        """Write atomically: another process may be waiting for the file."""
         save_half(state, self.output / f"{name}.new.npz")
         (self.output / f"{name}.new.npz").rename(self.output / f"{name}.npz")
         self.tell(f"saved {name}")
 
     def vectors(self, kind: str, name: str) -> torch.Tensor:
-        """What another has written."""
         return torch.from_numpy(np.load(self.output / f"{kind}-{name}.npy")).to(self.device)
 
     def judged(self, state: State) -> torch.Tensor:
-        """Its vectors of all texts to judge on."""
         return self.judge.vectors(self.encoder(state))
 
     def figures(self, name: str, vectors: torch.Tensor) -> None:
-        """Written at once, one line of JSON a model, so that a stopped run leaves what it has found."""
+        """Append one line of JSON per model at once, so a stopped run keeps its results."""
         found = self.judge.figures(vectors)
         with (self.output / "figures.jsonl").open("a") as file:
             file.write(json.dumps({"model": name, **found}) + "\n")
@@ -126,7 +122,7 @@ def main() -> None:
         "--others",
         nargs="*",
         default=[],
-        help="teachers beside the first whose vectors are written",
+        help="additional teachers whose vectors are written",
     )
     parser.add_argument(
         "--start",
@@ -156,7 +152,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=4, help="blocks of 128 questions a step")
     parser.add_argument(
-        "--prefixed", action="store_true", help="query: and passage: stand before the texts"
+        "--prefixed", action="store_true", help="prefix texts with query: and passage:"
     )
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--keep", action="store_true", help="also keep rankings and vectors")
@@ -168,9 +164,9 @@ def main() -> None:
 
 
 def prepare_device() -> None:
-    # Its plans are made anew for every shape, and shapes vary here.
+    # Its plans are rebuilt for every shape, and shapes vary here.
     torch.backends.cuda.enable_cudnn_sdp(False)
-    # Several models are compiled, each for training with several kinds of batches.
+    # Several models are compiled, each for several kinds of batches.
     torch._dynamo.config.recompile_limit = 64
     torch.set_float32_matmul_precision("high")
     torch.manual_seed(0)
@@ -229,10 +225,7 @@ def teach_student(work: Work) -> None:
 
 
 def taught_by(work: Work, state: State, start: State | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The teachers' joined vectors of all texts to train and to judge on, with the shares that find most.
-
-    They are turned towards what the student begins with.
-    """
+    """Return the teachers' joined vectors with the best shares, rotated to the student's start."""
     names = [
         name
         for name in work.arguments.others
@@ -258,7 +251,7 @@ def taught_by(work: Work, state: State, start: State | None) -> tuple[torch.Tens
 
 
 def waited(path: Path, seconds: float) -> bool:
-    """Whether the file is there by then; another process may be making it."""
+    """Return whether the file appears in time; another process may be writing it."""
     until = time.monotonic() + seconds
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.5)

@@ -1,6 +1,6 @@
-"""BERT-like encoders in plain PyTorch: fused query-key-value products, bf16 parameters, chunks of like length.
+"""BERT-like encoders in PyTorch: fused query-key-value products, bf16, chunks of similar length.
 
-Weights come from and go back to the names that `transformers.BertModel` gives them.
+Weights convert to and from the names of `transformers.BertModel`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bases import whole
 WIDTH, HEADS, INNER, VOCABULARY, POSITIONS = 384, 12, 1536, 30522, 512
 NORM_EPSILON = 1e-12
 CLS, SEP = 101, 102
-# Sequences are sorted by length and run in chunks of about so many tokens, so that little is padding.
+# Sequences are sorted by length and run in chunks of about this many tokens, to limit padding.
 TOKENS_A_CHUNK = 65_536
 
 State = dict[str, Tensor]
@@ -29,9 +29,10 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What may differ from the stock model: depth, width of the feed-forward part, its activation, and its vocabulary.
+    """Differences from the stock model: depth, feed-forward width, activation, vocabulary.
 
-    `offset`: the number of a text's first position. `first`: the first token's state stands for the text, not the mean.
+    `offset` is a text's first position number. With `first`, the first token's state represents the
+    text instead of the mean.
     """
 
     layers: int = 6
@@ -47,7 +48,7 @@ STOCK_SHAPE = Shape()
 
 
 class Layer(nn.Module):
-    """`rounded`: products are computed as the int8 file will, so that training can make up for what that loses."""
+    """`rounded` computes products like the int8 file, so training can compensate the loss."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -84,21 +85,20 @@ class Layer(nn.Module):
 
 
 def _rounded_inputs(inputs: Tensor) -> Tensor:
-    """Eight bits between the least and the largest number of each text; the gradient passes as if nothing happened."""
+    """Round each text to eight bits over its range; the gradient passes unchanged."""
     own = inputs.detach().float()
     low, high = (
         own.amin((1, 2), keepdim=True).clamp(max=0),
         own.amax((1, 2), keepdim=True).clamp(min=0),
     )
     scale = (high - low) / 255 + 1e-9
-    # Zero must stay zero: most of what an activation gives is near it, and a shift of all would add up.
+    # Zero must stay zero: most activations are near it, and a shift would add up.
     zero = (-low / scale).round()
     steps = (((own / scale).round() + zero).clamp(0, 255) - zero) * scale
     return inputs + (steps - own).to(inputs.dtype)
 
 
 def _rounded_weights(weights: Tensor) -> Tensor:
-    """Seven bits a weight and one scale a row, as make_model.py quantises them."""
     own = weights.detach().float()
     scale = own.abs().amax(1, keepdim=True) / 64 + 1e-9
     return weights + ((own / scale).round() * scale - own).to(weights.dtype)
@@ -115,9 +115,10 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
 
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
-        """The mean of the last states over the tokens that are no padding, or the first state, in float32."""
+        """Return the mean of last states over real tokens, or the first state, in float32."""
         places = torch.arange(ids.shape[1], device=ids.device) + self.shape.offset
-        # Two rows only: a product's gradient is a plain sum, where a lookup's would queue up behind two addresses.
+        # Two rows only: a product's gradient is a plain sum; a lookup's would queue at two
+        # addresses.
         first, second = self.segments.weight
         kinds = first + segments.unsqueeze(-1).to(first.dtype) * (second - first)
         states = self.norm(self.words(ids) + self.positions(places) + kinds)
@@ -144,7 +145,7 @@ class Reranker(nn.Module):
 
 
 class Texts:
-    """Token ids of many texts in one flat tensor, without special tokens, cut into batches on the device."""
+    """Token ids of many texts in a flat tensor without special tokens, batched on the device."""
 
     def __init__(
         self,
@@ -163,12 +164,12 @@ class Texts:
         self._lengths = torch.as_tensor(lengths, dtype=torch.int64, device=device)
 
     def know_prefixes(self, prefixes: Sequence[Sequence[int]], asked: np.ndarray) -> None:
-        """What may stand before a passage and before a query, in as many tokens; `prefixed` says whether it does."""
+        """Set prefixes of passages and queries; `prefixed` says whether to use them."""
         self._prefixes = torch.as_tensor(prefixes, dtype=torch.int64, device=self.device)
         self._asked = torch.as_tensor(asked, dtype=torch.int64, device=self.device)
 
     def singles(self, which: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
-        """[CLS] text [SEP]; `longest` is the most tokens a text has, known to the host so that nothing waits."""
+        """[CLS] text [SEP]; the host knows `longest`, so nothing waits for the device."""
         before = self._prefixes.shape[1] if self.prefixed else 0
         own = self._lengths[which][:, None]
         places = torch.arange(_rounded(longest + 2 + before), device=self.device)[None, :]
@@ -181,7 +182,7 @@ class Texts:
         return ids * mask, mask, torch.zeros_like(ids)
 
     def pairs(self, first: Tensor, second: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
-        """[CLS] first [SEP] second [SEP], the second text in segment 1; `longest` counts both texts."""
+        """[CLS] first [SEP] second [SEP], the second in segment 1; `longest` counts both."""
         one, two = self._lengths[first][:, None], self._lengths[second][:, None]
         places = torch.arange(_rounded(longest + 3), device=self.device)[None, :]
         inside = self._at(first, (places - 1).clamp(min=0), one)
@@ -199,7 +200,6 @@ class Texts:
 
 
 def embedded(encoder: Encoder, texts: Texts, which: np.ndarray) -> Tensor:
-    """Unit vectors of texts."""
     lengths = texts.lengths[which]
     order = np.argsort(-lengths, kind="stable")
     chosen = torch.as_tensor(which[order], device=texts.device)
@@ -211,7 +211,6 @@ def embedded(encoder: Encoder, texts: Texts, which: np.ndarray) -> Tensor:
 
 
 def scored(reranker: Reranker, texts: Texts, queries: np.ndarray, passages: np.ndarray) -> Tensor:
-    """One score a pair of text numbers."""
     lengths = texts.lengths[queries] + texts.lengths[passages]
     order = np.argsort(-lengths, kind="stable")
     first, second = (
@@ -225,12 +224,11 @@ def scored(reranker: Reranker, texts: Texts, queries: np.ndarray, passages: np.n
 
 
 def _rounded(length: int) -> int:
-    """Up to a multiple of 16: attention wants aligned rows, and few shapes are better than many."""
+    """Round up to a multiple of 16: attention needs aligned rows, and fewer shapes are better."""
     return -(-length // 16) * 16
 
 
 def _parts(lengths: np.ndarray) -> Iterator[slice]:
-    """Ranges of a falling list of lengths, each of about as many tokens, so that a chunk holds little padding."""
     start = 0
     while start < len(lengths):
         count = max(1, TOKENS_A_CHUNK // int(lengths[start]))
@@ -239,14 +237,12 @@ def _parts(lengths: np.ndarray) -> Iterator[slice]:
 
 
 def _in_place(values: Tensor, order: np.ndarray) -> Tensor:
-    """What was computed in that order, in the order asked for."""
     back = np.empty(len(order), dtype=np.int64)
     back[order] = np.arange(len(order))
     return values[torch.as_tensor(back, device=values.device)]
 
 
 def from_transformers(source: Mapping[str, Tensor]) -> State:
-    """BertModel's names to ours."""
     state = {
         "words.weight": source["embeddings.word_embeddings.weight"],
         "positions.weight": source["embeddings.position_embeddings.weight"],
@@ -271,7 +267,6 @@ def from_transformers(source: Mapping[str, Tensor]) -> State:
 
 
 def to_transformers(state: Mapping[str, Tensor]) -> State:
-    """Our names to BertModel's."""
     target = {
         "embeddings.word_embeddings.weight": state["words.weight"],
         "embeddings.position_embeddings.weight": state["positions.weight"],
@@ -302,10 +297,9 @@ _NAMES = {
 
 
 def shape_of(state: Mapping[str, Tensor], relu: bool = False) -> Shape:
-    """The shape of an encoder or a reranker with these weights."""
     own = {name.removeprefix("encoder."): value for name, value in state.items()}
     vocabulary, positions = len(own["words.weight"]), len(own["positions.weight"])
-    # RoBERTa-like models count positions from 2 on; the one that is used here takes the first state.
+    # RoBERTa-like models count positions from 2; the one used here takes the first state.
     extra = positions - POSITIONS
     return Shape(
         layers=1 + max(int(name.split(".")[1]) for name in own if name.startswith("layers.")),
@@ -330,7 +324,7 @@ def averaged(states: Sequence[State], weights: Sequence[float]) -> State:
 
 @torch.no_grad()
 def neuron_worth(encoder: Encoder, run: Callable[[], object]) -> list[Tensor]:
-    """How much each neuron of each feed-forward part gives to the states, while the encoder runs."""
+    """Measure each feed-forward neuron's contribution to the states while the encoder runs."""
     sums: list[Tensor] = []
     handles = []
     for layer in encoder.layers:
@@ -350,7 +344,7 @@ def neuron_worth(encoder: Encoder, run: Callable[[], object]) -> list[Tensor]:
 
 
 def smaller(state: State, kept: Sequence[int], worth: Sequence[Tensor], inner: int) -> State:
-    """A smaller reranker's start: the layers named, renumbered, each with its most useful neurons."""
+    """Return a smaller reranker's start: renumbered layers with their most useful neurons."""
     chosen = {}
     for name, value in state.items():
         if ".layers." not in name:
@@ -370,7 +364,7 @@ def smaller(state: State, kept: Sequence[int], worth: Sequence[Tensor], inner: i
 def ready(
     model: Model, state: State, device: str, training: bool = False, compiled: bool = False
 ) -> Model:
-    """The model with these weights on the device: bf16 to train, fp16 to judge, float32 on a processor and in heads."""
+    """Load weights: bf16 to train, fp16 to judge, float32 on a CPU and in heads."""
     model.load_state_dict({name: value.float() for name, value in state.items()})
     encoder = model.encoder if isinstance(model, Reranker) else model
     model.to(device)
@@ -390,12 +384,12 @@ def save_half(state: Mapping[str, Tensor], path: Path) -> None:
 
 
 def load_half(path: Path) -> State:
-    """Weights in half precision, or packed as bases.py packs them."""
+    """Return half-precision weights, from plain files or bases.py's packs."""
     return {name: torch.from_numpy(value) for name, value in whole(path).items()}
 
 
 def load_reranker(path: Path, words: Path | None = None) -> State:
-    """A reranker's weights; `words` is the embedder whose word table it shares, where it was kept without."""
+    """Return a reranker's weights; `words` names the embedder whose word table it shares."""
     state = load_half(path)
     if words is not None:
         state["encoder.words.weight"] = encoder_alone(load_half(words))["words.weight"]
@@ -403,7 +397,7 @@ def load_reranker(path: Path, words: Path | None = None) -> State:
 
 
 def encoder_alone(state: Mapping[str, Tensor]) -> State:
-    """An encoder's weights under its own names, also where they were kept as a reranker's."""
+    """Return an encoder's weights under its own names, even from a reranker's file."""
     return {
         name.removeprefix("encoder."): value
         for name, value in state.items()

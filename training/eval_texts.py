@@ -1,12 +1,14 @@
-"""Write the texts that embedders are judged on, without any store: passages, queries and grades of every corpus.
+r"""Write the texts that embedders are judged on: passages, queries and grades, without stores.
 
-    TRIVET_DATA=/path/to/originals python training/eval_texts.py --output eval.json.xz [--written FOLDER]
+TRIVET_DATA=/path/to/originals python training/eval_texts.py --output eval.json.xz \
+    [--written FOLDER]
 
-One file for all corpora, small enough to travel. A passage is what the worker embeds: cut to the bundled embedder's
-window, under its memory's title. Beside the corpora themselves there are stores of mixed length made of them:
-`locomo_sessions` (every session one memory), `locomo_mixed` (half of the sessions whole, the others turn by turn),
-`written` (the held-out part of the long and short memories of `--written`), `mixed` (the stores of `--stores`), `lives`
-(the dev half of the made-up stores) and `til`, notes without questions that `judge_dense.py` mixes with all others.
+One file for all corpora, small enough to transfer. Passages are cut like the worker's: to the
+bundled embedder's window, under the memory's title. Additional stores of mixed length:
+`locomo_sessions` (one memory per session), `locomo_mixed` (half of the sessions whole, the rest by
+turns), `written` (held-out part of `--written`), `mixed` (the stores of `--stores`), `lives` (the
+dev half of the made-up stores) and `til`, notes without questions that `judge_dense.py` mixes with
+all others.
 """
 
 from __future__ import annotations
@@ -37,8 +39,6 @@ SEED = 11
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a store would hold: a text, its title and the scope it is asked in."""
-
     text: str
     title: str | None = None
     scope: str | None = None
@@ -53,7 +53,7 @@ def main() -> None:
     )
     parser.add_argument("--written", type=Path, help="folder of long-*.jsonl and short-*.jsonl")
     parser.add_argument("--stores", type=Path, help="folder of small stores of mixed lengths")
-    parser.add_argument("--again", nargs="*", default=[], help="make these corpora anew")
+    parser.add_argument("--again", nargs="*", default=[], help="make these corpora again")
     arguments = parser.parse_args()
     path: Path = arguments.output
     known = json.loads(lzma.decompress(path.read_bytes())) if path.exists() else []
@@ -124,7 +124,7 @@ def corpus(
 
 
 def passages_of(embedder: Embedder, memory: Memory) -> list[str]:
-    """The texts the store embeds, as its worker cuts them: each passage under its memory's title."""
+    """Return passages as the worker cuts them, each under its memory's title."""
     title = memory.title[:LONGEST_TITLE] if memory.title else None
     room = embedder.window
     if title:
@@ -168,7 +168,6 @@ def _queries(
 
 
 def _stores(embedder: Embedder, name: str, datasets: Iterable[Dataset]) -> dict[str, Any]:
-    """Several small stores in one corpus, each a scope of its own."""
     memories: list[Memory] = []
     queries: list[dict[str, Any]] = []
     for dataset in datasets:
@@ -180,7 +179,6 @@ def _stores(embedder: Embedder, name: str, datasets: Iterable[Dataset]) -> dict[
 
 
 def _joined(embedder: Embedder, name: str, dataset: Dataset, share: float) -> dict[str, Any]:
-    """Turns of one session as one memory, for that share of the sessions; a question asks for what holds its turn."""
     chance = random.Random(SEED)
     sessions: dict[tuple[str | None, str | None], list[Document]] = {}
     for document in dataset.documents:

@@ -1,4 +1,4 @@
-"""Judge a reranker on the evaluation files of dump_eval.py: legs fused as the product does, reranked and blended."""
+"""Judge a reranker on dump_eval.py's files: legs fused like the product, reranked and blended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEIGHTS: Mapping[str, float] = {"lexical": 1.0, "dense": 8.0, "graph": 8.0}
 FLOORS: Mapping[str, float] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 RAW = frozenset({"graph"})
 RESAMPLES = 1_000
-CHECK = "house"  # our own set takes no part in a choice or a mean
+CHECK = "house"  # Our own set takes no part in a choice or mean.
 
 Ranking = list[tuple[int, float]]
 Legs = Mapping[str, Ranking]
@@ -29,7 +29,7 @@ Legs = Mapping[str, Ranking]
 
 @dataclass(slots=True)
 class Corpus:
-    """One corpus with its texts tokenised: passages first, then texts that must not be embedded, then queries.
+    """One corpus, tokenized: passages, texts that must not be embedded, queries.
 
     The first `answerable` queries have grades; nothing in the corpus answers the rest.
     """
@@ -58,8 +58,6 @@ class Corpus:
 
 @dataclass(slots=True)
 class Listed:
-    """For each query its fused documents, best first, with their scores."""
-
     documents: list[np.ndarray]
     scores: list[np.ndarray]
 
@@ -67,7 +65,7 @@ class Listed:
 def read_corpus(
     path: Path, tokenizer: Path | None, device: str = "cpu", most: int | None = None
 ) -> Corpus:
-    """Without a tokenizer the texts are left out: enough to judge rankings that were kept."""
+    """Read a corpus. Without a tokenizer texts are skipped, enough to judge stored rankings."""
     data = json.loads(lzma.decompress(path.read_bytes()))
     queries = data["queries"][:most] + data["unanswerable"][:most]
     own = data["passages"] + [text for _, text in data["unembedded"]]
@@ -92,7 +90,7 @@ def read_corpus(
 
 
 def normalised(leg: str, scores: np.ndarray) -> tuple[np.ndarray, float]:
-    """A leg's scores as the fusion sees them, and what a document is worth that the leg did not return."""
+    """Return a leg's scores as fusion sees them, and the value of a document it did not return."""
     if leg in RAW:
         return scores, FLOORS[leg]
     if scores[0] == scores[-1]:
@@ -103,7 +101,7 @@ def normalised(leg: str, scores: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def fused(legs: Legs, weights: Mapping[str, float] = WEIGHTS) -> Ranking:
-    """Every document that a leg returned, best first; ties by the best rank in any leg."""
+    """Return every document of any leg, best first; the best rank in a leg breaks ties."""
     active = {leg: ranking[:DEPTH] for leg, ranking in legs.items() if ranking and weights[leg]}
     total = sum(weights[leg] for leg in active)
     ranks: dict[int, int] = {}
@@ -120,7 +118,6 @@ def fused(legs: Legs, weights: Mapping[str, float] = WEIGHTS) -> Ranking:
 
 
 def kept_lists(path: Path, corpus: Corpus) -> Listed:
-    """The heads of fused lists as `score.py` left them."""
     with np.load(path) as arrays:
         documents, scores = arrays[f"{corpus.name}.documents"], arrays[f"{corpus.name}.fused"]
     return Listed(
@@ -161,7 +158,7 @@ def listed(
 def rerank_scores(
     corpus: Corpus, lists: Listed, reranker: Reranker, head: int, queries: int
 ) -> list[np.ndarray]:
-    """The reranker's score of the first documents of the first lists; of several passages the best counts."""
+    """Score the first documents of the first lists; a document's best passage counts."""
     places = corpus.passages_of()
     asked: list[Any] = []
     passages: list[Any] = []
@@ -183,7 +180,7 @@ def rerank_scores(
 def reranked(
     lists: Listed, scores: Sequence[np.ndarray], count: int, weight: float
 ) -> list[np.ndarray]:
-    """The first `count` documents in a new order; the weight is the reranker's share against the fused score."""
+    """Reorder the first `count` documents; `weight` is the reranker's share."""
     answers = []
     for at, own in enumerate(scores):
         documents = lists.documents[at]
@@ -200,7 +197,7 @@ def standard(values: np.ndarray) -> np.ndarray:
 
 
 def measured(corpus: Corpus, answers: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """nDCG@10 with linear gains and recall@5, one value for each answerable query."""
+    """Return nDCG@10 with linear gains and recall@5 for each answerable query."""
     discounts = 1 / np.log2(np.arange(2, 12))
     gains_found, recalls = [], []
     for query, answer in zip(corpus.queries[: corpus.answerable], answers, strict=False):
@@ -222,7 +219,7 @@ def order_of(rankings: Sequence[Ranking]) -> list[np.ndarray]:
 
 
 def interval(base: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:
-    """The mean difference and its 95 % paired bootstrap interval."""
+    """Return the mean difference and its 95 % paired bootstrap interval."""
     difference = other - base
     chance = np.random.default_rng(0)
     means = difference[chance.integers(0, len(difference), (RESAMPLES, len(difference)))].mean(1)
@@ -244,7 +241,7 @@ def compared(base: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) ->
 
 
 def stock_reference(corpus: Corpus) -> dict[str, np.ndarray]:
-    """The product as it is: all three legs, with the stock int8 model's vectors."""
+    """Rank like the product: all three legs with the stock int8 model's vectors."""
     if corpus.name not in _references:
         _references[corpus.name] = measured(corpus, listed(corpus, corpus.legs["dense"]).documents)
     return _references[corpus.name]

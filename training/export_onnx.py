@@ -1,12 +1,13 @@
-"""Export trained weights the way the bundled model was made: fused, 7-bit per channel, pooling and head inside.
+r"""Export trained weights like the bundled model: fused, 7 bits per channel, with pooling and head.
 
-    PYTHONPATH=scripts python export_onnx.py embedder student.npz FOLDER --tokenizer granite.tokenizer.json
-    PYTHONPATH=scripts python export_onnx.py reranker reranker-12.npz FOLDER
-    PYTHONPATH=scripts python export_onnx.py reranker reranker-3.npz FOLDER --relu
+PYTHONPATH=scripts python export_onnx.py embedder student.npz FOLDER \
+    --tokenizer granite.tokenizer.json
+PYTHONPATH=scripts python export_onnx.py reranker reranker-12.npz FOLDER
+PYTHONPATH=scripts python export_onnx.py reranker reranker-3.npz FOLDER --relu
 
-Needs the environment of scripts/make_model.py, whose steps it uses. A reranker's additions and layer norms stay apart:
-the fused operator takes three times as long on long batches. Whoever loads one must keep onnxruntime from joining them
-(`disabled_optimizers=["SkipLayerNormFusion"]`).
+Needs the environment of scripts/make_model.py, whose steps it uses. A reranker's additions and
+layer norms stay separate: fused they take three times as long on long batches. Loaders must disable
+that fusion in onnxruntime (`disabled_optimizers=["SkipLayerNormFusion"]`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ MAX_PAIR_TOKENS = 320
 
 
 class First(Pooled):
-    """For an encoder whose first state stands for the text."""
+    """For an encoder whose first state represents the text."""
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         segments = torch.zeros_like(input_ids)
@@ -53,7 +54,7 @@ class First(Pooled):
 
 
 class Scored(torch.nn.Module):
-    """Encoder over a pair, mean pooling and the head: one score a pair, higher is better."""
+    """Encoder over a pair, mean pooling and the head: one score per pair, higher is better."""
 
     def __init__(self, encoder: torch.nn.Module, state: State) -> None:
         super().__init__()
@@ -86,7 +87,7 @@ def main() -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument(
-        "--words", type=Path, help="the embedder whose word table a reranker was kept without"
+        "--words", type=Path, help="embedder with the word table that the reranker file lacks"
     )
     parser.add_argument("--tokenizer", type=Path, help="the base's, if it is not BERT's")
     parser.add_argument(
@@ -115,7 +116,7 @@ def main() -> None:
 
 
 def fuse_apart(source: Path, target: Path) -> None:
-    """As `fuse`, with additions and layer norms left apart."""
+    """Fuse, except additions with layer norms."""
     options = FusionOptions("bert")
     options.enable_embed_layer_norm = False
     options.enable_skip_layer_norm = options.enable_bias_skip_layer_norm = False
@@ -137,7 +138,7 @@ def export(kind: str, state: State, target: Path, activation: str) -> BertModel:
         if not name.startswith(("hidden.", "score."))
     }
     shape = shape_of(encoder_state)
-    # BERT counts positions from 0 on: those before a text's first are left out.
+    # BERT counts positions from 0: those before a text's first are dropped.
     encoder_state["positions.weight"] = encoder_state["positions.weight"][shape.offset :]
     theirs = to_transformers(encoder_state)
     config = BertConfig(

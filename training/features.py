@@ -1,16 +1,17 @@
-"""What a choice of blends may look at: one row for each candidate of each query, one file a corpus.
+r"""Features for choosing blends: one row per candidate of each query, one file per corpus.
 
-    python features.py --eval FOLDER --lists lists-tuned.npz --scores best=SCORES.npz fast=SCORES.npz --output FOLDER
+python features.py --eval FOLDER --lists lists-tuned.npz \
+    --scores best=SCORES.npz fast=SCORES.npz --output FOLDER
 
 Candidates are the first of the fixed fusion over the legs' union. `features-NAME.npz` holds
 
-    candidates        float32, one row a candidate, columns named in `candidate_columns`; NaN: the leg did not return it
-    queries           float32, one row a query, columns named in `query_columns`
-    first             int64, where a query's candidates start; one more at the end
-    documents         int32, the candidate's place in the corpus
-    sources           where the query is from: "answerable", or a reason why nothing answers it
+candidates        float32, a row per candidate; see `candidate_columns`; NaN: not returned
+queries           float32, a row per query; see `query_columns`
+first             int64, where a query's candidates start; one more at the end
+documents         int32, the candidate's position in the corpus
+sources           the query's origin: "answerable", or why nothing answers it
 
-Needs Trivet's analyser, so that words are those of the lexical leg.
+Needs Trivet's analyzer, so that words match the lexical leg's.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from trivet.analyse import Question, analyse, analyse_query, contains_phrase, fo
 
 LEGS = ("lexical", "dense", "graph")
 CANDIDATE_COLUMNS = (
-    "lexical", "dense", "graph",  # raw scores
-    "lexical_spread", "dense_spread", "graph_raw",  # as the fusion sees them, missing ones filled in
-    "lexical_rank", "dense_rank", "graph_rank",  # from 1; NaN: not returned
-    "lexical_gap", "dense_gap", "graph_gap",  # normalised score less the next one's in the leg
+    "lexical", "dense", "graph",  # Raw scores.
+    "lexical_spread", "dense_spread", "graph_raw",  # As fusion sees them, missing ones filled in.
+    "lexical_rank", "dense_rank", "graph_rank",  # From 1; NaN: not returned.
+    "lexical_gap", "dense_gap", "graph_gap",  # Normalized score minus the leg's next one.
     "fused", "fused_rank",
     "coverage", "rarest", "pairs", "exact", "length",
-    "best", "fast",  # rerankers' scores
+    "best", "fast",  # Rerankers' scores.
     "grade",
 )  # fmt: skip
 QUERY_COLUMNS = (
@@ -60,7 +61,7 @@ AGREED_HEAD = 10
 
 
 class Words:
-    """The corpus as its lexical leg reads it: terms and neighbouring terms of a document, and how rare a term is."""
+    """The corpus as its lexical leg reads it: terms, adjacent terms, and rarity of terms."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         texts: list[list[str]] = [[] for _ in data["scopes"]]
@@ -76,7 +77,6 @@ class Words:
         self._folded: dict[int, str] = {}
 
     def rarity(self, terms: Sequence[str]) -> float:
-        """Of the most specific term."""
         return math.log(1 + len(self._sets) / (0.5 + self._held[terms[0]]))
 
     def is_known(self, terms: Sequence[str]) -> bool:
@@ -220,7 +220,6 @@ def candidates(
 
 
 def _view(leg: str, ranking: Ranking) -> tuple[dict[int, tuple[float, float, int, float]], float]:
-    """For each document its score, normalised score, rank and gap to the next; and what a missing one is worth."""
     if not ranking:
         return {}, 0.0
     raw = np.array([score for _, score in ranking])
@@ -233,7 +232,6 @@ def _view(leg: str, ranking: Ranking) -> tuple[dict[int, tuple[float, float, int
 
 
 def _exactness(question: Question, words: Words, document: int) -> float:
-    """As the product's exact-match bonus: a quoted phrase, the whole query, or its identifiers."""
     wholes = [
         *question.phrases,
         *([question.folded] if len(question.folded) >= SHORTEST_EXACT else []),

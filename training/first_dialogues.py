@@ -1,11 +1,12 @@
-"""Turns of invented conversations and questions about them, the plain ones that the rerankers learn from.
+"""Simple synthetic conversations with questions, which the rerankers learn from.
 
-What `synthetic_memories.py` makes is denser and taught rerankers less; the embedder learned from that.
+`synthetic_memories.py` makes denser ones, which taught the embedder; rerankers learned less from
+them.
 
-Every text is our own, so nothing here has a licence of someone else's. A question about a person is answered by one
-turn of that person, told in the first person; hard negatives are the other turns of the same conversation: echoes of
-the other speaker, small talk, and other facts about the same person. The same event told by the other speaker is rarely
-among them: a question that names the wrong person should still find the event.
+All texts are our own, free of others' licenses. A question about a person is answered by one of
+that person's turns, in first person. Hard negatives are the conversation's other turns: echoes,
+small talk, and other facts about the person. The same event told by the other speaker is rarely
+among them: a question with the wrong name should still find the event.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from synthetic_memories import (
 
 
 def dialogues(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
-    """Conversations of two people, every fact asked for once."""
+    """Yield conversations of two people, with each fact asked for once."""
     chance = random.Random(seed)
     texts: list[str] = []
     rows: list[Row] = []
@@ -53,7 +54,7 @@ def _add(
             for other in range(len(turns))
             if other != at and turns[other] != turns[at]
         ]
-        # The turns around the answer talk about the same thing: the hardest ones come first.
+        # Turns around the answer share its topic: the hardest negatives come first.
         others.sort(key=lambda other: (abs(other - start - at) > 2, chance.random()))
         rows.append((question, [start + at], others[:15]))
 
@@ -84,7 +85,7 @@ def _conversation(chance: random.Random) -> tuple[list[str], list[tuple[str, int
 
 
 def _question(chance: random.Random, frame: Frame, statement: str, slots: Mapping[str, str]) -> str:
-    """A question whose own slots the statement really holds, so that it can be told which turn answers."""
+    """Choose a question whose slots the statement holds, so its answer is unambiguous."""
     questions = list(frame.questions)
     chance.shuffle(questions)
     for question in questions:

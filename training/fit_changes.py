@@ -1,18 +1,19 @@
-"""Fit the model that says whether a newer statement may update an older one, and write it with its manifest.
+r"""Fit the model of whether a newer statement may update an older one, with its manifest.
 
-    python training/fit_changes.py --pairs changes.json.xz --scores scores.npz \
-        --output src/trivet/memory/changes/changes.json
+python training/fit_changes.py --pairs changes.json.xz --scores scores.npz \
+    --output src/trivet/memory/changes/changes.json
 
-The pairs are those of change_pairs.py, the scores those of score_changes.py: the reader that ships did not see them.
-Logistic regression with a ridge over the features of `trivet.memory.supersession` gives the first sight, for each bundled
-embedder and without vectors; three more numbers weigh it with what the reader says. A new text is also set against its
-nearest neighbours, in its own store and in others, which are no updates and count little. The manifest tells what was
-noticed among pairs that neither saw: in five folds, twice, and among those of `check`; for everyday pairs alone, half
-of which are updates, and for whole stores.
+Pairs are from change_pairs.py, scores from score_changes.py; the shipped reader did not see them. A
+ridge logistic regression over the features of `trivet.memory.supersession` gives the first sight,
+for each bundled embedder and without vectors; three more numbers combine it with the reader's
+score. Neighbors of new texts count as non-updates with little weight. The manifest reports results
+on unseen pairs, by five folds twice and on `check`: for everyday pairs only, half of which are
+updates, and for whole stores.
 
-`--sight changes.json` keeps the first sight that the file has, and weighs it with another reader. So was the shipped
-file made: a first sight from 2,243 pairs alone tells look-alikes from updates better (area .86 on `check`) than one
-from 5,447 pairs and their neighbours (.82).
+`--sight changes.json` keeps that file's first sight and refits only the combination with the
+reader. The shipped file was made this way: a first sight from 2,243 pairs alone separates
+look-alikes from updates better (area .86 on `check`) than one from 5,447 pairs and their neighbors
+(.82).
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ RIDGE = 6.0
 RIDGE_OF_TWO = 0.5
 STEPS = 40
 FOLDS, REPEATS = 5, 2
-# Neighbours are many and easy. The three numbers that weigh the reader are those of everyday pairs alone: a
-# probability is of a pair that may well be an update.
+# Neighbors are many and easy. The reader's three numbers use everyday pairs only: the probability
+# is that of a plausible update.
 STORE_WEIGHT, NEIGHBOUR_WEIGHT = 0.05, 0.05
-# What is less likely at first sight than all but so many of the updates to check is not read.
+# Pairs below the first-sight score of this share of the checked updates are not read.
 UPDATES_UNREAD = 0.02
-# What ships, and all-MiniLM-L6-v2, which a user may have in a folder.
+# The shipped embedder, and all-MiniLM-L6-v2, which a user may have in a folder.
 EMBEDDERS = ("bundled", f"folder:{Path(__file__).parents[1] / 'tests' / 'models' / 'minilm'}")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A row a comparison. Rows of one `group` are kept apart from the others'; those of `inside` stand in one store.
+    """A row per comparison. Folds keep `group` together; rows of `inside` share a store.
 
-    What is not `near` is not compared on save, and an update among it is missed.
+    A row that is not `near` is not compared on save, so an update there is missed.
     """
 
     names: tuple[str, ...]
@@ -99,7 +100,7 @@ def rows_of(
     alike: Numbers,
     near: NDArray[np.bool_],
 ) -> Rows:
-    """`alike`: how near the vectors are."""
+    """`alike` holds the vectors' cosines."""
     numbers: dict[str, int] = {}
     found = [
         {**features, **nearness_features(how_near)}
@@ -117,7 +118,7 @@ def rows_of(
 def fit(
     rows: Rows, seen: NDArray[np.bool_], strength: float = RIDGE, store_weight: float = STORE_WEIGHT
 ) -> tuple[Numbers, float]:
-    """Newton's method over standardised features, with a ridge on all but the bias."""
+    """Fit by Newton's method on standardized features, with a ridge on all but the bias."""
     seen = seen & (rows.near | rows.written)
     values, label = rows.values[seen], rows.label[seen].astype(np.float64)
     weight = np.where(
@@ -142,7 +143,7 @@ def chances(rows: Rows, weights: Numbers, bias: float) -> Numbers:
 
 
 def unseen(rows: Rows, strength: float = RIDGE, store_weight: float = STORE_WEIGHT) -> Numbers:
-    """For each row its probability by models that saw nothing of its store."""
+    """Return each row's probability by models that saw nothing of its store."""
     total = np.zeros(len(rows.label))
     groups = int(rows.group.max()) + 1
     for repeat in range(REPEATS):
@@ -173,13 +174,13 @@ def _noticed(found: Numbers, label: NDArray[np.bool_], told: float) -> dict[str,
 
 
 def meeting(rows: Rows, found: Numbers) -> float:
-    """The probability from which on as many everyday pairs are told as are updates: recall and precision meet."""
+    """Return the threshold at which recall and precision of everyday pairs meet."""
     told = np.sort((found * rows.near)[rows.written])[-int(rows.label[rows.written].sum())]
     return round(float(told), 2)
 
 
 def area(scores: Numbers, label: NDArray[np.bool_]) -> float:
-    """How often an update has the higher score than one that is none."""
+    """Return how often an update scores above a non-update."""
     ranks = np.argsort(np.argsort(scores)) + 1
     updates, others = int(label.sum()), int((~label).sum())
     return float((ranks[label].sum() - updates * (updates + 1) / 2) / (updates * others))
@@ -196,7 +197,7 @@ def main() -> None:
     parser.add_argument(
         "--one-matter", type=float, default=MIN_NEARNESS, help="the least nearness that is compared"
     )
-    parser.add_argument("--sight", type=Path, help="a changes.json whose first sight is kept")
+    parser.add_argument("--sight", type=Path, help="changes.json whose first sight to keep")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     with lzma.open(options.pairs, "rt", encoding="utf-8") as file:
@@ -247,7 +248,6 @@ def main() -> None:
 def _weighed_anew(
     options: argparse.Namespace, check: Sequence[dict[str, Any]], said: Numbers
 ) -> dict[str, Any]:
-    """The file with the first sight it has, and the three numbers for what this reader says."""
     kept = json.loads(options.sight.read_text(encoding="utf-8"))
     contrasted, alike = contrasts(check), nearness(check, EMBEDDERS[0])
     rows = rows_of(check, contrasted, alike, alike >= options.one_matter)
@@ -269,7 +269,7 @@ def _write(path: Path, written: dict[str, Any]) -> None:
 
 
 def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
-    """How near they are, to choose from which on two memories are compared: `compare.MIN_NEARNESS`."""
+    """Report nearness, for choosing `compare.MIN_NEARNESS`."""
     parts = {
         "updates": rows.label,
         "neighbours in one store": rows.inside & ~rows.written & ~rows.label,
@@ -283,7 +283,6 @@ def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
 def _fitted(
     rows: Rows, check: Rows, figures: dict[str, Any], name: str
 ) -> tuple[dict[str, Any], Numbers]:
-    """The model at first sight, and its logits for the pairs to check."""
     weights, bias = fit(rows, np.ones(len(rows.label), bool))
     found, folds = chances(check, weights, bias), unseen(rows)
     told = meeting(rows, folds)
@@ -297,11 +296,11 @@ def _fitted(
 def _weighed(
     check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any]
 ) -> tuple[dict[str, Any], float]:
-    """How the first sight and the reader weigh: three numbers, from pairs that neither was trained on.
+    """Fit three numbers that combine first sight and reader, on pairs neither was trained on.
 
-    And from which probability on an update is told.
+    Also choose the probability from which an update is reported.
     """
-    # Everyday pairs have nothing in common with each other, and only they are fitted.
+    # Only everyday pairs are fitted; they are independent of each other.
     apart = np.arange(len(check.label))
     rows = replace(check, names=(SEEN, READ), values=np.column_stack([seen, said]), group=apart)
     weights, bias = fit(rows, np.ones(len(rows.label), bool), RIDGE_OF_TWO, store_weight=0.0)
@@ -313,7 +312,7 @@ def _weighed(
 
 
 def tenths(rows: Rows, found: Numbers) -> dict[str, str]:
-    """In whole stores: of those that were given such a probability, how many are updates."""
+    """Return the share of updates by stated probability, in whole stores."""
     tenth = np.minimum((found * 10).astype(int), 9)
     parts = (
         (number, rows.label[rows.inside & rows.near & (tenth == number)]) for number in range(10)

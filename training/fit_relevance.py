@@ -1,14 +1,16 @@
-"""Fit the models of relevance on dumped features and write them.
+r"""Fit the relevance models on dumped features and write them.
 
-    python training/fit_relevance.py --fit lives.npz pairs.npz --stock lives-stock.npz --check dev.npz \
-        --scores trivet-reranker-3=scores-3.npz trivet-reranker-12=scores-12.npz --output relevance.json
+python training/fit_relevance.py --fit lives.npz pairs.npz --stock lives-stock.npz \
+    --check dev.npz \
+    --scores trivet-reranker-3=scores-3.npz trivet-reranker-12=scores-12.npz \
+    --output relevance.json
 
-Logistic regression over the first candidates of each query. Evidence can only speak for a candidate: its weights are
-held at zero or above, so that no lack of shared words outweighs a clear cosine. Small stores as people have them
-(training/lives) weigh three times as much as question and passage sets. What a reranker thinks comes from models that
-did not see the store (answers.py), or the fit would trust it more than it may. `--check` chooses the
-threshold: its stores must be unseen by the rerankers. With `--kept relevance.json` only what the named rerankers say
-is weighed anew, on the stores of `--check`.
+Logistic regression over each query's first candidates. Weights of evidence are at least zero, so
+that missing shared words cannot outweigh a clear cosine. Small realistic stores (training/lives)
+weigh three times as much as question and passage sets. Reranker scores come from models that did
+not see the store (answers.py), to avoid overtrust. `--check` chooses the threshold on stores unseen
+by the rerankers. `--kept relevance.json` refits only the named rerankers' part, on the stores of
+`--check`.
 """
 
 from __future__ import annotations
@@ -32,17 +34,19 @@ Numbers = NDArray[np.float64]
 
 SHOWN = 8
 RIDGE = 1.0
-# A memory kept back costs the answer, one shown in vain some sixty tokens: so 96 of 100 answerable prompts keep theirs.
+# A withheld memory costs the answer; one shown in vain costs some sixty tokens. So 96 of 100
+# answerable prompts keep theirs.
 KEPT = 0.96
-# A hit is called strong from this probability on: beside "49 %" the word would be a lie, however often it is right.
+# Probability from which a hit is called strong: next to "49 %" the word would mislead, however
+# often it is right.
 STRONG = 0.6
-# Of a query of a question and passage set, against one to a store as people have them.
+# Weight of a query from question and passage sets, against one to a realistic store.
 PAIRS_WEIGHT = 0.3
 TUNED, STOCK = "trivet-embedder-2", "all-MiniLM-L6-v2"
-# Beyond these quantiles of the training data a feature is clipped.
+# Features are clipped beyond these quantiles of the training data.
 RANGE = (0.002, 0.998)
-# Few, and none about the place in the list: with ranks and gaps beside them the fit predicts first hits better and
-# tells a store without an answer worse (made-up lives, 19 of 20 kept: 42 % refused with twelve, 56 % with four).
+# Few, and none about position: with ranks and gaps the fit predicts first hits better but refuses
+# worse (made-up lives, 19 of 20 kept: 42 % refused with twelve features, 56 % with four).
 COSINES = ("dense",)
 WORDS = ("coverage", "exact")
 GRAPH = ("graph_raw",)
@@ -50,7 +54,7 @@ GRAPH = ("graph_raw",)
 
 @dataclass(frozen=True)
 class Dump:
-    """The first candidates of each query. `read`: what each reranker thinks of them, NaN where it did not look."""
+    """Each query's first candidates. `read`: each reranker's scores, NaN where it did not look."""
 
     values: Mapping[str, Numbers]
     read: Mapping[str, Numbers]
@@ -63,7 +67,7 @@ class Dump:
 
     @property
     def answerable(self) -> NDArray[np.bool_]:
-        """By query: whether one of its first three candidates answers. What was not found cannot be kept."""
+        """Return whether one of the first three answers; what was not found cannot be kept."""
         found = np.zeros(len(self.kind), dtype=bool)
         for query in np.unique(self.query):
             found[query] = self.label[self.query == query][:3].any()
@@ -135,7 +139,7 @@ def _load(path: Path, scores: Mapping[str, Path], recipe: str) -> Dump:
 
 
 def _read(file: Path, dump: Path, query: NDArray[np.int64], place: NDArray[np.int64]) -> Numbers:
-    """By the best of a candidate's texts; not a number where the reranker did not read it, or has seen its store."""
+    """Return a candidate's best text score; NaN if unread or if the reranker saw its store."""
     with np.load(file) as arrays:
         stem = dump.stem
         if f"{stem}-query" not in arrays:
@@ -222,7 +226,6 @@ def judged(
 
 
 def curve(answerable: Numbers, unanswerable: Numbers) -> list[dict[str, float]]:
-    """What each threshold keeps and refuses."""
     rows = []
     for kept in (0.99, 0.98, 0.97, 0.96, 0.95, 0.93, 0.9, 0.85, 0.8):
         threshold = threshold_keeping([*answerable], kept)
@@ -294,7 +297,6 @@ def main() -> None:
 def _write_read_anew(
     options: argparse.Namespace, files: Mapping[str, Path], plans: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """What was fitted without rerankers stays; what they say is weighed anew, on the stores that they did not see."""
     text = json.loads(options.kept.read_text(encoding="utf-8"))
     check = load([options.check], files)
     manifest = text["manifest"]
@@ -370,7 +372,7 @@ def _options() -> argparse.Namespace:
         help="the same with --embedder folder:tests/models/minilm",
     )
     parser.add_argument(
-        "--kept", type=Path, help="a relevance.json of which only what rerankers say is fitted anew"
+        "--kept", type=Path, help="relevance.json in which to refit only the rerankers"
     )
     parser.add_argument(
         "--check",

@@ -1,10 +1,12 @@
-"""Judge embedders by vectors alone: nDCG@10 and recall@5 on every corpus of eval_texts.py, and the lengths of hits.
+r"""Judge embedders by vectors only: nDCG@10 and recall@5 per corpus, and lengths of hits.
 
-    python training/judge_dense.py --eval eval.json.xz --tokenizer tokenizer.json --output OUT [--prefixed] MODEL.npz...
+python training/judge_dense.py --eval eval.json.xz --tokenizer tokenizer.json --output OUT \
+    [--prefixed] MODEL.npz...
 
-Takes seconds on a GPU. A memory counts by its best passage. `union` is one store of every corpus and the notes of
-`til`, asked some questions of each without their scopes: memories of all lengths beside each other. Writes dense.json
-and, with --keep, the rankings and the vectors in eight bits, so that fusion can be chosen without a device.
+Takes seconds on a GPU. A memory counts by its best passage. `union` is one store of every corpus
+plus the notes of `til`, asked some questions of each without scope: memories of all lengths
+together. Writes dense.json and, with --keep, rankings and 8-bit vectors, so that fusion can be
+chosen without a device.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from encoder import (
 
 DEPTH, HEAD = 50, 20
 SEVEN = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
-# Stores made of other corpora's texts: not in the union, which has those already.
+# Stores made from other corpora's texts; the union has those already.
 MADE = ("locomo_sessions", "locomo_mixed", "lives", "mixed")
 UNION, UNION_QUERIES = "union", 100
 SEED = 3
@@ -44,7 +46,7 @@ SEED = 3
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One corpus as numbers into the table of texts; `owner` is the memory of each passage."""
+    """One corpus as text numbers; `owner` is each passage's memory."""
 
     name: str
     passages: np.ndarray
@@ -62,8 +64,6 @@ class Store:
 
 
 class Judge:
-    """All corpora, tokenised once."""
-
     def __init__(self, path: Path, tokenizer: Path, device: str, most: int | None = None) -> None:
         table: list[str] = []
         limits: list[int] = []
@@ -95,7 +95,6 @@ class Judge:
         return embedded(encoder, self.texts, np.arange(len(self.texts.lengths)))
 
     def figures(self, vectors: torch.Tensor) -> dict[str, Any]:
-        """By vectors of all texts."""
         found = {
             store.name: measured(store, *ranked(store, vectors))
             for store in self.stores
@@ -134,7 +133,7 @@ def _union(stores: Sequence[Store]) -> Store:
 
 @torch.no_grad()
 def ranked(store: Store, vectors: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest memories of each query by their best passage, within its scope; -1 fills up."""
+    """Return each query's nearest memories in scope by best passage, padded with -1."""
     device = vectors.device
     passages, queries = (
         vectors[torch.as_tensor(one, device=device)] for one in (store.passages, store.queries)
@@ -154,7 +153,7 @@ def ranked(store: Store, vectors: torch.Tensor) -> tuple[np.ndarray, np.ndarray]
 
 
 def measured(store: Store, places: np.ndarray, _: np.ndarray) -> dict[str, float]:
-    """Linear gains; the median words of the first ten hits and of the memories that answer."""
+    """Use linear gains; report median words of the first ten hits and of the answers."""
     discounts = 1 / np.log2(np.arange(2, 12))
     gained, recalled, hits, answers = [], [], [], []
     for row, query in zip(places, store.asked, strict=True):
@@ -177,7 +176,7 @@ def measured(store: Store, places: np.ndarray, _: np.ndarray) -> dict[str, float
 
 @torch.no_grad()
 def reranked_figures(judge: Judge, vectors: torch.Tensor, reranker: Reranker) -> dict[str, Any]:
-    """The first hits by vectors, in the reranker's order and in an even blend of both; a memory by its best passage."""
+    """Rerank the first hits, alone and in an even blend; a memory counts by its best passage."""
     found = {}
     for store in judge.stores:
         if not len(store.queries) or store.name == UNION:
@@ -211,7 +210,6 @@ def reranked_figures(judge: Judge, vectors: torch.Tensor, reranker: Reranker) ->
 
 
 def _standard(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Deviations from each row's mean; what is no hit comes last."""
     own = np.where(places >= 0, scores, np.nan)
     normal = (own - np.nanmean(own, 1, keepdims=True)) / (np.nanstd(own, 1, keepdims=True) + 1e-6)
     return np.nan_to_num(normal, nan=-1e3)
@@ -240,7 +238,7 @@ def line(figures: Mapping[str, Any]) -> str:
 
 
 def keep(judge: Judge, vectors: torch.Tensor, folder: Path, name: str) -> None:
-    """Rankings, and all vectors in eight bits with one scale each."""
+    """Write rankings, and all vectors in 8 bits with a scale each."""
     arrays: dict[str, Any] = {}
     for store in judge.stores:
         if len(store.queries):

@@ -1,10 +1,11 @@
-"""What quantisation costs: int8 rerankers against the device's scores on the same lists, on some queries of some
-corpora.
+r"""Measure the rerankers' quantization loss: int8 against the device's scores on the same lists.
 
-    python judge_int8.py --models FOLDER --eval FOLDER --lists LISTS.npz --scores FOLDER --tokenizer T --output OUT
+python judge_int8.py --models FOLDER --eval FOLDER --lists LISTS.npz --scores FOLDER \
+    --tokenizer T --output OUT
 
-One thread. Also judges dense and fused rankings that the product made with the tuned int8 embedder (`--tuned FOLDER`,
-from dump_eval.py --embedder folder:...), whose walks through the graph start from the tuned embedder's hits.
+Uses one thread, and some queries of some corpora. With `--tuned FOLDER` (dump_eval.py --embedder
+folder:...) it also judges rankings of the tuned int8 embedder, whose graph walks start from its
+hits.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def session(path: Path, threads: int = 1) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 3
-    # The joined operator takes three times as long on long batches.
+    # The fused operator takes three times as long on long batches.
     apart = ["SkipLayerNormFusion"]
     return onnxruntime.InferenceSession(
         str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=apart

@@ -1,13 +1,14 @@
-"""Say how well readers tell what answers, on stores that they did not see: in order, in refusals, in probabilities.
+r"""Judge readers on unseen stores by order, refusals and probabilities.
 
-    python training/judge_readers.py --features dev.npz --candidates dev.json.xz \
-        --scores shipped=OUT/scores-answers.npz:before taught=OUT/scores-answers.npz:after large=T/check.npz:candidates
+python training/judge_readers.py --features dev.npz --candidates dev.json.xz \
+    --scores shipped=OUT/scores-answers.npz:before taught=OUT/scores-answers.npz:after \
+        large=T/check.npz:candidates
 
-`--features` and `--candidates` are dump_features.py's, each column of `--scores` has one number for each text of each
-candidate, in their order: taught_readers.py's and large_teacher.py's are such. Of the first five candidates of a
-question: the reciprocal rank of the first that answers, by the reader alone, and how many unanswerable questions are
-refused where .95 of the answerable ones are kept, with intervals of 95 % over questions; and the log loss of the
-probabilities that fit_relevance.py fits on its scores and the other evidence of the same candidates.
+`--features` and `--candidates` are from dump_features.py; a `--scores` column has a number per text
+of each candidate, in order (taught_readers.py, large_teacher.py). Reports for each question's first
+five candidates: the reciprocal rank of the first answer by the reader alone; the share of
+unanswerable questions refused when .95 of the answerable ones are kept; and the log loss of
+fit_relevance.py's probabilities with its scores. Intervals are 95 % over questions.
 """
 
 from __future__ import annotations

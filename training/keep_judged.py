@@ -1,11 +1,12 @@
-"""Keep what the large teacher said of pairs that nobody labelled, by their texts: teaching a reader takes no teacher.
+r"""Store the large teacher's scores of unlabeled pairs by text, so readers train without it.
 
-    python training/keep_judged.py --texts packed/texts.json.xz --written OUT/texts.json.xz --teacher taught \
-        --output training/judged
+python training/keep_judged.py --texts packed/texts.json.xz --written OUT/texts.json.xz \
+    --teacher taught --output training/judged
 
-`--texts` is pack_pairs.py's, `--written` model_written.py's, `--teacher` the folder that large_teacher.py wrote.
-Writes answers.json.xz and changes.json.xz: `texts`, and `rows` of two of their numbers and a score. The first is what
-is asked, or the later note; the second the memory, or the earlier note. pack_pairs.py takes the folder as `--judged`.
+`--texts` is from pack_pairs.py, `--written` from model_written.py, `--teacher` the folder of
+large_teacher.py. Writes answers.json.xz and changes.json.xz: `texts`, and `rows` of two text
+numbers and a score: question or later note, then memory or earlier note. pack_pairs.py reads the
+folder with `--judged`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeps the vectors of a local embedder in a file, so that scripts which load the same texts many times embed once."""
+"""A file cache of a local embedder's vectors, for scripts that load the same texts repeatedly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivet.models.embed.onnx import OnnxEmbedder
 
 @contextmanager
 def keep_vectors(path: Path) -> Iterator[None]:
-    """Within it, no text is embedded twice by the same model, whatever store it goes into."""
+    """Within the block, a model embeds each text only once for all stores."""
     kept: dict[str, Vectors] = _read(path)
     known, original = len(kept), OnnxEmbedder.embed_documents
 

@@ -1,6 +1,7 @@
-"""A language model of 1.5 billion weights, as pack_pairs.py packed it: fixed, with low-rank additions that are learnt.
+"""A frozen language model of 1.5 billion weights from pack_pairs.py, with trained low-rank updates.
 
-Qwen2.5-Coder-1.5B-Instruct. Needs of the library `gguf` the files quants.py, constants.py and lazy.py.
+Qwen2.5-Coder-1.5B-Instruct. Needs the files quants.py, constants.py and lazy.py of the library
+`gguf`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FLOAT = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 
 
 class Product(nn.Module):
-    """A fixed matrix, and a low-rank addition that is learnt."""
+    """A frozen matrix with a trained low-rank update."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         super().__init__()
@@ -46,7 +47,7 @@ class Product(nn.Module):
 
 
 class Kept:
-    """What one layer knows of the tokens before, while texts are written; `mask` says who looks at whom."""
+    """One layer's cache of earlier tokens during generation; `mask` is the attention mask."""
 
     def __init__(self) -> None:
         self.mask: Tensor | None = None
@@ -97,7 +98,7 @@ class Layer(nn.Module):
         if kept is not None:
             key, value = kept.with_earlier(key, value)
         key, value = (one.repeat_interleave(HEADS // SHARED_HEADS, 1) for one in (key, value))
-        # Padding stands behind, where no token of the text looks, unless a mask says where it stands.
+        # Padding is at the end, where no token attends, unless a mask gives its position.
         mask = None if kept is None else kept.mask
         found = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=mask is None
@@ -125,7 +126,7 @@ class LanguageModel(nn.Module):
     def states(
         self, ids: Tensor, places: Tensor | None = None, kept: Sequence[Kept] | None = None
     ) -> Tensor:
-        """`places`: where each token stands in its text, if not from the first column on; `kept`: one of each layer."""
+        """`places` are token positions if not 0, 1, ...; `kept` has one cache per layer."""
         states = self.words[ids]
         own = slice(ids.shape[1]) if places is None else places
         cosine, sine = self.cosine[own], self.sine[own]
@@ -140,8 +141,6 @@ class LanguageModel(nn.Module):
 
 
 class Weights:
-    """The quantised weights of all pieces."""
-
     def __init__(self, folder: Path) -> None:
         self._raw: dict[str, tuple[np.ndarray, str]] = {}
         for path in sorted(folder.glob("w[0-9]*.npz")):
@@ -171,7 +170,10 @@ def _rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 def tuned(model: LanguageModel, loss_of: Callable[[], Tensor], seconds: float) -> list[float]:
-    """Learns the additions; the loss of each step. The rate falls to zero as the time runs out."""
+    """Train the low-rank updates and return each step's loss.
+
+    The rate falls to zero with the time.
+    """
     adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0, betas=(0.9, 0.98))
     began, losses = time.monotonic(), []
     while (spent := (time.monotonic() - began) / seconds) < 1:
@@ -189,6 +191,6 @@ def tuned(model: LanguageModel, loss_of: Callable[[], Tensor], seconds: float) -
 
 
 def said_with_time() -> Callable[..., None]:
-    """Prints, with the seconds since now."""
+    """Print with elapsed seconds."""
     began = time.monotonic()
     return lambda *what: print(f"{time.monotonic() - began:.0f} s:", *what, flush=True)

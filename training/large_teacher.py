@@ -1,15 +1,16 @@
-"""Tune a large language model to tell what answers and what updates, and let it judge pairs that nobody labelled.
+r"""Tune a large language model to tell answers and updates, and let it score unlabeled pairs.
 
-    python training/large_teacher.py packed --output OUT [--seconds 290] [--scoring 45] [--tasks answers changes]
+python training/large_teacher.py packed --output OUT [--seconds 290] [--scoring 45] \
+    [--tasks answers changes]
 
-`packed` is what pack_pairs.py wrote. Needs one GPU of 80 GB and of the library `gguf` the files quants.py,
-constants.py and lazy.py. The weights stay as they are; low-rank additions to every product are learnt, on both tasks at
-once, and the score of a pair is how much rather the model would say Yes than No. Unlabelled pairs are those that share
-rare words: a question and memories that it was not labelled with, two memories of any store. What an earlier teacher
-judged (`pack_pairs.py --judged`) is not judged again.
+`packed` is from pack_pairs.py. Needs one 80 GB GPU and the files quants.py, constants.py and
+lazy.py of the library `gguf`. Low-rank updates of every product are trained on both tasks at once;
+a pair's score is the model's preference for Yes over No. Unlabeled pairs share rare words: a
+question with memories it was not labeled with, or two memories of any store. Pairs an earlier
+teacher judged (`pack_pairs.py --judged`) are skipped.
 
-Writes `check.npz` (scores of pairs that it never saw), `answers.npz` and `changes.npz` (unlabelled pairs with their
-scores, not a number where the time was over) and `own.npz` (what it says of the pairs of changes that it was tuned on).
+Writes `check.npz` (scores of unseen pairs), `answers.npz` and `changes.npz` (scores of unlabeled
+pairs, NaN once time ran out) and `own.npz` (scores of the change pairs it was tuned on).
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ from torch.nn import functional
 from large_model import LanguageModel, Weights, said_with_time, tuned
 from packed import ANSWERS, CHANGES, DEVICE, TASKS, Arrays, Material, Pair, figures
 
-# Of one step: own lists, general ones; written pairs, neighbours.
+# Rows per step: own lists, general ones; written pairs, neighbors.
 OWN, GENERAL, WRITTEN, NEIGHBOURS = 20, 3, 32, 12
-# A pair of changes weighs so much: written, of one store, of different stores. With the times swapped it is one too.
+# Weights of change pairs: written, same store, other stores. With swapped times, a pair counts once
+# more.
 WEIGHTS, SWAPPED, SWAPPED_WEIGHT = (1.0, 0.5, 0.3), 0.3, 0.5
 LISTWISE = 0.5
 TOKENS_A_BATCH = 65_536
-# Memories that share most with a question, and with a memory; longer ones no change is looked for in.
+# Nearest memories to take per question and per memory; longer texts are not searched for changes.
 NEAR_A_QUESTION, NEAR_A_WRITTEN, NEAR_A_MEMORY, LONGEST_CHANGE, MOST_CHANGES = 5, 3, 5, 120, 70_000
 READER_WORDS = 30_522
 
 
 class Teacher(LanguageModel):
-    """Says of a pair how much rather it would say Yes than No."""
+    """A scorer of pairs by the model's preference for Yes over No."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__(weights)
@@ -109,7 +111,6 @@ def tune(teacher: Teacher, material: Material, tasks: Sequence[str], seconds: fl
 
 
 def _answers_loss(teacher: Teacher, material: Material, chance: np.random.Generator) -> Tensor:
-    """Of each list what answers, what stands next to it (its siblings), and one by lot."""
     pairs, labels, weights, lists = [], [], [], []
     chosen = [
         *chance.choice(material.own, OWN, False),
@@ -161,7 +162,6 @@ def _changes_loss(teacher: Teacher, material: Material, chance: np.random.Genera
 
 
 def _scores(teacher: Teacher, material: Material, pairs: Sequence[Pair]) -> Tensor:
-    """Short and long ones apart: less padding."""
     order = np.argsort([len(material.tokens(pair)) for pair in pairs])
     parts = np.array_split(order, 2)
     found = torch.cat(
@@ -183,7 +183,7 @@ def scored(
     seconds: np.ndarray,
     limit: float = np.inf,
 ) -> np.ndarray:
-    """Scores of pairs, the short ones first; after so many seconds the rest has none."""
+    """Score pairs, short ones first; after this many seconds the rest gets no score."""
     lengths = material.lengths[firsts] + material.lengths[seconds] + 32
     order, begun, start = np.argsort(lengths, kind="stable"), time.monotonic(), 0
     found = np.full(len(order), np.nan, np.float32)
@@ -206,7 +206,7 @@ def checked(teacher: Teacher, material: Material) -> dict[str, np.ndarray]:
 
 
 def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray]:
-    """Questions with memories that are near, and later memories with earlier ones, as numbers of texts."""
+    """Return questions with near memories, and later with earlier memories, as numbers."""
     arrays = material.arrays
     lists = {
         int(arrays["list_query"][number]): material.list_of(int(number))[0]
@@ -270,7 +270,7 @@ def _grouped(keys: np.ndarray, values: np.ndarray) -> tuple[list[int], list[np.n
 
 
 class Near:
-    """Texts by the rare words that they share."""
+    """Texts by the rare words they share."""
 
     def __init__(self, arrays: Arrays, memories: np.ndarray) -> None:
         self._arrays, self._memories = arrays, memories
@@ -286,7 +286,7 @@ class Near:
     def of(
         self, texts: np.ndarray, memories: np.ndarray, most: int, known: Mapping[int, np.ndarray]
     ) -> np.ndarray:
-        """Rows of a text and a memory that is near, without those that are known of it, nor itself."""
+        """Return (text, near memory) rows, without known pairs and the text itself."""
         table = self._table[torch.as_tensor(np.searchsorted(self._memories, memories)).to(DEVICE)]
         rows: list[tuple[int, int]] = []
         for start in range(0, len(texts), 2048):
@@ -300,7 +300,6 @@ class Near:
 
 
 def _counted(arrays: Arrays, numbers: np.ndarray) -> Tensor:
-    """Which of the reader's words each text has."""
     lengths, starts = (
         arrays["reader_lengths"][numbers].astype(np.int64),
         arrays["reader_starts"][numbers],

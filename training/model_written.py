@@ -1,12 +1,12 @@
-"""Tune a large language model to write of notes what people wrote of others, and let it write of all.
+r"""Tune a large language model to write about notes as people did, and let it write about all.
 
-    python training/model_written.py packed --tokenizer WORDS/tokenizer.json --output OUT [--seconds 80] \
-        [--writing 220] [--times update=3 other=3 sibling=2] [--seed 0]
+python training/model_written.py packed --tokenizer WORDS/tokenizer.json --output OUT \
+    [--seconds 80] [--writing 220] [--times update=3 other=3 sibling=2] [--seed 0]
 
-`packed` is what pack_pairs.py wrote. Of each note: questions that it answers in other words, one that it almost
-answers, a later note that changes it, one that leaves it true, and another note on the same matter. What is written
-need not be right: large_teacher.py judges it. Writes OUT/pairs.npz, which is `packed`'s with these texts, and
-`texts.json.xz`.
+`packed` is from pack_pairs.py. For each note it writes questions it answers in other words, one it
+almost answers, a later note that changes it, one that leaves it true, and another note on the same
+matter. These need not be right: large_teacher.py judges them. Writes OUT/pairs.npz, which extends
+`packed`'s, and `texts.json.xz`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torch.nn import functional
 from large_model import Kept, LanguageModel, Weights, said_with_time, tuned
 from packed import DEVICE, KINDS, Arrays, Material
 
-# How often each is written of one note.
+# Texts of each kind per note.
 TIMES = {"asked": 3, "near": 1, "update": 1, "other": 1, "sibling": 1}
 BATCH = 96
 LONGEST_NOTE, MOST_NOTES, MOST_WRITTEN, READER_TOKENS = 120, 14_000, 56, 300
@@ -37,7 +37,7 @@ WARMTH, CHOICES = 0.9, 60
 
 
 class Frames:
-    """Notes and what was written of them, as one text each."""
+    """Notes and what was written about them, joined into one text each."""
 
     def __init__(self, material: Material) -> None:
         self._material = material
@@ -99,7 +99,6 @@ def tune(model: LanguageModel, frames: Frames, arrays: Arrays, seconds: float) -
 
 
 def _loss(model: LanguageModel, frames: Frames, arrays: Arrays, rows: np.ndarray) -> Tensor:
-    """Of each token of what was written; the note and the words between are given."""
     begun = [
         frames.begun(int(arrays["lesson_kind"][row]), int(arrays["lesson_note"][row]))
         for row in rows
@@ -110,7 +109,7 @@ def _loss(model: LanguageModel, frames: Frames, arrays: Arrays, rows: np.ndarray
     asked = np.zeros(ids.shape, bool)
     for row, (text, given) in enumerate(zip(whole, begun, strict=True)):
         ids[row, : len(text)] = text
-        asked[row, len(given) - 1 : len(text) - 1] = True  # the token before says it
+        asked[row, len(given) - 1 : len(text) - 1] = True  # Predicted from the previous token.
     tokens = torch.as_tensor(ids).to(DEVICE)
     states = model.states(tokens)[torch.as_tensor(asked).to(DEVICE)]
     following = torch.roll(tokens, -1, 1)[torch.as_tensor(asked).to(DEVICE)]
@@ -122,7 +121,6 @@ def _spoken(model: LanguageModel, states: Tensor) -> Tensor:
 
 
 def _asked_for(material: Material, often: Mapping[str, int], seed: int) -> np.ndarray:
-    """Kinds and notes: every memory of the lists and the pairs of changes that is not too long, in a drawn order."""
     arrays, chance = material.arrays, np.random.default_rng(2 + seed)
     memories = [material.list_of(int(number))[0] for number in material.own]
     notes = np.unique(np.concatenate([*memories, arrays["train_old"], arrays["train_new"]]))
@@ -139,10 +137,10 @@ def _asked_for(material: Material, often: Mapping[str, int], seed: int) -> np.nd
 def written(
     model: LanguageModel, frames: Frames, rows: np.ndarray, seconds: float
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Kinds, notes and what was written, as far as the time goes."""
+    """Return kinds, notes and texts, as far as the time allows."""
     done: list[tuple[int, np.ndarray]] = []
     began = time.monotonic()
-    # Large parts of a drawn order, each sorted by length: what is not reached any more is of every kind.
+    # Large random parts, each sorted by length: unreached ones are of every kind.
     for part in np.array_split(np.arange(len(rows)), max(1, len(rows) // (8 * WRITTEN_AT_ONCE))):
         begun = {int(row): frames.begun(int(rows[row, 0]), int(rows[row, 1])) for row in part}
         order = sorted(begun, key=lambda row: len(begun[row]))
@@ -164,7 +162,7 @@ def written(
 def continued(
     model: LanguageModel, begun: Sequence[np.ndarray], end: int
 ) -> list[np.ndarray | None]:
-    """What the model goes on to say up to a line's end; none where it does not come to one."""
+    """Return the model's continuation up to a line end; empty without one."""
     longest = max(map(len, begun))
     ids, padding = (
         np.zeros((len(begun), longest), np.int64),
@@ -193,7 +191,6 @@ def continued(
 
 
 def _looking(left: Tensor, longest: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Who looks at whom, and where the new tokens stand: first for all that was given, then for one token each time."""
     columns = torch.arange(longest, device=DEVICE)
     seen = columns[None, None, :] >= left[:, None, None]
     mask = (seen & (columns[None, None, :] <= columns[None, :, None])) | torch.eye(
@@ -213,7 +210,6 @@ def _spelled(arrays: Arrays, said: Sequence[np.ndarray]) -> list[str]:
 def _added(
     arrays: Arrays, said: Sequence[np.ndarray], texts: Sequence[str], tokenizer: Path
 ) -> Arrays:
-    """The texts behind the others, as the teacher's tokens and as the reader's."""
     reader = Tokenizer.from_file(str(tokenizer))
     reader.no_truncation()
     reader.no_padding()

@@ -14,12 +14,12 @@ LARGEST_GRADIENT = 1.0
 
 
 class ClockedAdamW:
-    """Warms up, then falls to zero in a line as the time runs out: a run always ends on time and annealed."""
+    """Linear decay to zero by time after a warm-up: runs end on time and annealed."""
 
     def __init__(
         self, model: nn.Module, rate: float, seconds: float, depth_decay: float = 1.0
     ) -> None:
-        """`depth_decay`: a layer's rate as a share of the next one's; what lies below the layers counts as one more."""
+        """`depth_decay` is a layer's rate relative to the next one; embeddings are one."""
         self._rate, self._seconds = rate, seconds
         self._started = time.monotonic()
         self._model = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -47,7 +47,6 @@ class ClockedAdamW:
 
     @property
     def spent(self) -> float:
-        """The share of the time that is over."""
         return min(1.0, (time.monotonic() - self._started) / self._seconds)
 
     def step(self) -> float:
@@ -67,7 +66,6 @@ class ClockedAdamW:
         return float(norm) if spent >= 1 else 0.0
 
     def state(self) -> dict[str, Tensor]:
-        """The float32 weights by name."""
         return {
             name: master.detach().cpu()
             for name, master in zip(self._names, self._masters, strict=True)
@@ -75,7 +73,7 @@ class ClockedAdamW:
 
 
 def _depth(name: str, top: int) -> int:
-    """0 for embeddings, n + 1 for layer n, and the head with the last layer."""
+    """Return 0 for embeddings, n + 1 for layer n; the head counts with the last layer."""
     found = re.search(r"layers\.(\d+)\.", name)
     return (
         int(found[1]) + 1

@@ -1,4 +1,4 @@
-"""The texts of the evaluation corpora, normalised, so that training data can be kept apart from them."""
+"""The evaluation texts, normalized, to keep training data apart from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTexts:
-    """Normalised queries and gold passages (with and without their titles), each with the corpora it belongs to."""
+    """Normalized queries and gold passages (with and without titles), with their corpora."""
 
     queries: dict[str, set[str]]
     gold: dict[str, set[str]]
@@ -21,7 +21,7 @@ class EvaluationTexts:
 
 
 def normalised(text: str) -> str:
-    """Letters and digits alone, so that case, punctuation and spacing hide nothing."""
+    """Keep letters and digits only, so case, punctuation and spacing do not hide a match."""
     return re.sub(r"[\W_]+", "", text.lower())
 
 
@@ -34,7 +34,6 @@ def _corpora(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_evaluation(folder: Path) -> EvaluationTexts:
-    """From the files of dump_eval.py in a folder, or from the one file of eval_texts.py."""
     texts = EvaluationTexts({}, {}, {})
     for data in _corpora(folder):
         name = data["name"]

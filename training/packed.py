@@ -1,4 +1,4 @@
-"""What pack_pairs.py packed: texts as tokens of the teacher and of the readers, lists, and pairs of changes."""
+"""Read pack_pairs.py's data: texts as tokens of teacher and readers, lists, and change pairs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 ANSWERS, CHANGES = 0, 1
 TASKS = ("answers", "changes")
-# What a model writes of a note, after what people wrote.
+# What a model writes about a note, after people's examples.
 KINDS = ("asked", "near", "update", "other", "sibling")
-# The teacher reads so much of each of two texts.
+# The teacher reads this much of each of two texts.
 TOKENS_A_TEXT = 200
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -23,7 +23,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Of answers: the memory, then what is asked. Of changes: the earlier, then the later."""
+    """Answers: memory, then question. Changes: earlier, then later."""
 
     task: int
     first: int
@@ -31,7 +31,7 @@ class Pair:
 
 
 class Material:
-    """The pairs, and the texts as the teacher's tokens, where it comes along."""
+    """The pairs, and the texts as the teacher's tokens if it is included."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
@@ -72,7 +72,7 @@ class Material:
         return tuple(torch.as_tensor(one).to(DEVICE) for one in (ids, lengths - 1, np.array(tasks)))
 
     def written(self, *kinds: str) -> tuple[np.ndarray, np.ndarray]:
-        """Notes, and what the model wrote of them (model_written.py); nothing where it wrote nothing."""
+        """Return notes and what the model wrote about them (model_written.py), if anything."""
         if "written_kind" not in self.arrays:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         inside = np.isin(self.arrays["written_kind"], [KINDS.index(kind) for kind in kinds])
@@ -86,7 +86,7 @@ class Material:
 
 
 def figures(scores: np.ndarray, arrays: Arrays) -> dict[str, float]:
-    """Of written pairs, and of these in their stores: area under the curve, and where recall and precision meet."""
+    """Return area and precision-recall meeting point, for written pairs and in stores."""
     truth, found = arrays["check_update"] > 0, {}
     for name, inside in (
         ("written", arrays["check_kind"] == 0),
@@ -98,7 +98,7 @@ def figures(scores: np.ndarray, arrays: Arrays) -> dict[str, float]:
 
 
 def meet(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Recall and precision where as many are named as there are."""
+    """Return recall and precision where as many are named as exist."""
     hits = np.cumsum(truth[np.argsort(-scores)])
     return round(float(hits[truth.sum() - 1] / truth.sum()), 3)
 

@@ -1,7 +1,7 @@
-"""How long twenty memories of sixty tokens take a reranker, in query embeddings: python pair_speed.py MODELS OUT.json
+"""Time rerankers in query embeddings: python pair_speed.py MODELS OUT.json
 
-Both on two threads, in turns, so that a busy moment hits both. Median and least of the rounds; run it on a quiet
-machine.
+A reranker reads twenty memories of sixty tokens. Both use two threads and take turns, so that noise
+affects both. Reports median and minimum of the rounds; run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
     models, output = Path(sys.argv[1]), Path(sys.argv[2])
     chance = np.random.default_rng(0)
     query = chance.integers(2000, 20000, (1, QUERY_TOKENS))
-    # [CLS] query [SEP] memory [SEP], where the query's own twelve count their two special tokens.
+    # [CLS] query [SEP] memory [SEP]; the query's twelve tokens include two special ones.
     pairs = chance.integers(2000, 20000, (MEMORIES, QUERY_TOKENS + MEMORY_TOKENS + 1))
     segments = np.zeros_like(pairs)
     segments[:, QUERY_TOKENS:] = 1
@@ -72,7 +72,7 @@ def main() -> None:
             for name, run in runs.items()
             for size in BATCHES
         }
-        if number:  # the first round warms up
+        if number:  # The first round warms up.
             units.append(unit)
             for name, value in own.items():
                 took[name].append(value)

@@ -1,5 +1,8 @@
-"""Cut files into pieces that may travel, and join them: python pieces.py cut FOLDER FILE...; python pieces.py join
-FILE..."""
+"""Split files into pieces for transfer, and join them.
+
+python pieces.py cut FOLDER FILE...
+python pieces.py join FILE...
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def cut(folder: Path, files: list[Path]) -> None:
 
 
 def join(files: list[Path]) -> None:
-    """Each file named is made of its pieces beside it."""
+    """Join each named file from the pieces next to it."""
     for file in files:
         pieces = sorted(
             file.parent.glob(f"{file.name}.[0-9]*"), key=lambda piece: int(piece.suffix[1:])

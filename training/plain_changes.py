@@ -1,9 +1,9 @@
-"""Make plain pairs by rule: one thing's value said anew, and what looks like it (another thing, the same again).
+"""Make simple pairs by rule: a changed value, and look-alikes (another thing, or a repetition).
 
-    python training/plain_changes.py --output training/changes/plain.jsonl
+python training/plain_changes.py --output training/changes/plain.jsonl
 
-People write most changes without any art: the same sentence with another value. Written pairs, which are to be hard,
-have too few of them.
+People state most changes as the same sentence with another value. The written pairs, which are
+meant to be hard, have too few of them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ from pathlib import Path
 
 PAIRS = 900
 PEOPLE = (
-    "Anna Ben Chidi Dina Emre Farida Goran Hana Ivan Jonas Keiko Liam Mara Nadia Omar Priya Quentin Rosa Sven Tariq "
+    "Anna Ben Chidi Dina Emre Farida Goran Hana Ivan Jonas Keiko Liam Mara Nadia Omar Priya "
+    "Quentin Rosa Sven Tariq "
     "Uma Viktor Wen Ximena Yusuf Zoe"
 ).split()
 SURNAMES = "Okafor Lindqvist Moreau Tanaka Haddad Novak Silva Keller Petrov Mensah Rossi Nguyen Costa Weber Kowalska".split()
 PLACES = (
-    "the town hall;the blue room;room 3.12;the old mill;the library;the cellar;the back office;the garden shed;hall B;"
-    "the second floor;the north entrance;the kitchen drawer;the red folder;the garage;Lisbon;Graz;Leeds;Osaka"
+    "the town hall;the blue room;room 3.12;the old mill;the library;the cellar;the back office;the "
+    "garden shed;hall B;"
+    "the second floor;the north entrance;the kitchen drawer;the red folder;the "
+    "garage;Lisbon;Graz;Leeds;Osaka"
 ).split(";")
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 TOOLS = (
-    "PostgreSQL;MySQL;Redis;Kafka;RabbitMQ;Terraform;Ansible;Jenkins;GitHub Actions;pytest;Figma;Notion;Slack;Zoom;"
-    "Excel;a whiteboard;Docker;Nomad"
+    "PostgreSQL;MySQL;Redis;Kafka;RabbitMQ;Terraform;Ansible;Jenkins;GitHub "
+    "Actions;pytest;Figma;Notion;Slack;Zoom;Excel;a whiteboard;Docker;Nomad"
 ).split(";")
-# What has a value: how it is said ({s}: whose, {v}: the value), whose it can be, and its values.
+# Sentence ({s}: owner, {v}: value), possible owners, and values.
 Value = Callable[[random.Random], str]
 Kind = tuple[tuple[str, ...], tuple[str, ...], Value]
 

@@ -1,13 +1,14 @@
-"""Train the rerankers: teachers of twelve layers, and small ones that their mean score teaches.
+r"""Train the rerankers: teachers of twelve layers, and small students of their mean score.
 
-    python training/rerankers.py teacher --name teacher --base OUT/e5.npz --teach $R --seconds 200
-    python training/rerankers.py student --name reranker-3 --teachers teacher --kept 3 7 11 --inner 768 --relu $R
-    # R="--embedder OUT/e5.npz --tokenizer T --data KINDS --eval EVAL --output OUT --compile"; students side by side
+python training/rerankers.py teacher --name teacher --base OUT/e5.npz --teach $R --seconds 200
+python training/rerankers.py student --name reranker-3 --teachers teacher --kept 3 7 11 \
+    --inner 768 --relu $R
+# R="--embedder OUT/e5.npz --tokenizer T --data KINDS --eval EVAL --output OUT --compile"
 
-A teacher is a tuned embedder with a fresh head, the same for all. Candidates are mined
-once by the embedder and kept in OUT/mined.npz, and the teachers' scores in OUT/taught.npz: whoever comes second reads
-them. A student begins with layers of the first teacher, named by `--kept`, each with its `--inner` most useful neurons,
-or with the weights of `--start`. `--seconds` is the time of training; what comes before is on top.
+A teacher is a tuned embedder with a fresh head, the same for all. Candidates are mined once by the
+embedder and cached in OUT/mined.npz, the teachers' scores in OUT/taught.npz. A student starts from
+the first teacher's `--kept` layers, each with its `--inner` most useful neurons, or from `--start`.
+Students may run in parallel. `--seconds` is training time only.
 """
 
 from __future__ import annotations
@@ -48,11 +49,12 @@ from train import Plan, held_out_accuracy, teach, train_reranker
 
 MARGIN = 0.02
 HEAD_SEED = 5
-# Of a teacher: its lists, and what each layer's rate is of the next one's. Lower layers that move less forget less.
+# A teacher's lists per step, and each layer's rate relative to the next: slower lower layers forget
+# less.
 LISTS, HARD, EASY, DEPTH_DECAY = 64, 7, 2, 0.9
 UNANSWERED = 0.1
 RATE_OF_TEACHER, RATE_OF_STUDENT = 6e-5, 2e-4
-# The teachers score so many rows a kind and candidates a row: more would cost time that the students need.
+# Rows per kind and candidates per row the teachers score: more would take the students' time.
 TAUGHT_ROWS, TAUGHT_CANDIDATES = 6_000, 8
 DISTILLED = 0.8
 WORTH_PAIRS = 4_000
@@ -95,13 +97,13 @@ class Work:
         return load_half(self.output / f"{name}.npz")
 
     def save(self, name: str, state: State) -> None:
-        """Under its final name only when it is whole, since others may be waiting for it."""
+        """Write atomically: others may be waiting for the file."""
         save_half(state, self.output / f"{name}.new.npz")
         (self.output / f"{name}.new.npz").rename(self.output / f"{name}.npz")
         self.tell(f"saved {name}")
 
     def figures(self, name: str, state: State, shape: Shape) -> None:
-        """Accuracy on rows that were held out, and the embedder's first hits reranked; written at once."""
+        """Measure held-out accuracy and reranked first hits; write at once."""
         found: dict[str, Any] = {
             "model": name,
             "held out": held_out_accuracy(self.kinds, self.texts, state, shape),
@@ -176,13 +178,13 @@ def train_student(work: Work) -> None:
         distilled=DISTILLED, shape=shape_of(start, own.relu), words_frozen=True, compiled=own.compile,
     )  # fmt: skip
     state = train_reranker(work.kinds, work.texts, start, plan, soft)
-    # The word table is the embedder's, which no reranker changes: only the rest has to travel.
+    # The word table is the embedder's and frozen: only the rest is transferred.
     work.save(own.name, {name: value for name, value in state.items() if name != WORDS})
     work.figures(own.name, state, plan.shape)
 
 
 def taught(work: Work, teachers: Sequence[State]) -> list[torch.Tensor]:
-    """The teachers' mean scores of the lists, made by whoever asks first."""
+    """Return the teachers' mean scores, computed by the first caller."""
     path = work.output / "taught.npz"
     if not path.exists():
         soft = teach(work.kinds, work.texts, teachers)
@@ -204,7 +206,7 @@ def _start(work: Work, teacher: State) -> State:
 
 
 def worth_of(kinds: Sequence[Kind], texts: Texts, teacher: State) -> list[torch.Tensor]:
-    """Which neurons matter, over some pairs of every kind."""
+    """Return each neuron's importance over some pairs of every kind."""
     chance = np.random.default_rng(0)
     queries, passages = [], []
     for kind in kinds:
@@ -220,7 +222,7 @@ def worth_of(kinds: Sequence[Kind], texts: Texts, teacher: State) -> list[torch.
 
 
 def started(encoder: State) -> State:
-    """The encoder with a fresh head; all teachers share it, so that their weights can be averaged."""
+    """Add a fresh head, shared by all teachers so their weights can be averaged."""
     chance = torch.Generator().manual_seed(HEAD_SEED)
     head = {
         "hidden.weight": torch.eye(WIDTH) + 0.02 * torch.randn(WIDTH, WIDTH, generator=chance),

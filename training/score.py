@@ -1,10 +1,10 @@
-"""Score the first candidates of every question with rerankers; what blends best is found without a device.
+"""Score each question's first candidates with rerankers; blends can then be tuned without a device.
 
-    python score.py --tokenizer T --eval EVAL --words embedder.npz --output OUT WEIGHTS.npz...
+python score.py --tokenizer T --eval EVAL --words embedder.npz --output OUT WEIGHTS.npz...
 
-The candidates are those of the files of dump_eval.py, whose dense leg is the product's, fused as the product does; they
-are kept in OUT/lists.npz. `!` behind a file: its feed-forward parts have ReLU. Writes scores-NAME.npz. Rerankers that
-were kept without a word table have that of `--words`.
+Candidates come from dump_eval.py's files, fused like the product, and are kept in OUT/lists.npz. A
+`!` after a file marks ReLU feed-forward parts. Writes scores-NAME.npz. Rerankers stored without a
+word table use that of `--words`.
 """
 
 from __future__ import annotations

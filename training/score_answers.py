@@ -1,8 +1,8 @@
-"""What the packaged int8 rerankers think of dumped candidates, one file for each, as fit_relevance.py takes it.
+"""Score dumped candidates with the packaged int8 rerankers, for fit_relevance.py.
 
-    python training/score_answers.py dev.json.xz --output FOLDER
+python training/score_answers.py dev.json.xz --output FOLDER
 
-Calibration is fitted on these and not on the scores of the training run: int8 moves them.
+Calibration uses these scores rather than the training run's: int8 shifts them.
 """
 
 from __future__ import annotations

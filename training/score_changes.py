@@ -1,4 +1,4 @@
-"""Score the pairs to check with the reader of changes as it ships, int8, for fit_changes.py.
+"""Score the pairs to check with the shipped int8 reader of changes, for fit_changes.py.
 
 python training/score_changes.py --pairs changes.json.xz --output scores.npz [--model FOLDER]
 """

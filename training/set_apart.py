@@ -1,8 +1,8 @@
-"""Keep single channels out of int8 products: one that is thirty times as large as the others takes all of their steps.
+"""Keep outlier channels out of int8 products, where they would use up the quantization steps.
 
-Dynamic quantisation has one scale for the whole input of a product. In some encoders a few channels of it are far
-larger than the rest (granite: 230, where the next has 6), and what is left to the others is a few of 256 steps. Such a
-channel is multiplied by its weights in float and added; for the int8 product it is set to zero.
+Dynamic quantization has one scale per product input. In some encoders a few channels are far larger
+than the rest (granite: 230, next 6), which leaves the others a few of 256 steps. Such a channel is
+multiplied in float and added; its int8 input is set to zero.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from transformers import BertModel
 
 from make_model import sample_texts
 
-# A channel is set apart if it is so many times as large as the one at this place, over sample texts.
+# An outlier exceeds the channel of this rank by this factor, over sample texts.
 TIMES, PLACE = 5.0, 5
 
 Places = dict[tuple[str, int], list[int]]
 
 
 def large_channels(encoder: BertModel, tokenizer: Path) -> Places:
-    """Of the inputs of both feed-forward products, by the product's name and layer."""
+    """Return outlier inputs of both feed-forward products, by product name and layer."""
     largest: dict[tuple[str, int], torch.Tensor] = {}
     handles = []
     for number, layer in enumerate(encoder.encoder.layer):
@@ -51,7 +51,10 @@ def large_channels(encoder: BertModel, tokenizer: Path) -> Places:
 
 
 def set_apart(source: Path, target: Path, places: Places, width: int) -> None:
-    """Rewrites a fused graph before it is quantised. Products are told apart by their shapes, which are not square."""
+    """Rewrite a fused graph before quantization.
+
+    Products are identified by their non-square shapes.
+    """
     model = onnx.load(source)
     graph = model.graph
     weights = {one.name: one for one in graph.initializer}

@@ -1,9 +1,9 @@
-"""Make memory-like training pairs out of templates: turns of invented conversations, and notes with identifiers.
+"""Make memory-like training pairs from templates: conversations, and notes with identifiers.
 
-Every text is our own, so nothing here has a licence of someone else's. A question about a person is answered by turns of
-that person, told in the first person. Hard negatives are the other turns of the same conversation: the other speaker
-asking that very question, echoes, small talk, other facts of the person, and the like told with other particulars by
-either speaker. Chats hold the same conversations as windows of several turns under a date.
+All texts are our own, free of others' licenses. A question about a person is answered by that
+person's turns, in first person. Hard negatives are the conversation's other turns: the other
+speaker asking the question, echoes, small talk, other facts of the person, and the same kind of
+fact with other details. Chats hold the same conversations as windows of several turns under a date.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One kind of thing people tell. Statements are in the first person; `{n}` in a question is who told it."""
+    """One kind of fact. Statements are in first person; `{n}` in a question is the speaker."""
 
     statements: tuple[str, ...]
     questions: tuple[str, ...]
@@ -357,7 +357,7 @@ NOTES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def dialogues(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
-    """Conversations of two people, every fact asked for once, answered by single turns."""
+    """Yield conversations of two people, each fact asked for once and answered by single turns."""
     chance = random.Random(seed)
     texts: list[str] = []
     rows: list[Row] = []
@@ -368,9 +368,9 @@ def dialogues(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
 
 
 def chats(seed: int, conversations: int, apart: float = 0.0) -> tuple[list[str], list[Row]]:
-    """The same conversations cut into windows under a date, the way chats are kept; a question asks for a window.
+    """Cut the same conversations into dated windows, as chats are stored; questions ask for windows.
 
-    That share of the windows is kept turn by turn instead, so that a question finds short and long texts beside it.
+    The share `apart` is kept by turns, so a question meets short and long texts.
     """
     chance = random.Random(seed)
     texts: list[str] = []
@@ -405,7 +405,7 @@ def chats(seed: int, conversations: int, apart: float = 0.0) -> tuple[list[str],
 
 
 def notes(seed: int, stores: int) -> tuple[list[str], list[Row]]:
-    """Stores of short technical notes, every note asked for once; the others of the store are its negatives."""
+    """Yield stores of short technical notes, each asked for once against the others."""
     chance = random.Random(seed)
     texts: list[str] = []
     rows: list[Row] = []
@@ -433,7 +433,7 @@ def _add(
     for question, answers in asked:
         known = {turns[at] for at in answers}
         others = [start + other for other in range(len(turns)) if turns[other] not in known]
-        # The turns around the answer talk about the same thing: the hardest ones come first.
+        # Turns around the answer share its topic: the hardest negatives come first.
         others.sort(
             key=lambda other: (min(abs(other - start - at) for at in answers) > 2, chance.random())
         )
@@ -442,14 +442,13 @@ def _add(
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was said. `told` are the facts in it: the frame's number, who told it, and the statement."""
+    """An utterance. `told` lists its facts: frame number, speaker and statement."""
 
     text: str
     told: tuple[tuple[int, str, str], ...] = ()
 
 
 def _conversation(chance: random.Random) -> tuple[list[Turn], list[tuple[str, list[int]]]]:
-    """Turns and questions; several facts of one frame are told by both speakers, with other particulars."""
     speakers = chance.sample(FIRST_NAMES, 2)
     facts = []
     for number in chance.sample(range(len(FRAMES)), chance.randint(4, 9)):
@@ -496,7 +495,6 @@ def _exchange(
     question: str | None,
     slots: Mapping[str, str],
 ) -> list[Turn]:
-    """Small talk or the question itself, the fact, and an echo of the other speaker."""
     name, other = slots["n"], slots["o"]
     turns = []
     before = chance.random()
@@ -518,7 +516,6 @@ def _exchange(
 
 
 def _to_the_face(question: str, name: str) -> str:
-    """`Why did Maria move?` as the other speaker asks it: `Why did you move?`"""
     for theirs, ours in (
         (f"{name}'s", "your"), (f"does {name}", "do you"), (f"Does {name}", "Do you"), (f"is {name}", "are you"),
         (f"was {name}", "were you"), (f"has {name}", "have you"), (name, "you"), ("his", "your"), ("her", "your"),
@@ -530,10 +527,9 @@ def _to_the_face(question: str, name: str) -> str:
 def _question(
     chance: random.Random, frame: Frame, statement: str, slots: Mapping[str, str]
 ) -> tuple[str, list[str]] | None:
-    """A question that the statement answers, and the particulars in it: they tell which turns answer it."""
     questions = list(frame.questions)
     chance.shuffle(questions)
-    # Questions with particulars first, mostly: they can be told apart from the like.
+    # Prefer questions with details: they are unambiguous.
     questions.sort(
         key=lambda question: len(_particulars(question)) == 0, reverse=chance.random() < 0.4
     )
@@ -545,7 +541,6 @@ def _question(
 
 
 def _tells(statement: str, question: str, slots: Mapping[str, str]) -> bool:
-    """Whether the statement holds the kind of thing the question asks for: a time for `when`, a person for `who`."""
     wanted = next((names for start, names in ASKED_FOR.items() if question.startswith(start)), None)
     asked = _particulars(question)
     return wanted is None or any(slots[slot] in statement for slot in wanted if slot not in asked)

@@ -1,12 +1,14 @@
-"""Teach a shipped reader what a large language model says of pairs that nobody labelled, beside the labels.
+r"""Distill a large language model's scores of unlabeled pairs into a shipped reader.
 
-    python training/taught_readers.py answers packed --model reranker-12.npz --teacher OUT --output OUT \
-        [--seconds 500] [--seeds 1] [--first-seed 0]
-    python training/taught_readers.py changes packed --model changes-12.npz --teacher OUT --output OUT
+python training/taught_readers.py answers packed --model reranker-12.npz --teacher OUT \
+    --output OUT [--seconds 500] [--seeds 1] [--first-seed 0]
+python training/taught_readers.py changes packed --model changes-12.npz --teacher OUT \
+    --output OUT
 
-`packed` is pack_pairs.py's, `--teacher` the folder that large_teacher.py wrote, the model what unpack_onnx.py made of a
-shipped file (`--words`: the reranker, if the model's file has no word table). Writes the weights without the word
-table, NAME.npz, and `scores-NAME.npz` with the scores of pairs that neither saw, before and after.
+`packed` is from pack_pairs.py, `--teacher` the folder of large_teacher.py, and the model
+unpack_onnx.py's version of a shipped file (`--words`: the reranker, if the file has no word table).
+Trains on the labels too. Writes NAME.npz without the word table, and `scores-NAME.npz` with scores
+of pairs neither saw, before and after.
 """
 
 from __future__ import annotations
@@ -26,22 +28,22 @@ from optimiser import ClockedAdamW
 from packed import DEVICE, Arrays, Material, figures
 
 RATE = {"answers": 5e-5, "changes": 1e-4}
-# What the product reads of each of two statements is half of what it reads of a pair.
+# Per statement, the product reads half of a pair's length.
 LONGEST = {"answers": 300, "changes": 158}
-# Of one step: own lists and general ones; written pairs, neighbours and unlabelled ones.
+# Rows per step: own and general lists; written pairs, neighbors and unlabeled ones.
 OWN, GENERAL, ASKED = 112, 40, 160
 WRITTEN, NEIGHBOURS, UNLABELLED = 192, 96, 640
 GENERAL_WEIGHT, UNLABELLED_WEIGHT, STORE_WEIGHT, OTHERS_WEIGHT = 0.5, 0.6, 0.5, 0.3
-# A memory that is near a question which a model wrote.
+# Weight of a memory near a model-written question.
 ASKED_WEIGHT = 0.4
-# An unlabelled memory says more than one by lot: it is near.
+# A near unlabeled memory says more than a random one.
 NEAR_WEIGHT = 1.5
-# What a labelled pair of changes takes from the teacher.
+# Share of a labeled change pair's target taken from the teacher.
 TAUGHT = 0.3
 
 
 class Lessons:
-    """The lists with what the teacher says of further memories, and the pairs of changes."""
+    """Lists with the teacher's scores of further memories, and change pairs."""
 
     def __init__(self, material: Material, teacher: Path | None) -> None:
         self.material, self.arrays = material, material.arrays
@@ -49,7 +51,7 @@ class Lessons:
         order = np.argsort(said["answers"]["query"], kind="stable")
         self._said = {name: value[order] for name, value in said["answers"].items()}
         listed = np.unique(self.arrays["list_query"])
-        self._asked = np.setdiff1d(self._said["query"], listed)  # those that the model wrote
+        self._asked = np.setdiff1d(self._said["query"], listed)  # Those the model wrote.
         self._changes = said["changes"]
         self._label = self.arrays["train_update"].astype(np.float32)
         if teacher is not None:
@@ -61,7 +63,6 @@ class Lessons:
     def answers(
         self, chance: np.random.Generator
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
-        """Lists: the question, memories, how likely each answers, and what each weighs."""
         material = self.material
         for number in (
             *chance.choice(material.own, OWN),
@@ -92,7 +93,6 @@ class Lessons:
     def changes(
         self, chance: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Pairs: the later ones, the earlier ones, how likely each is an update, and what each weighs."""
         own = np.concatenate(
             [
                 chance.choice(self.material.pairs, WRITTEN),
@@ -110,7 +110,6 @@ class Lessons:
 
 
 def _said(packed: Arrays, teacher: Path | None, name: str) -> Arrays:
-    """What teachers said of pairs: packed with the rest, and out of the folder of one."""
     before = {
         key.removeprefix(f"{name}_"): value
         for key, value in packed.items()
@@ -180,7 +179,6 @@ def trained(
 def _answers_loss(
     reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator
 ) -> Tensor:
-    """Each memory by itself, and the order of each list, as far as anything in it answers."""
     lists = list(lessons.answers(chance))
     rows = torch.as_tensor(np.repeat(np.arange(len(lists)), [len(one[1]) for one in lists])).to(
         DEVICE
@@ -215,7 +213,7 @@ def _tensor(values: np.ndarray) -> Tensor:
 
 @torch.no_grad()
 def checked(state: State, texts: Texts, arrays: Arrays, task: str) -> np.ndarray:
-    """Scores of pairs that neither reader nor teacher learnt from."""
+    """Score pairs that neither reader nor teacher was trained on."""
     reader = ready(Reranker(shape_of(state)), state, DEVICE)
     rows = arrays["candidates"]
     pair = (
@@ -243,11 +241,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--teacher",
         type=Path,
-        help="the folder of large_teacher.py, beside what pack_pairs.py packed",
+        help="folder of large_teacher.py, in addition to the packed scores",
     )
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=500.0, help="of each seed")
-    parser.add_argument("--seeds", type=int, default=1, help="so many models, averaged")
+    parser.add_argument("--seeds", type=int, default=1, help="number of models to average")
     parser.add_argument(
         "--first-seed", type=int, default=0, help="several runs side by side take others"
     )

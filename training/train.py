@@ -1,4 +1,4 @@
-"""Training of both models. Runs end by the clock; every random choice comes from the seed."""
+"""Training of both models. Runs end by the clock; the seed determines every random choice."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from encoder import (
 )
 from optimiser import ClockedAdamW
 
-# The scale all-MiniLM was trained with: keeping it keeps the range of cosines that the fusion was chosen for.
+# all-MiniLM's training scale: it keeps the range of cosines the fusion was tuned for.
 TEMPERATURE = 0.05
 GROUPS, GROUP = 4, 128
 SPOKEN_EVERY = 25
-# Keeps scores comparable from query to query, which ranking alone does not need but a threshold does.
+# Keeps scores comparable between queries, which thresholds need and ranking does not.
 POINTWISE_SHARE = 0.2
 
 Batch = TypeVar("Batch")
@@ -40,7 +40,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one model is trained. `hard` negatives a query; for a reranker `easy` random ones beside them."""
+    """How to train one model: `hard` negatives per query, and for rerankers `easy` random ones."""
 
     seconds: float
     rate: float
@@ -53,16 +53,16 @@ class Plan:
     compiled: bool = False
     words_frozen: bool = False
     depth_decay: float = 1.0
-    # The share of lists without their answer, which say only that nothing in them is one.
+    # Share of lists without their answer, which only say that nothing answers.
     unanswered: float = 0.0
     temperature: float = TEMPERATURE
     groups: int = GROUPS
-    # From this share of the time on products are rounded as the int8 file will round them; 1: never.
+    # Share of the time after which products are rounded like the int8 file; 1 means never.
     rounded_from: float = 1.0
 
 
 def train_embedder(kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan) -> State:
-    """InfoNCE over a batch of several kinds, each a block of its own: other answers of the kind are negatives."""
+    """Train with InfoNCE on batches of several kinds; negatives are answers of the same kind."""
     device = texts.device
     encoder = ready(Encoder(shape_of(start)), start, device, training=True, compiled=plan.compiled)
     optimiser = ClockedAdamW(encoder, plan.rate, plan.seconds)
@@ -82,7 +82,7 @@ def train_embedder(kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan
 
 
 def drawn_ahead(draw: Callable[[], Batch], optimiser: ClockedAdamW) -> Iterator[Batch]:
-    """Batches until the time is over; the next one is drawn while the device works on this one."""
+    """Yield batches until time is over, drawing the next while the device works."""
     with ThreadPoolExecutor(1) as ahead:
         coming = ahead.submit(draw)
         while optimiser.spent < 1:
@@ -98,7 +98,7 @@ def train_reranker(
     plan: Plan,
     soft: Sequence[Tensor] | None = None,
 ) -> State:
-    """A softmax over one answer and its negatives; with soft labels also the divergence from the teachers."""
+    """Use a softmax over an answer and its negatives, plus divergence from soft labels."""
     device = texts.device
     shape = shape_of(start, plan.shape.relu)
     reranker = ready(Reranker(shape), start, device, training=True, compiled=plan.compiled)
@@ -140,7 +140,7 @@ class RerankerBatch:
 
 
 class Sampler:
-    """Draws kinds by their weights and rows within a kind without repetition."""
+    """Draws kinds by weight, and rows of a kind without repetition."""
 
     def __init__(self, kinds: Sequence[Kind], plan: Plan) -> None:
         self._kinds, self._plan = kinds, plan
@@ -190,7 +190,7 @@ class Sampler:
                 [first, *(self._number(kind, row, column) for column in columns), *easy]
             )
             if soft is not None:
-                # Easy negatives were never shown to the teachers: they are worth what the worst candidate is.
+                # Teachers never scored easy negatives: they get the worst candidate's value.
                 own = soft[at][row].numpy()
                 low = np.nanmin(own)
                 values = [
@@ -207,7 +207,6 @@ class Sampler:
         )
 
     def _hard(self, kind: Kind, row: int) -> np.ndarray:
-        """Columns of candidates, drawn with a preference for the first; -1 stands for a random other passage."""
         available = int((kind.candidates[row] >= 0).sum())
         wanted = self._plan.hard
         if available <= wanted:
@@ -229,7 +228,7 @@ def contrast(queries: Tensor, passages: Tensor, batch: EmbedderBatch, temperatur
     device = queries.device
     numbers = np.concatenate([batch.answers, batch.negatives.reshape(-1)])
     logits = queries @ passages.T / temperature
-    # Another row may ask for the same passage: it is an answer then, not a negative.
+    # Another row's answer may be the same passage; then it is not a negative.
     places: dict[int, list[int]] = {}
     for column, number in enumerate(numbers):
         places.setdefault(int(number), []).append(column)
@@ -265,7 +264,7 @@ def _listwise(scores: Tensor, batch: RerankerBatch, plan: Plan, device: str) -> 
 
 @torch.no_grad()
 def teach(kinds: Sequence[Kind], texts: Texts, teachers: Sequence[State]) -> list[Tensor]:
-    """The teachers' mean score of each row's first answer and candidates; NaN where there is no candidate."""
+    """Return teachers' mean scores of each row's first answer and candidates, padded with NaN."""
     models = [ready(Reranker(shape_of(state)), state, texts.device) for state in teachers]
     taught = []
     for kind in kinds:
@@ -287,7 +286,7 @@ def teach(kinds: Sequence[Kind], texts: Texts, teachers: Sequence[State]) -> lis
 def held_out_accuracy(
     kinds: Sequence[Kind], texts: Texts, state: State, shape: Shape = STOCK_SHAPE
 ) -> dict[str, float]:
-    """How often the answer is put first among its candidates, on rows never trained on."""
+    """Return how often the answer ranks first among its candidates, on held-out rows."""
     model = ready(Reranker(shape), state, texts.device)
     shares = {}
     for kind in kinds:

@@ -1,9 +1,9 @@
-"""Turn a shipped int8 reranker or embedder back into weights that can be trained on, or judged on a GPU.
+"""Turn a shipped int8 reranker or embedder back into weights to train on or judge.
 
-    python training/unpack_onnx.py src/trivet/models/weights/reranker reranker-12.npz
+python training/unpack_onnx.py src/trivet/models/weights/reranker reranker-12.npz
 
-Needs the environment of scripts/make_model.py. The weights are what the int8 file computes with, so training starts
-from the model that ships and not from one that is lost.
+Needs the environment of scripts/make_model.py. The weights are those the int8 file computes with,
+so training continues from the shipped model.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-# The products of one layer, in the order in which they run.
+# The products of a layer, in execution order.
 PRODUCTS = ("attended", "widen", "narrow")
 
 
 def main() -> None:
     folder, target = Path(sys.argv[1]), Path(sys.argv[2])
-    if folder.suffix == ".npz":  # the arrays alone, for a machine without the onnx library
+    if folder.suffix == ".npz":  # Arrays only, for a machine without the onnx library.
         arrays = dict(np.load(folder))
     else:
         import onnx
         from onnx import numpy_helper
 
         graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
-        shared = folder.parent / "words" / "words.npy"  # see scripts/share_words.py
+        shared = folder.parent / "words" / "words.npy"  # See scripts/share_words.py.
         arrays = {
             one.name: np.load(shared) if one.external_data else numpy_helper.to_array(one)
             for one in graph.initializer
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def unpacked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Our names (encoder.py) for BertModel's and the exporter's."""
+    """Rename BertModel's and the exporter's names to ours (encoder.py)."""
     whole = {
         name.removesuffix("_quantized"): _whole(name, arrays)
         for name in arrays
@@ -83,7 +83,6 @@ _BIASES = {
 
 
 def _whole(name: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """One scale for all of it, or one a column."""
     stem = name.removesuffix("_quantized")
     quantised, zero = (
         arrays[name].astype(np.float32),

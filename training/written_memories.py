@@ -1,8 +1,9 @@
-"""Memories written by hand, long and short, with questions in three forms and near misses: training pairs of them.
+"""Training pairs from handwritten memories, long and short, with questions and near misses.
 
-Lines of `long-*.jsonl` and `short-*.jsonl`: {"text", "plain", "paraphrase", "keyword", "near"}; also the stores of
-`training/lives` and the memories of `training/pairs`. A long text is cut as the product cuts it. Which of its passages
-answers a question is not written down: the trainer takes the one that its teacher finds nearest (`choose_answers`).
+Reads lines of `long-*.jsonl` and `short-*.jsonl`: {"text", "plain", "paraphrase", "keyword",
+"near"}; also the stores of `training/lives` and the memories of `training/pairs`. Long texts are
+cut like the product's. Nobody labeled which passage answers: the trainer chooses the nearest
+(`choose_answers`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
 
 FORMS = ("plain", "paraphrase", "keyword")
-# One text in so many is kept apart: its questions are for judging.
+# One text in this many is held out for judging.
 HELD_OUT_TEXTS = 8
 HELPS = 2
 OTHERS = 12
@@ -59,7 +60,7 @@ def lines(path: Path) -> Iterator[Any]:
 
 
 def written_rows(folder: Path) -> tuple[list[str], list[Row]]:
-    """Questions about long and short memories together: each finds texts of every length beside its answer."""
+    """Return questions about long and short memories, each against texts of all lengths."""
     from trivet.models.embed.onnx import bundled
 
     embedder = bundled()
@@ -78,7 +79,7 @@ def written_rows(folder: Path) -> tuple[list[str], list[Row]]:
 
 
 def pair_rows(folder: Path) -> tuple[list[str], list[Row]]:
-    """Questions that a short memory answers, mostly in other words."""
+    """Return questions that a short memory answers, mostly in other words."""
     texts: list[str] = []
     rows: list[Row] = []
     for path in sorted(folder.glob("*.jsonl")):
@@ -89,7 +90,7 @@ def pair_rows(folder: Path) -> tuple[list[str], list[Row]]:
 
 
 def life_rows(folder: Path) -> tuple[list[str], list[Row]]:
-    """Questions over small stores; what was judged and found wanting comes first among the other memories."""
+    """Return questions over small stores; judged non-answers come first among the others."""
     texts: list[str] = []
     rows: list[Row] = []
     for store in sorted(path for path in folder.iterdir() if (path / "queries.jsonl").exists()):
@@ -114,7 +115,6 @@ def life_rows(folder: Path) -> tuple[list[str], list[Row]]:
 
 
 def passages(text: str, embedder: Embedder) -> list[str]:
-    """As the product's worker cuts it."""
     from trivet.memory.passages import cut
 
     return [

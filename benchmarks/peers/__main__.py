@@ -1,11 +1,12 @@
-"""Trivet and its peers beside each other, on the same texts with the same vectors, in one run.
+r"""Compare Trivet with its peers on the same texts and vectors in one run.
 
-    PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER --quality --kills --load
-    PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER --times
+PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER \
+    --quality --kills --load
+PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER --times
 
-FOLDER of --data is what `trivet lab import` takes. The environments, vectors and answers are kept below --work, so that
-a run that was broken off goes on; a part that is asked again replaces its figures in docs/results/peers.json, of which
-peers.md is made. `--times` wants a machine that does nothing else.
+--data takes the folder of `trivet lab import`. Environments, vectors and answers stay below --work,
+so a stopped run can continue. Each part replaces its figures in docs/results/peers.json, which
+peers.md is made from. `--times` needs an idle machine.
 """
 
 from __future__ import annotations
@@ -61,7 +62,6 @@ def main() -> None:
 def _parts(
     given: argparse.Namespace, arms: Sequence[Arm], benches: Mapping[str, Bench]
 ) -> dict[str, Callable[[], Result]]:
-    """What was asked for, by name. The figures of an earlier run stay where there are no new ones."""
     turns = read(LOADED, given.data)
 
     def quality() -> Result:
@@ -70,7 +70,7 @@ def _parts(
         }
 
     def kills() -> Result:
-        given_vectors = [arm for arm in arms if arm.given]  # a store is as safe with any model
+        given_vectors = [arm for arm in arms if arm.given]  # A store is as safe with any model.
         return _by_arm(
             "kills",
             given_vectors,
@@ -119,7 +119,7 @@ def _by_arm(part: str, arms: Sequence[Arm], measure: Callable[[Arm], Any]) -> Re
 
 
 def _quality(dataset: Dataset, work: Path, benches: Mapping[str, Bench]) -> Result:
-    """Also of products that an earlier run asked and this one does not: their answers are in the work folder."""
+    """Include products asked in earlier runs, whose answers are in the work folder."""
     asked = {}
     for arm in ARMS:
         print(f"{dataset.name}: {arm.title}", flush=True)
@@ -136,7 +136,7 @@ def _quality(dataset: Dataset, work: Path, benches: Mapping[str, Bench]) -> Resu
             asked.update({arm.name: found} if found else {})
     if OURS not in asked:
         raise SystemExit(
-            f"Nothing can be compared with {OURS}, which was never asked. Name it among --products."
+            f"Cannot compare with {OURS}, which was never measured. Add it to --products."
         )
     return {
         "documents": len(dataset.documents),

@@ -1,4 +1,4 @@
-"""What is asked: collections of the lab, all documents of one in one store, with nothing but their text."""
+"""The collections, with all documents of one in one store, as plain text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read(name: str, data: Path) -> Dataset:
 
 
 def text_of(document: Document) -> str:
-    """The text as every product gets it: the title before it, where it does not begin with it already."""
+    """Return the text with its title in front, unless it starts with it."""
     title = (document.title or "").strip()
     return (
         document.text

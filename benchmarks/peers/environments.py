@@ -1,4 +1,4 @@
-"""An environment of its own for every product, made by uv and kept."""
+"""Environments of the products, made by uv and kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSIONS = "import importlib.metadata as m, json, sys; print(json.dumps({n: m.ve
 
 
 def python_of(product: Product, folder: Path) -> Path:
-    """The Python that has the product. Made anew when the table names other versions."""
+    """Return the product's Python, made again if the table names other versions."""
     if not product.packages:
         return Path(sys.executable)
     venv, wanted = folder / product.name, "\n".join(product.packages)
@@ -37,7 +37,7 @@ def python_of(product: Product, folder: Path) -> Path:
 
 
 def base_python(extensions: bool) -> Path:
-    """This Python, or the system's where a product needs extensions of SQLite and this one cannot load them."""
+    """Return this Python, or the system's if this one cannot load needed SQLite extensions."""
     candidates = [Path(sys.executable).resolve(), SYSTEM]
     if not extensions:
         return candidates[0]

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of writes: how many of the acknowledged ones are gone when the store is opened again."""
+"""Count acknowledged writes that are lost after kill -9."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEED = 19
 
 
 def killed(bench: Bench, arm: Arm, documents: Sequence[Document]) -> dict[str, Any]:
-    """The sums over all rounds. Every round begins with an empty store."""
+    """Return the sums over all rounds. Every round starts with an empty store."""
     drawn = random.Random(SEED)
     rounds = [
         _round(bench, arm, documents, drawn.randint(*WRITES), drawn.random()) for _ in range(ROUNDS)
@@ -45,7 +45,7 @@ def _round(
             driver.ask("add", documents=[row])
         usual = (time.perf_counter() - began) / writes
         driver.send("add", documents=[rows[writes]])
-        time.sleep(moment * usual)  # somewhere within the write that is under way
+        time.sleep(moment * usual)  # At some moment during the current write.
         acknowledged = rows[: writes + sum("seconds" in one for one in driver.kill())]
     return {"acknowledged": len(acknowledged), **_opened_again(bench, arm, store, acknowledged)}
 
@@ -53,7 +53,7 @@ def _round(
 def _opened_again(
     bench: Bench, arm: Arm, store: Any, rows: Sequence[dict[str, str]]
 ) -> dict[str, Any]:
-    """Asked at once, whatever it still does in the background. What does not open what it left has lost all of it."""
+    """Query at once, despite background work. A store that does not open lost everything."""
     try:
         with bench.driver(arm, store) as driver:
             held = set(driver.ask("held")["ids"])

@@ -1,4 +1,4 @@
-"""One store with all turns of LoCoMo: what it takes on disk and in memory and, on a quiet machine, how fast it is."""
+"""One store with all turns of LoCoMo: disk, memory and, on an idle machine, speed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SINGLE_WRITES = 100
 
 
 def loaded(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, Any]:
-    """The last documents are written one by one, the others in batches; then all is let come to rest."""
+    """Load in batches, the last documents one by one; then wait for background work."""
     store = bench.work / "stores" / arm.name / "load"
     shutil.rmtree(store, ignore_errors=True)
     many, single = dataset.documents[:-SINGLE_WRITES], dataset.documents[-SINGLE_WRITES:]
@@ -54,7 +54,6 @@ def loaded(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, Any]:
 
 
 def _embedding_seconds(bench: Bench, texts: Sequence[str]) -> list[float]:
-    """What the model takes for each question, here, one at a time."""
     taken = []
     for text in texts:
         began = time.perf_counter()

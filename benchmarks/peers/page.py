@@ -13,15 +13,18 @@ Figures = Mapping[str, Any]
 
 MISSING = "–"
 MEGABYTE = 2**20
-REPEATED = """    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --quality --kills --load
+REPEATED = """
+    PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --quality --kills --load
     PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --times  # quiet machine
 
 DATA holds the collections as `trivet lab import` takes them; WORK keeps environments, vectors and
 answers. `benchmarks/peers/products.py` names versions and settings; `drivers/` has one small file
-per product. To correct one, change its driver and run `--products NAME`."""
+per product. To correct one, change its driver and run `--products NAME`.
+"""
 COMMAND = "PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER"
-OPENING = """**Question.** How does Trivet compare with products for the same purpose, on the same texts with the
-same vectors?
+OPENING = """
+**Question.** How does Trivet compare with products for the same purpose, on the same texts with
+the same vectors?
 
 **Answer.** By significant differences in nDCG@10:
 {verdicts}
@@ -29,42 +32,50 @@ same vectors?
 **Method.** `benchmarks/peers` runs all products on one shared machine with two cores;
 [peers.json](peers.json) has all figures. Every product gets the vectors of all-MiniLM-L6-v2 (the
 8-bit one of `tests/models/minilm`) and its best documented setting. *As installed* is a plain
-install with its own model."""
-FAIRNESS = """Each LoCoMo conversation has its own store. Stores get only texts: no times, titles or tags. Each
-question asks for ten hits. Differences are to Trivet with the same vectors, paired by question, with
-95 % bootstrap intervals. LoCoMo counts the turns named as evidence. Trivet's defaults were chosen on
-LoCoMo and Cranfield, among others ([evidence](evidence.md)); the others' were not, as far as we
-know."""
-KILLED = """A driver writes one document at a time and acknowledges it when the product's call returns. SIGKILL
-strikes during the next write. *Lost*: acknowledged and gone. *Not found*: not among ten hits for its
-own text. This does not test power cuts. Disk and memory of the whole process are for one store with
-all turns of LoCoMo."""
-TIMED = """One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time
-for the same question (as installed, the recall includes it). Writes come with their vectors, except as
-installed, and count until all can be found. Recalls start after background work (Trivet as installed
-compares memories for minutes after an import)."""
+install with its own model.
+"""
+FAIRNESS = """
+Each LoCoMo conversation has its own store. Stores get only texts: no times, titles or tags. Each
+question asks for ten hits. Differences are to Trivet with the same vectors, paired by question,
+with 95 % bootstrap intervals. LoCoMo counts the turns named as evidence. Trivet's defaults were
+chosen on LoCoMo and Cranfield, among others ([evidence](evidence.md)); the others' were not, as
+far as we know.
+"""
+KILLED = """
+A driver writes one document at a time and acknowledges it when the product's call returns.
+SIGKILL strikes during the next write. *Lost*: acknowledged and gone. *Not found*: not among ten
+hits for its own text. This does not test power cuts. Disk and memory of the whole process are for
+one store with all turns of LoCoMo.
+"""
+TIMED = """
+One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time
+for the same question (as installed, the recall includes it). Writes come with their vectors,
+except as installed, and count until all can be found. Recalls start after background work (Trivet
+as installed compares memories for minutes after an import).
+"""
 NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--times`)."
 
 
 def page(result: Figures) -> Page:
     return Page(
         title="Trivet and its peers",
-        opening=OPENING.format(verdicts="\n".join(_verdicts(result))),
+        opening=OPENING.strip().format(verdicts="\n".join(_verdicts(result))),
         sections=[
-            Section("Quality", [Paragraph(FAIRNESS), *_quality(result)]),
-            Section("Kills, disk and memory", [Paragraph(KILLED), _robustness(result)]),
+            Section("Quality", [Paragraph(FAIRNESS.strip()), *_quality(result)]),
+            Section("Kills, disk and memory", [Paragraph(KILLED.strip()), _robustness(result)]),
             Section(
-                "Times", [Paragraph(TIMED if result.get("times") else NOT_TIMED), *_times(result)]
+                "Times",
+                [Paragraph(TIMED.strip() if result.get("times") else NOT_TIMED), *_times(result)],
             ),
             Section("Versions and settings", [_settings(result)]),
             Section("Left out", [_pairs(("what", "why"), result.get("left_out", {}))]),
-            Section("How to repeat it", [Paragraph(REPEATED), _made(result)]),
+            Section("How to repeat it", [Paragraph(REPEATED.strip("\n")), _made(result)]),
         ],
     )
 
 
 def _verdicts(result: Figures) -> Iterator[str]:
-    """On each collection, how many products with the same vectors are significantly worse and better than Trivet."""
+    """Count the products significantly worse and better than Trivet on each collection."""
     for corpus, figures in result.get("quality", {}).items():
         others = [one for name, one in figures["arms"].items() if not name.startswith(OURS)]
         against = [one["against"][MEASURES[-1]] for one in others]
@@ -72,7 +83,8 @@ def _verdicts(result: Figures) -> Iterator[str]:
             sum(one["high"] < 0 for one in against),
             sum(one["low"] > 0 for one in against),
         )
-        yield f"on {corpus}, Trivet is better than {worse} and worse than {better} of {len(others)} products."
+        found = f"better than {worse} and worse than {better} of {len(others)} products"
+        yield f"on {corpus}, Trivet is {found}."
 
 
 def _quality(result: Figures) -> Iterator[Table]:
@@ -170,18 +182,14 @@ def _settings(result: Figures) -> Table:
     return Table(("product", "versions", "setting"), rows)
 
 
-def _made(result: Figures) -> Table:
-    rows = [
-        (
-            part,
-            made["commit"][:10],
-            made["date"][:10],
-            str(made["load"]),
-            made.get("note", ""),
-        )
+def _made(result: Figures) -> Paragraph:
+    """Say when each part was measured, how busy the machine was, and what differed."""
+    said = [
+        f"- {part}: {made['date'][:10]}, load {made['load']}"
+        + (f"; {made['note']}" if "note" in made else "")
         for part, made in result.get("manifests", {}).items()
     ]
-    return Table(("part", "commit", "date", "load", "note"), rows)
+    return Paragraph("\n".join(said))
 
 
 def _pairs(header: tuple[str, str], pairs: Mapping[str, str]) -> Table:

@@ -1,4 +1,4 @@
-"""A driver as a process: requests go to its stdin, answers come from its stdout. See drivers/driver.py."""
+"""A driver process: requests go to stdin, answers come from stdout. See drivers/driver.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Self
 import psutil
 
 BENCHMARKS = Path(__file__).parents[1]
-# Nothing is fetched and nobody is told: what a product would download must be left out, or it waits for minutes.
+# Disable downloads and telemetry, which would fail after minutes of waiting.
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -23,7 +23,7 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
     "RUST_LOG": "error",
 }
-# What a shell may carry that would change what a product does.
+# All other environment variables could change what a product does.
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 LAST_LINES = 5
 
@@ -32,11 +32,11 @@ Answer = dict[str, Any]
 
 
 class DriverFailed(Exception):
-    """A product did not do what it was asked."""
+    """A product failed to do what it was asked."""
 
 
 class Driver:
-    """A running driver. Its home is in the work folder, so that a product leaves nothing in the user's own."""
+    """A running driver. Its home is in the work folder, so the user's stays untouched."""
 
     def __init__(self, python: Path, name: str, work: Path, embed: Embed) -> None:
         (work / "home").mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ class Driver:
         self._write({"do": do, **arguments})
 
     def answer(self) -> Answer:
-        """The answer to what was sent. A driver may ask for vectors before it answers."""
+        """Return the answer, serving vectors the driver asks for."""
         while True:
             message = parsed(self._stdout.readline())
             if message is None:
@@ -81,7 +81,7 @@ class Driver:
         return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
 
     def kill(self) -> list[Answer]:
-        """Ends it as a power cut would, and returns the answers that it had given but nobody had read."""
+        """Kill the process and return its unread answers."""
         self._process.kill()
         unread = [message for line in self._stdout if (message := parsed(line)) is not None]
         self._process.wait()
@@ -113,7 +113,7 @@ class Driver:
 
 
 def parsed(line: str) -> Answer | None:
-    """The message in a line; None where there is none, or where a kill cut it short."""
+    """Return the message in a line, or None if there is none or it is cut."""
     if not line.endswith("\n"):
         return None
     message: Answer = json.loads(line)

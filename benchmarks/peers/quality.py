@@ -1,4 +1,4 @@
-"""How well each product answers: every scope of a collection in a store of its own, every question asked for ten."""
+"""Quality: one store per scope of a collection, ten hits for every question."""
 
 from __future__ import annotations
 
@@ -19,20 +19,17 @@ from trivet.lab.measure.measures import Measured, Run, measure
 
 MEASURES = ("recall@5", "nDCG@10")
 COUNT = 10
-# Documents in one request: what a caller who imports might send.
+# Documents per request, as an importer might send.
 AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where a product runs, and the vectors it is given."""
-
     python: Path
     work: Path
     vectors: KeptVectors
 
     def driver(self, arm: Arm, store: Path) -> Driver:
-        """A driver with an opened store."""
         store.mkdir(parents=True, exist_ok=True)
         driver = Driver(self.python, arm.product.name, self.work, self.vectors.packed)
         try:
@@ -44,7 +41,7 @@ class Bench:
 
 
 def answers(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, list[str]]:
-    """The ids that each question found. Kept in the work folder, so that a run that was broken off goes on."""
+    """Return the ids found by each question, kept in the work folder so a run can continue."""
     if not (found := earlier_answers(bench.work, arm, dataset)):
         found = {
             query: ids
@@ -58,7 +55,6 @@ def answers(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, list[str]]:
 
 
 def earlier_answers(work: Path, arm: Arm, dataset: Dataset) -> dict[str, list[str]]:
-    """Those of an earlier run; none where it was not asked."""
     kept = _kept(work, arm, dataset)
     found: dict[str, list[str]] = (
         json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
@@ -90,7 +86,7 @@ def _ask(
 
 
 def add(driver: Driver, vectors: KeptVectors, documents: Sequence[Document]) -> float:
-    """Stores them in batches and returns the product's own seconds."""
+    """Store in batches and return the product's own seconds."""
     seconds = 0.0
     for start in range(0, len(documents), AT_ONCE):
         seconds += driver.ask(
@@ -108,7 +104,7 @@ def messages(vectors: KeptVectors, documents: Sequence[Document]) -> list[dict[s
 
 
 def measured(dataset: Dataset, asked: Mapping[str, Sequence[str]]) -> Measured:
-    """By the lab's measures. A document that came twice, as two parts of it, counts where it came first."""
+    """Measure. A document that appears twice, as two parts, counts where it came first."""
     run: Run = {
         query: [(id, -float(rank)) for rank, id in enumerate(dict.fromkeys(ids))]
         for query, ids in asked.items()
@@ -117,7 +113,7 @@ def measured(dataset: Dataset, asked: Mapping[str, Sequence[str]]) -> Measured:
 
 
 def compared(base: Measured, other: Measured) -> dict[str, dict[str, float]]:
-    """What the other has more than the base, with the bounds of the paired bootstrap."""
+    """Return the gains over the base, with paired bootstrap intervals."""
     found = paired(base.per_query, other.per_query)
     return {
         one.measure: {"difference": one.difference, "low": one.low, "high": one.high}
@@ -128,7 +124,7 @@ def compared(base: Measured, other: Measured) -> dict[str, dict[str, float]]:
 def figures(
     dataset: Dataset, asked: Mapping[str, Mapping[str, Sequence[str]]], base: str
 ) -> dict[str, Any]:
-    """By arm: the means, the differences from the base, and how many questions found fewer than asked for."""
+    """Return per arm means, differences, and how many questions found too few hits."""
     by_arm = {name: measured(dataset, found) for name, found in asked.items()}
     return {
         name: {

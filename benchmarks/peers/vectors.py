@@ -1,4 +1,4 @@
-"""The vectors that every product gets: all-MiniLM-L6-v2, made once for each text and kept outside the repository."""
+"""The vectors every product gets: all-MiniLM-L6-v2, one per text, kept outside the repository."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trivet.models.embed.base import Vectors
 from trivet.models.embed.registry import load
 
 MODEL = Path(__file__).parents[2] / "tests" / "models" / "minilm"
-# Texts that are embedded between two commits, so that a run that is broken off keeps what it has.
+# Texts per commit, so a stopped run keeps its progress.
 AT_ONCE = 200
 
 
 class KeptVectors:
-    """A model whose vectors are kept in a file by the hash of the text; the file is named by the model's identity."""
+    """A model whose vectors are cached by text hash, in a file named by its identity."""
 
     def __init__(self, folder: Path) -> None:
         embedder = load(f"folder:{MODEL}")
@@ -40,7 +40,6 @@ class KeptVectors:
         return np.stack(found) if found else np.zeros((0, self.dimension), dtype=np.float32)
 
     def packed(self, texts: Sequence[str]) -> list[str]:
-        """The vectors as a driver reads them."""
         return [packed(vector) for vector in self.of(texts)]
 
     def _kept(self, text: str) -> bytes | None:

@@ -1,8 +1,8 @@
-"""How much of what people say the rules of capture keep, and how much of that is worth keeping.
+"""Measure precision and recall of the capture rules.
 
-`python benchmarks/studies/capture_found.py` measures the labelled messages (tests/support/capture_cases.jsonl)
-that no rule was tuned on and writes docs/results/capture.json. Given the folder of test data, it also counts what the
-rules find in chats of others, which have no labels.
+`python benchmarks/studies/capture_found.py` uses the labeled messages
+(tests/support/capture_cases.jsonl) that no rule was tuned on, and writes docs/results/capture.json.
+Given the folder of test data, it also counts what the rules find in unlabeled chats.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from secrets_found import commit, microseconds, rate
+from secrets_found import commit, microseconds, rate  # noqa: E402
 
-from support.conversations import Case, cases
-from trivet.agents.capture.rules import statements
+from support.conversations import Case, cases  # noqa: E402
+from trivet.agents.capture.rules import statements  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "capture.json"
 MESSAGE = (
-    "The upload works now, thanks. I looked at the log and the worker is restarted twice an hour. Can you find out "
-    "why, and add a test for the case that the bucket is empty? We decided to keep the old endpoint until June."
+    "The upload works now, thanks. I looked at the log and the worker is restarted twice an hour. "
+    "Can you find out "
+    "why, and add a test for the case that the bucket is empty? We decided to keep the old "
+    "endpoint until June."
 )
 
 
@@ -54,7 +56,6 @@ def measure(half: str) -> dict[str, Any]:
 
 
 def _precision_per_kind(found: Sequence[Case]) -> dict[str, Any]:
-    """By the kind that the rules took a message for."""
     taken = [(statements(case.text)[0].kind, case) for case in found]
     kinds = sorted({kind for kind, _ in taken})
     return {
@@ -67,7 +68,7 @@ def _precision_per_kind(found: Sequence[Case]) -> dict[str, Any]:
 
 
 def on_chats(folder: Path) -> dict[str, Any]:
-    """People chatting with friends, not with agents: little of it is worth keeping, and much is worded alike."""
+    """Count in chats between friends: little is worth keeping, and much is worded alike."""
     locomo = json.loads(gzip.decompress((folder / "locomo" / "locomo10.json.gz").read_bytes()))
     turns = [
         turn["text"]

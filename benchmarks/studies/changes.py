@@ -1,9 +1,10 @@
-"""Facts that change: what is noticed on save, and in which order an answer gives the new and the old.
+r"""Measure changed facts: what a save notices, and how an answer orders new and old.
 
-    python benchmarks/studies/changes.py changes.jsonl --others store/corpus.jsonl ... [--output result.json]
+python benchmarks/studies/changes.py changes.jsonl --others store/corpus.jsonl ... \
+    [--output result.json]
 
-A line of changes.jsonl is a pair: {"old", "old_at", "new", "new_at", "update", "kind", "question", "past_question"}.
-Each pair is stored in turn among other memories, so that false alarms about neighbours count; then its
+A line of changes.jsonl is a pair: {"old", "old_at", "new", "new_at", "update", "kind", "question",
+"past_question"}. Each pair is stored among other memories, so that false alarms count; then its
 question is asked.
 """
 
@@ -29,7 +30,7 @@ DELIVERED = 5
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Of one pair: whether the old was named on save, how many others were, and the ranks in the answers."""
+    """One pair: whether the save named the old memory, how many others it named, and the ranks."""
 
     kind: str
     update: bool
@@ -66,7 +67,6 @@ def outcome_of(memory: Trivet, pair: Mapping[str, Any]) -> Outcome:
 
 
 def share(flags: Sequence[bool]) -> str:
-    """A share with its 95 % interval, by resampling."""
     if not flags:
         return "-"
     chance = random.Random(1)

@@ -1,6 +1,6 @@
-"""A choice made on some collections and tested on those left out, with paired bootstrap intervals.
+"""Choices made on some collections and tested on the others, with paired bootstrap intervals.
 
-Collections made of the same originals are left out together: what is chosen on turns of a conversation has seen the
+Collections made from the same originals are left out together: turns of a conversation reveal the
 sessions that hold them.
 """
 
@@ -40,7 +40,7 @@ ONE_FOR_ALL = "one weight for all"
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of one collection: a row a question, a column a setting."""
+    """Values of one collection: a row per question, a column per setting."""
 
     labels: Sequence[str]
     values: Values
@@ -68,14 +68,14 @@ Corpora = Mapping[str, Measured]
 
 
 def mean_of(corpora: Corpora, label: str, but: str | None = None) -> float:
-    """Over the collections that choose, each counting alike; without those of one group."""
+    """Average over the choosing collections with equal weight, without one group."""
     return float(
         np.mean([corpora[name].of(label).mean() for name, group in GROUPS.items() if group != but])
     )
 
 
 def row(corpora: Corpora, label: str, base: str) -> dict[str, Any]:
-    """On each collection the mean and its difference from the base; and the mean of the differences."""
+    """Return each collection's mean and difference from the base, and the mean difference."""
     changes = {name: one.of(label) - one.of(base) for name, one in corpora.items()}
     return {
         "mean": round(mean_of(corpora, label), 4),
@@ -91,7 +91,7 @@ def row(corpora: Corpora, label: str, base: str) -> dict[str, Any]:
 
 
 def left_out(corpora: Corpora, labels: Sequence[str], base: str) -> dict[str, Any]:
-    """What the other groups choose for each, and what that does to it against the base."""
+    """Return what the other groups choose for each collection, and its difference from the base."""
     chosen = {
         group: max(labels, key=lambda one: mean_of(corpora, one, but=group)) for group in _groups()
     }
@@ -116,7 +116,7 @@ def left_out(corpora: Corpora, labels: Sequence[str], base: str) -> dict[str, An
 
 
 def by_question(corpora: Corpora, labels: Sequence[str], base: str) -> dict[str, Any]:
-    """A setting for each third of a feature, chosen on the other groups; and what the best for each would give."""
+    """Choose a setting per third of a feature on the other groups, and in hindsight."""
     found: dict[str, Any] = {ONE_FOR_ALL: left_out(corpora, labels, base)}
     for feature in FEATURES:
         changes = {}
@@ -146,7 +146,6 @@ def _changes(changes: Mapping[str, Values]) -> dict[str, Any]:
 def _rule(
     corpora: Corpora, labels: Sequence[str], feature: str, but: str | None
 ) -> tuple[Values, list[str]]:
-    """The cuts between thirds of a feature, and the setting with the best mean in each, every collection alike."""
     names = [name for name, group in GROUPS.items() if group != but]
     everything = np.concatenate([corpora[name].of(feature) for name in names])
     cuts = np.quantile(everything, [part / PARTS for part in range(1, PARTS)])
@@ -162,12 +161,10 @@ def _groups() -> list[str]:
 
 
 def _interval(changes: Values) -> list[float]:
-    """Difference, low, high: 95 %, questions drawn anew."""
     return _bounds(float(changes.mean()), bootstrap_means(changes[:, None], RESAMPLES, 0)[:, 0])
 
 
 def _over(changes: Mapping[str, Values]) -> list[float]:
-    """Of the mean over collections, the questions of each drawn anew."""
     drawn = [
         bootstrap_means(one[:, None], RESAMPLES, place)[:, 0]
         for place, one in enumerate(changes.values())

@@ -1,13 +1,13 @@
-"""What a second look at the files that code search found is worth: a graph of calls, a cross-encoder, the embedder.
+"""Measure second looks at the files code search found: call graph, cross-encoder, embedder.
 
 python benchmarks/studies/code_second_look.py SETS --kept KEPT prepare
 python benchmarks/studies/code_second_look.py SETS --kept KEPT score
 python benchmarks/studies/code_second_look.py SETS --kept KEPT report
 
-SETS is what `trivet lab code` takes; whole trees are asked by the default recipe. `prepare` keeps what was found and
-what the models are to read, `score` lets them read it (two hours on two cores; KEPT may be carried to another
-machine), and `report` writes docs/results/code-second-look.json. Each arm adds what it says, as a standard score, to
-that of the file's sum, over the first files of a query.
+SETS is as for `trivet lab code`; the default recipe searches whole trees. `prepare` stores what was
+found and what models must read, `score` runs the models (two hours on two cores; KEPT can move to
+another machine), and `report` writes docs/results/code-second-look.json. Each arm adds its standard
+score to that of the file's sum, over a query's first files.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from trivet.models import WEIGHTS
 from trivet.models.onnx import SharedEmbeddings, input_types, open_session, open_tokenizer
 
 RESULT = Path("docs/results/code-second-look.json")
-FILES, CHUNKS = 20, 250  # of a query, that a model reads
+FILES, CHUNKS = 20, 250  # Read by a model, per query.
 QUERY_TOKENS, PAIR_TOKENS, TEXT_TOKENS = 160, 320, 256
 READERS = ("reranker-fast", "reranker")
-# A name that is defined in more places, or stands in more chunks, tells nothing of a call.
+# A name with more definitions, or in more chunks, does not identify a call.
 MOST_DEFINED, MOST_HELD = 5, 100
 WEIGHTS_TRIED = (0.1, 0.2, 0.4, 0.8)
 GROUPS = ("headline", "semble's own", "issue", "change", "nl", "arch", "symbol")
@@ -58,18 +58,18 @@ Floats = NDArray[np.float32]
 
 @dataclass
 class Found:
-    """Of one set: for each query its chunks with their scores, and the files in their order with their sums."""
+    """One set: each query's chunks with scores, and files in order with sums."""
 
     name: str
     paths: list[str]
     file_of: NDArray[np.int32]
-    calls: NDArray[np.float64]  # of files, by who holds a name and who defines it
+    calls: NDArray[np.float64]  # Of files: who uses a name against who defines it.
     texts: dict[int, str] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)
     chunks: dict[str, list[int]] = field(default_factory=dict)
     files: dict[str, list[tuple[int, float, int]]] = field(
         default_factory=dict
-    )  # file, sum, best chunk
+    )  # File, sum, best chunk.
 
 
 def prepare(sets: Sequence[CodeSet], kept: Path) -> None:
@@ -112,7 +112,6 @@ def _found(index: CodeIndex, root: Root, one: CodeSet) -> Found:
 
 
 def _calls(segment: Segment, roles: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """How much the files of plain code hold names that others define, the rarer the name the more."""
     weights = np.zeros((len(segment.path), len(segment.path)))
     terms, where = np.unique(segment.symbols.term, return_inverse=True)
     for number, term in enumerate(terms.tolist()):
@@ -173,7 +172,6 @@ def score(sets: Sequence[CodeSet], kept: Path) -> None:
 
 
 def _pairs(founds: dict[str, Found]) -> list[tuple[list[int], list[int]]]:
-    """Each query with the best chunk of each of its first files."""
     tokenizer = open_tokenizer(WEIGHTS / "words" / "tokenizer.json")
     jobs = []
     for found in founds.values():
@@ -189,7 +187,6 @@ def _pairs(founds: dict[str, Found]) -> list[tuple[list[int], list[int]]]:
 
 
 def _texts(founds: dict[str, Found]) -> list[tuple[list[int], list[int]]]:
-    """Every chunk that a query found, then every query."""
     tokenizer = open_tokenizer(WEIGHTS / "embedder" / "tokenizer.json")
     read = [_shown(found, chunk, 1400) for found in founds.values() for chunk in _embedded(found)]
     read += [text[:3000] for found in founds.values() for text in found.asked.values()]
@@ -208,12 +205,12 @@ def _embedded(found: Found) -> list[int]:
     return sorted({chunk for hits in found.chunks.values() for chunk in hits})
 
 
-# What an arm says of the first files of a query.
+# An arm's scores for a query's first files.
 Says = Callable[[Found, str, Sequence[int]], Floats]
 
 
 def by_calls(way: str, found: Found, query: str, files: Sequence[int]) -> Floats:
-    """Those that the first five files call, or by whom they are called."""
+    """Score by calls from or to the first five files."""
     weights = found.calls if way == "called" else found.calls.T
     shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
     given = np.zeros(len(found.paths))
@@ -231,7 +228,7 @@ def by_reader(
 
 def by_vectors(vectors: dict[tuple[str, int], Floats], asked: dict[str, Floats], best: int, found: Found, query: str,
                files: Sequence[int]) -> Floats:  # fmt: skip
-    """The mean of the `best` nearest chunks of each file, among those that were found."""
+    """Score by the mean of each file's `best` nearest found chunks."""
     near: dict[int, list[float]] = {}
     for chunk in found.chunks[query]:
         cosine = float(vectors[found.name, chunk] @ asked[query])
@@ -340,7 +337,6 @@ def main() -> None:
 
 
 def _headline(sets: Sequence[CodeSet]) -> list[CodeSet]:
-    """Without the look-ups that a program made."""
     kept = []
     for one in sets:
         queries = tuple(

@@ -1,8 +1,10 @@
-"""What context a turn of a conversation should keep when it is stored, measured on LoCoMo.
+r"""Measure on LoCoMo which context a stored turn of a conversation should keep.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/context.py --output docs/results/context.json
+TRIVET_DATA=/path/to/originals python benchmarks/studies/context.py \
+    --output docs/results/context.json
 
-Each way of storing is a store of its own; the default recipe answers. Differences are against "speaker: text".
+Each way of storing is a separate store; the default recipe answers. Differences are against
+"speaker: text".
 """
 
 from __future__ import annotations
@@ -87,7 +89,6 @@ def _stored(turns: Dataset, name: str, write: Write) -> Dataset:
 
 
 def _in_order(turns: Dataset) -> Iterator[tuple[Document, Document | None]]:
-    """Each turn with the one before it in the same session; the number after the last colon counts turns."""
     yield turns.documents[0], None
     for before, turn in pairwise(turns.documents):
         same = before.id.rpartition(":")[0] == turn.id.rpartition(":")[0]

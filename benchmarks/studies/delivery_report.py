@@ -20,13 +20,13 @@ SURFACES = {
     "start": "hook at session start",
 }
 COLUMNS = ("delivered@1", "delivered@3", "kept", "refused", "current")
-# What each surface has of them. A session start has no order: it delivers anywhere or not at all.
+# Measures of each surface. A session start has no order: it delivers or not.
 SHOWN = {
     "recall": ("delivered@1", "delivered@3", "", "refused", "current"),
     "prompt": COLUMNS,
     "start": ("", "delivered", "", "", ""),
 }
-# By surface, what the strata differ in.
+# What the strata of a surface differ in.
 STRATA = {
     "recall": ("delivered@1", "delivered@3", "refused", "current"),
     "prompt": ("delivered@3", "kept"),
@@ -46,9 +46,9 @@ silent on {refused} of the unanswerable ones. Goals missed: refused .70, current
 other half, `lives/dev`, was used while building ([its figures](delivery-dev.json)). *delivered@k*:
 an answer is among the first k memories the agent gets. *kept*: an answerable question gets
 anything. *refused*: an unanswerable question gets nothing from the hook, or "probably nothing is
-relevant" from recall. *current*: no outdated memory stands before the answer. Since these runs, recall reorders only updates that the
-later text states ([0039](../decisions/0039-the-new-before-the-old.md)); `current` was not measured
-again.
+relevant" from recall. *current*: no outdated memory stands before the answer. Since these runs,
+recall reorders only updates that the later text states
+([0039](../decisions/0039-order-of-updated-facts.md)); `current` was not measured again.
 
 Means with 95 % intervals:
 

@@ -1,9 +1,9 @@
-"""What an encrypted store file would cost: Python's SQLite, SQLCipher's without a key, and with one.
+"""Measure an encrypted store file: Python's SQLite, and SQLCipher without and with a key.
 
-    pip install sqlcipher3
-    for engine in stdlib plain cipher; do python benchmarks/studies/encrypted_file.py $engine; done
+pip install sqlcipher3
+for engine in stdlib plain cipher; do python benchmarks/studies/encrypted_file.py $engine; done
 
-Processor time, so that other work on the machine counts less. Run each a few times. The figures are in
+Uses processor time, which varies less on a busy machine. Run each a few times. Figures are in
 docs/decisions/0028-encryption-at-rest.md.
 """
 
@@ -35,7 +35,7 @@ def main(engine: str) -> None:
 
 
 def _take_the_place_of_sqlite(key: str | None) -> None:
-    """Before anything of Trivet is imported."""
+    """Must run before anything of Trivet is imported."""
     import sqlcipher3.dbapi2
 
     sys.modules["sqlite3"] = sqlcipher3.dbapi2
@@ -62,7 +62,7 @@ def _measured(path: Path) -> dict[str, Any]:
         texts = [{"content": text} for text in memories(MEMORIES)]
         figures["store all, s"] = _milliseconds(lambda: trivet.remember_many(texts)) / 1000
         figures["remember, ms"] = statistics.median(
-            _milliseconds(lambda: trivet.remember(f"single number {number} of the quick fox"))
+            _milliseconds(lambda: trivet.remember(f"single number {number} of the quick fox"))  # noqa: B023
             for number in range(SINGLE)
         )
         trivet.drain()
@@ -74,7 +74,8 @@ def _measured(path: Path) -> dict[str, Any]:
         figures["first recall, ms"] = _milliseconds(lambda: trivet.recall(asked[0]))
         for name in ("recall, new words, ms", "recall, warm, ms"):
             figures[name] = statistics.median(
-                _milliseconds(lambda: trivet.recall(query)) for query in asked
+                _milliseconds(lambda: trivet.recall(query))  # noqa: B023 - called at once
+                for query in asked
             )
         figures["export, s"] = _milliseconds(lambda: list(trivet.export())) / 1000
     figures["file, MB"] = path.stat().st_size / 2**20

@@ -1,11 +1,11 @@
-"""What the defaults rest on: each retrieval choice made on some collections and tested on those left out.
+"""Test the retrieval defaults: each choice made on some collections and tested on the others.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --kept KEPT --queries 250
-    python benchmarks/studies/evidence_report.py docs/results/evidence.json
+TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --kept KEPT --queries 250
+python benchmarks/studies/evidence_report.py docs/results/evidence.json
 
-Eleven collections: seven public ones and four of mixed length, as a user's store is; `house`, our own small set, is
-reported and chooses nothing. What was measured of a collection is kept in the folder KEPT, so that a run can be broken
-off and taken up again. The figures are those of one embedder, the shipped one unless another is named.
+Eleven collections: seven public ones and four of mixed length, like a user's store. `house`, our
+own small set, is reported but chooses nothing. Results per collection stay in KEPT, so a run can
+continue. All figures use one embedder, by default the shipped one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from trivet.search.recipe import DEFAULT
 from trivet.search.relevance import importance_prior
 
 CORPORA = (*GROUPS, "house")
-# Weights are written lexical/dense/graph. Only their ratios matter, so dense is 12 everywhere.
+# Weights are lexical/dense/graph. Only ratios matter, so dense is always 12.
 SHIPPED = "spread {lexical:g}/{dense:g}/{graph:g}".format(**DEFAULT.fusion.weights)
 WITHOUT_GRAPH = SHIPPED.rpartition("/")[0] + "/0"
 LEXICAL = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1, 1.25, 1.5, 2, 3)
@@ -49,7 +49,7 @@ def _shared(method: str, shares: Sequence[float], graph: Sequence[float]) -> lis
     ]
 
 
-# The graph's weight depends on how large a norm's values are; each range holds its best.
+# The graph's weight depends on the norm's scale; each range contains its best.
 METHODS: Mapping[str, Sequence[str]] = {
     "spread": SPREAD,
     "zscore": _shared("zscore", SHARES, (0, 4, 8, 12, 16, 24)),
@@ -60,7 +60,7 @@ METHODS: Mapping[str, Sequence[str]] = {
 }
 EVERYTHING = [label for labels in METHODS.values() for label in labels]
 ALONE = ("spread 1/0/0", "spread 0/1/0")
-# Ways to retrieve; the first of each question is what ships.
+# Ways to retrieve; the first of each question ships.
 AS_SHIPPED = "as shipped"
 BM25 = [(k1, b) for k1, b in product((0.9, 1.2), (0.4, 0.6, 0.75, 1)) if (k1, b) != (0.9, 0.4)]
 WAYS: Mapping[str, Sequence[str]] = {
@@ -85,7 +85,7 @@ def main() -> None:
     options.kept.mkdir(parents=True, exist_ok=True)
     corpora = {name: _kept(name, options, "fused", fused) for name in CORPORA}
     results: dict[str, Any] = {"manifest": manifest(options, corpora), **conclusions(corpora)}
-    # What the fusion alone would choose is asked once more through whole recalls, and the bonus is measured there.
+    # The fusion's own choice is repeated through whole recalls, which also measure the bonus.
     chosen = [results["methods"]["spread"]["setting"], results[OF_WORDS]["on all"]]
     asked = {one: effective_recipe(one) for one in (SHIPPED, WITHOUT_GRAPH, *chosen)} | {
         one: one for one in BONUSES
@@ -109,7 +109,7 @@ def manifest(options: argparse.Namespace, corpora: Mapping[str, Measured]) -> di
 
 
 def fused(bench: Bench) -> Measured:
-    """Every fusion by the shipped way of retrieving, every pair of weights by the others, and what lies beside."""
+    """Measure every fusion by the shipped retrieval, and the weight pairs by the others."""
     columns: dict[str, Values] = {}
     for way in dict.fromkeys(way for ways in WAYS.values() for way in ways):
         _say(f"   {way}")
@@ -125,7 +125,7 @@ def fused(bench: Bench) -> Measured:
 
 
 def recalled(bench: Bench, recipes: Mapping[str, str]) -> Measured:
-    """Through the whole read path, with bonus, prior, folding, links and what is later first."""
+    """Recall through the whole read path, with bonus, prior, folding, links and recency."""
     arms = [
         run_arm(bench, one, ("nDCG@10",), DEEP).measured.per_query["nDCG@10"]
         for one in recipes.values()
@@ -135,7 +135,7 @@ def recalled(bench: Bench, recipes: Mapping[str, str]) -> Measured:
 
 
 def searched_otherwise(bench: Bench) -> dict[str, Values]:
-    """Vectors alone: exact, with one byte a dimension, and as the product searches (a shortlist by sign bits)."""
+    """Search vectors only: exactly, in one byte per dimension, and as the product does."""
     own = Vectors(bench)
     small = as_int8(own.vectors)
     found: dict[str, list[float]] = {name: [] for name in SEARCHES}
@@ -151,7 +151,7 @@ def searched_otherwise(bench: Bench) -> dict[str, Values]:
 
 
 def prior(bench: Bench, found: Sequence[Pool]) -> dict[str, Values]:
-    """Importances that are honest (what is asked for tends to be rated higher), random, or adversarial."""
+    """Test importances that are honest (answers tend to be rated higher), random or adversarial."""
     chance = random.Random(0)
     wanted = {memory_id(one.document) for one in bench.dataset.judgements if one.grade > 0}
     draws: Mapping[str, Callable[[str], float]] = {
@@ -172,7 +172,7 @@ def prior(bench: Bench, found: Sequence[Pool]) -> dict[str, Values]:
 
 
 def with_prior(found: Sequence[Pool], importances: Mapping[str, float], weight: float) -> Values:
-    """As the product weighs: the fused score between 0 and 1, times the prior."""
+    """Weigh as the product does: the fused score between 0 and 1, times the prior."""
     values = []
     for pool in found:
         scores = pool.shipped_scores()
@@ -183,14 +183,14 @@ def with_prior(found: Sequence[Pool], importances: Mapping[str, float], weight: 
 
 
 def words_of_hits(found: Sequence[Pool]) -> Values:
-    """The median length of the first ten of each question, by the shipped weights."""
+    """Return the median length of each question's first ten hits, with the shipped weights."""
     return np.array(
         [np.median(pool.lengths[np.argsort(-pool.shipped_scores())[:DEEP]]) for pool in found]
     )
 
 
 def conclusions(corpora: Mapping[str, Measured]) -> dict[str, Any]:
-    """For each question the settings with their intervals, and what the others would choose for each left out."""
+    """Return settings with intervals for each question, and the leave-one-out choices."""
     of_words = [f"spread {lexical:g}/12/12" for lexical in LEXICAL]
     some_way = {
         name: [_setting(label, way) for way in ways for label in SPREAD]
@@ -207,7 +207,7 @@ def conclusions(corpora: Mapping[str, Measured]) -> dict[str, Any]:
             f"weights and {name} left out": left_out(corpora, some_way[name], SHIPPED)
             for name in WAYS
         },
-        # The graph's weight as it ships: without Wikipedia nothing is left that speaks for any.
+        # Uses the shipped graph weight: without Wikipedia, no collection supports any.
         OF_WORDS: left_out(
             corpora, [_setting(one, way) for way in WAYS["chance"] for one in of_words], SHIPPED
         ),
@@ -218,7 +218,6 @@ def conclusions(corpora: Mapping[str, Measured]) -> dict[str, Any]:
 
 
 def _best(corpora: Mapping[str, Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """The best of a method on all eleven: a look back, not a choice that was tested."""
     best = max(labels, key=lambda label: mean_of(corpora, label))
     return {"setting": best} | row(corpora, best, SHIPPED)
 
@@ -229,7 +228,7 @@ def _by(corpora: Mapping[str, Measured], way: str) -> dict[str, Any]:
 
 
 def effective_recipe(setting: str) -> str:
-    """`spread 0.7/12/12 | depth(100)` as a recipe."""
+    """Turn `spread 0.7/12/12 | depth(100)` into a recipe."""
     label, _, way = setting.partition(" | ")
     method, _, weights = label.partition(" ")
     lexical, dense, graph = weights.split("/")
@@ -276,7 +275,7 @@ def _options() -> argparse.Namespace:
         "--queries",
         type=int,
         default=250,
-        help="so many of each, drawn by a hash of their ids (250)",
+        help="queries per collection, drawn by a hash of their ids (250)",
     )
     parser.add_argument(
         "--kept", type=Path, required=True, help="where what was measured of a collection is kept"

@@ -1,6 +1,7 @@
-"""What `grep` over files adds to Trivet, or to its dense leg alone: `trivet lab federation` on several corpora.
+r"""Measure what `grep` adds to Trivet or to its dense leg: `trivet lab federation` on corpora.
 
-TRIVET_DATA=data python benchmarks/studies/federated_words.py docs/results/federation.json scifact lihua
+TRIVET_DATA=data python benchmarks/studies/federated_words.py docs/results/federation.json \
+    scifact lihua
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CONFIGS = {"trivet": "default", "dense leg alone": "rrf(k=60) | legs(dense)"}
 
 
 def as_files(dataset: Dataset, folder: Path) -> Path:
-    """A file a document, as a vault of notes would be, and the map from names to ids."""
+    """Write one file per document, like a vault, and return the map from names to ids."""
     folder.mkdir()
     lines = []
     for document in dataset.documents:
@@ -77,7 +78,7 @@ def measured(name: str, config: str, work: Path, embedder: str) -> Any:
 
 
 def without_places(result: Any, work: Path) -> Any:
-    """Where the files were on this machine is of no use to anybody."""
+    """Remove local paths from the result."""
     return json.loads(json.dumps(result).replace(f"{work}/", ""))
 
 

@@ -1,10 +1,10 @@
-"""Does a memory without a stored vector rank as it does with one?
+"""Measure whether a memory without a stored vector ranks as it does with one.
 
-    python benchmarks/studies/fresh.py [--cases 100] [--out docs/results/fresh.json]
+python benchmarks/studies/fresh.py [--cases 100] [--out docs/results/fresh.json]
 
-Each case takes the best memory of a question of the house set. *Fresh*: everything else is embedded, this one was
-written a moment ago; its rank is compared with the one after the worker has run. *Sensitive*: it has no vector and gets
-none; its rank is compared with that of the same memory as an ordinary one.
+Each case takes the best memory of a house-set question. *Fresh*: all else is embedded and this one
+was just written; compare its rank after the worker has run. *Sensitive*: it never has a vector;
+compare its rank as an ordinary memory.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ def _opened(folder: Path, embedder: str) -> Trivet:
 
 
 def _cases(dataset: Dataset, most: int) -> list[tuple[Query, str]]:
-    """Questions of all strata in turn, each with a memory that answers it fully."""
     by_stratum = [list(ids) for name, ids in dataset.strata.items() if name != "superseded"]
     queries = {query.id: query for query in dataset.queries}
     order = [
@@ -89,7 +88,7 @@ def _rank(memory: Trivet, query: Query, id: str) -> int:
 
 
 def _fresh(memory: Trivet, query: Query, id: str) -> tuple[int, int]:
-    """An edit takes the vector away until the worker has run, as a new memory has none."""
+    """An edit removes the vector until the worker has run, as for a new memory."""
     text = memory.get(id).content
     memory.edit(id, content=f"{text} ")
     at_once = _rank(memory, query, id)

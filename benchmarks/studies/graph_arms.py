@@ -1,7 +1,7 @@
-"""Arms of the graph's evidence: two legs retrieved once, walked on from in many ways, fused in many more.
+"""Arms of the graph study: two legs retrieved once, many walks from them, and many fusions.
 
-As in arms.py a fusion is measured on kept rankings, without the steps that do not change its order. Walks are made
-anew for each way of walking, through the read path's own function, and only the last one is kept.
+As in pools.py, a fusion is measured on stored rankings, without steps that keep the order. Walks
+use the read path's function; only the latest is cached.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ Row = dict[str, Any]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A query with what the two legs found for it."""
-
     query: Query
     question: Question
     filter: Filter
@@ -52,7 +50,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Arms:
-    """One corpus: ask for any number of arms, then compare them all at once."""
+    """One corpus: request any number of arms, then compare them all at once."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -66,19 +64,17 @@ class Arms:
         return self._measured(fusion, self.walks(walk))
 
     def walks(self, walk: str = "walk()") -> list[Ranking]:
-        """The graph leg's ranking for every query."""
         if walk not in self._walks:
             recipe = parse_recipe(f"{TWO_LEGS} | {walk} | {STEPS}")
             self._walks = {walk: [self._walk(asked, recipe) for asked in self._asked]}
         return self._walks[walk]
 
     def spoke(self) -> float:
-        """The share of queries for which the graph leg has something to say."""
+        """Return the share of queries for which the graph leg finds something."""
         walks = self.walks()
         return sum(bool(one.candidates) for one in walks) / len(walks)
 
     def answers(self, fusion: str, walk: str | None = "walk()") -> dict[str, list[str]]:
-        """The documents of each query in order, best first."""
         silent = [Ranking(leg="graph", floor=0.0)] * len(self._asked)
         return {
             query: [name for name, _ in found]
@@ -86,7 +82,6 @@ class Arms:
         }
 
     def pools(self) -> dict[str, set[str]]:
-        """All that the two legs returned for each query."""
         return {
             asked.query.id: {
                 self.bench.name_of(one.id)
@@ -136,9 +131,9 @@ def three(weight: float, norm: str = "raw") -> str:
 
 
 def rows(arms: Mapping[str, Measured], bases: Mapping[str, Measured]) -> dict[str, Row]:
-    """Each arm's means, and its differences from its base with their intervals.
+    """Return each arm's means, and its differences from its base.
 
-    All are compared in one go: the resamples are the same for every arm, and made once.
+    All arms share the resamples, which are made once.
     """
     before = {f"{arm}\t{name}": bases[arm].per_query[name] for arm in arms for name in COMPARED}
     after = {
@@ -163,7 +158,7 @@ def difference(one: Comparison) -> Row:
 
 
 def open_without_links(dataset: Dataset, cache: Path, folder: Path, embedder: str) -> Trivet:
-    """A copy of the dataset's store from which the links are gone. A bench would make them again, so it is none."""
+    """Copy the dataset's store without links. It is not a bench, which would restore them."""
     with open_bench(dataset, cache, embedder) as bench:
         path = folder / Path(bench.trivet.settings.path).name
         bench.trivet.engine.store.upkeep.backup(path)
@@ -180,7 +175,7 @@ POOL = 50
 
 @dataclass(frozen=True)
 class Farthest:
-    """The relevant passage least like its query: its cosine, and its rank among all by cosine."""
+    """The relevant passage least similar to its query: its cosine, and its rank by cosine."""
 
     document: str
     cosine: float
@@ -197,7 +192,7 @@ def relevant(dataset: Dataset) -> dict[str, list[str]]:
 
 
 def farthest_hops(bench: Bench) -> dict[str, Farthest]:
-    """For each query over a corpus without scopes, by exact search with a memory's best passage."""
+    """Find it for each query of an unscoped corpus, by exact search over best passages."""
     vectors = Vectors(bench)
     ids, place = np.unique(vectors._ids, return_inverse=True)
     row_of = {str(id): row for row, id in enumerate(ids)}
@@ -223,7 +218,7 @@ def farthest_hops(bench: Bench) -> dict[str, Farthest]:
 
 
 def by_nearness(hops: Mapping[str, Farthest]) -> dict[str, tuple[str, ...]]:
-    """Thirds by cosine, and where plain vector search has the farthest hop."""
+    """Split by cosine into thirds, with the rank plain vector search gives the farthest hop."""
     ordered = sorted(hops, key=lambda query: (-hops[query].cosine, query))
     cuts = [round(len(ordered) * part / 3) for part in range(4)]
     thirds = {
@@ -251,7 +246,7 @@ def moved(
     after: Mapping[str, Sequence[str]],
     pools: Mapping[str, set[str]],
 ) -> dict[str, int]:
-    """Relevant passages that entered or left the first ten, and those among them that neither leg had at all."""
+    """Return relevant passages that entered or left the top ten, and those no leg had."""
     counts = {
         "relevant": 0,
         "missed by two legs": 0,
@@ -275,7 +270,7 @@ def moved(
 def compared(
     base: Measured, candidate: Measured, strata: Mapping[str, Sequence[str]]
 ) -> dict[str, Row]:
-    """The differences in each stratum, p corrected over all strata and both measures together."""
+    """Return differences per stratum, with p corrected over strata and both measures."""
     family = [
         one
         for name, queries in strata.items()

@@ -1,11 +1,10 @@
-"""What is the graph leg worth, and where? Three legs against two at the shipped weights, on every collection.
+"""Measure the graph leg: three legs against two at the shipped weights, on every collection.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/graph_evidence.py --queries 250
-    python benchmarks/studies/graph_report.py docs/results/graph.json
+TRIVET_DATA=/path/to/originals python benchmarks/studies/graph_evidence.py --queries 250
+python benchmarks/studies/graph_report.py docs/results/graph.json
 
-Which weight it gets is chosen with those of the other legs, in evidence.py. Collections that are not asked for keep the
-figures of an earlier run, and each says which code measured it. All are those of one embedder, the shipped one unless
-another is named.
+evidence.py chooses the weights. Collections not requested keep the figures of an earlier run, and
+each names the code that measured it. All use one embedder, by default the shipped one.
 """
 
 from __future__ import annotations
@@ -48,18 +47,18 @@ from trivet.lab.measure.run import environment
 from trivet.search.recipe import DEFAULT
 
 CORPORA = (*GROUPS, "house")
-# Questions over several passages, whose hops can be near or far.
+# Multi-hop questions, whose hops can be near or far.
 HOPS = ("hotpotqa", "musique")
 WEIGHTS = (2, 4, 8, 12, 16, 24)
 WEIGHT = SHIPPED["graph"]
-# How loudly a query that names common things lets the graph speak.
+# Influence of the graph for queries that name common things.
 NAMED = (0, 0.1, 1)
 NORMS: Mapping[str, tuple[float, ...]] = {
     "spread": (0.25, 0.5, 1),
     "minmax": (0.25, 0.5, 1),
     "zscore": (0.05, 0.1, 0.25),
 }
-# A corpus may lose this much nDCG@10 at most.
+# Largest acceptable loss of nDCG@10 on a corpus.
 TOLERATED = 0.005
 HEADLINE = "nDCG@10"
 
@@ -121,7 +120,7 @@ def measure_corpus(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def sweep(arms: Arms) -> dict[str, Row]:
-    """The weight, the norms for the graph's scores, and the switch, each at what ships of the others."""
+    """Vary weight, norms and switch one at a time, the others as shipped."""
     two = arms.two_legs()
     found = {"two legs": two, "graph only": arms.three_legs(GRAPH_ONLY)}
     found |= {arm_name(weight): arms.three_legs(three(weight)) for weight in WEIGHTS}
@@ -137,7 +136,7 @@ def sweep(arms: Arms) -> dict[str, Row]:
 
 
 def strata(arms: Arms) -> dict[str, Row]:
-    """Two legs against three at the shipped weight: by the corpus' own strata, and on multi-hop sets by nearness."""
+    """Compare by the corpus's strata, and on multi-hop sets by nearness."""
     bench = arms.bench
     two, three_legs = arms.two_legs(), arms.three_legs(three(WEIGHT))
     groups = {"all": tuple(two.per_query[HEADLINE]), **two.strata}
@@ -155,17 +154,17 @@ QUESTIONS: Mapping[str, Callable[[Arms], dict[str, Any]]] = {"sweep": sweep, "st
 
 
 def harms(row: Mapping[str, Any]) -> bool:
-    """Whether the interval lies wholly below what is tolerated: a loss larger than that has been shown."""
+    """Return whether a loss larger than tolerated is shown by the interval."""
     return float(row[HEADLINE]["high"]) < -TOLERATED
 
 
 def is_safe(row: Mapping[str, Any]) -> bool:
-    """Whether the interval lies wholly above it: a loss larger than that has been ruled out."""
+    """Return whether the interval rules out a loss larger than tolerated."""
     return float(row[HEADLINE]["low"]) > -TOLERATED
 
 
 def over_corpora(sweep: Sweep, arm: str, measures: Sequence[str]) -> dict[str, dict[str, float]]:
-    """p of one arm on every corpus, corrected by Holm over the corpora."""
+    """Return one arm's p-values, corrected by Holm over the corpora."""
     corrected = {
         measure: holm([sweep[corpus][arm][measure]["p"] for corpus in sweep])
         for measure in measures
@@ -177,7 +176,7 @@ def over_corpora(sweep: Sweep, arm: str, measures: Sequence[str]) -> dict[str, d
 
 
 def verdict(row: Mapping[str, Any], corrected_p: float) -> str:
-    """In a word what an arm does to a corpus, by its headline measure."""
+    """Summarize in a word what an arm does to a corpus, by its headline measure."""
     if harms(row):
         return "hurts"
     if corrected_p < 0.05:
@@ -215,13 +214,13 @@ def _options() -> argparse.Namespace:
         nargs="*",
         default=list(CORPORA),
         choices=CORPORA,
-        help="corpora to measure anew; none: conclude",
+        help="corpora to measure again (default: none, only conclude)",
     )
     parser.add_argument(
         "--queries",
         type=int,
         default=250,
-        help="so many of each, drawn by a hash of their ids (250)",
+        help="queries per collection, drawn by a hash of their ids (250)",
     )
     parser.add_argument(
         "--cache", type=Path, help="where the stores are kept; the lab's cache if none"

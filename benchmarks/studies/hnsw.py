@@ -1,12 +1,15 @@
-"""How much of an exact search the HNSW index of PostgreSQL finds, by ef_search, and what that costs.
+r"""Measure recall and cost of PostgreSQL's HNSW index against exact search, by ef_search.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/hnsw.py --url postgresql://trivet@... cosqa
-    python benchmarks/studies/hnsw.py --url ... --administrator postgresql://postgres@... --made-up 50000
-    python benchmarks/studies/hnsw_report.py docs/results/hnsw.json
+TRIVET_DATA=/path/to/originals python benchmarks/studies/hnsw.py \
+    --url postgresql://trivet@... cosqa
+python benchmarks/studies/hnsw.py --url ... --administrator postgresql://postgres@... \
+    --made-up 50000
+python benchmarks/studies/hnsw_report.py docs/results/hnsw.json
 
-The database needs pgvector. Corpora are the lab's stores, copied with their vectors and asked their own questions.
-`--made-up` adds rows around a few centres, among which neighbours hardly differ: the worst that an index can meet. Each
-question is asked as deep as a recall asks, without a filter and with one that lets 1 % through.
+The database needs pgvector. Corpora are the lab's stores, copied with vectors and queried with
+their questions. `--made-up` adds rows around a few centers, where neighbors hardly differ: the
+worst case for an index. Searches have a recall's depth, without a filter and with one that passes 1
+%.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ EF_SEARCH = (10, 20, 40, 80, 120, 200, 400, 800)
 SHOWN = 10
 FILTERS = {"everything": Filter(), "1 %": Filter(tags=("rare",))}
 MADE_UP = "made-up"
-# As a share of a vector's length: a cosine of about .7 is left.
+# As a share of a vector's length: a cosine of about .7 remains.
 MOVED = 1.0
 
 Figures = dict[str, Any]
@@ -74,7 +77,7 @@ def curve(store: PostgresStore, model: Model, questions: Questions, depth: int) 
 def asked(
     store: PostgresStore, model: Model, questions: Questions, filter: Filter, depth: int
 ) -> tuple[list[list[str]], float]:
-    """What each question found, and the median of their milliseconds."""
+    """Return what each question found, and the median time in milliseconds."""
     answers, times = [], []
     for question in questions:
         start = time.perf_counter()
@@ -96,7 +99,7 @@ def measured(server: Server, tenant: str, questions: Questions, depth: int) -> F
     start = time.perf_counter()
     store.vectors.build_index(model)
     built = time.perf_counter() - start
-    # Opened anew: what a filter lets through was tagged behind the store's back.
+    # Open again: the filter's tags were added without the store's knowledge.
     store = PostgresStore(server, tenant)
     figures: Figures = {
         "memories": store.memories.visible_count(Filter()),
@@ -110,7 +113,7 @@ def measured(server: Server, tenant: str, questions: Questions, depth: int) -> F
 
 
 def beside_stored(server: Server, tenant: str, count: int) -> Questions:
-    """Questions near stored memories: their vectors, moved about as far as a question is from what answers it."""
+    """Return queries near stored memories, as far away as a question is from its answer."""
     store, generator = PostgresStore(server, tenant), np.random.default_rng(7)
     (model,) = store.vectors.models()
     keys = generator.choice(store.memories.visible_count(Filter()), count, replace=False) + 1
@@ -127,7 +130,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--url", required=True)
-    parser.add_argument("--administrator", help="who may copy made-up rows in")
+    parser.add_argument("--administrator", help="role that may copy synthetic rows in")
     parser.add_argument(
         "--made-up", type=int, default=0, help="how many made-up memories; none if not given"
     )
@@ -156,7 +159,7 @@ def main() -> None:
             copied(bench, server, name)
             sets[name] = measured(server, name, vectors_of(bench, given.queries), DEFAULT.depth)
     if given.made_up:
-        PostgresStore(server, "default")  # makes the schema
+        PostgresStore(server, "default")  # Creates the schema.
         fill(given.administrator, {MADE_UP: given.made_up}, given.embedder)
         sets[MADE_UP] = measured(
             server, MADE_UP, beside_stored(server, MADE_UP, given.queries), DEFAULT.depth

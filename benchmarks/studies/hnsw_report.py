@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def curves(sets: Any, depth: int) -> str:
-    """A row for each ef_search, without a filter."""
+    """Return a row for each ef_search, without a filter."""
     columns = {
         "recall@10": ".3f",
         f"recall@{depth}": ".3f",
@@ -52,13 +52,13 @@ def curves(sets: Any, depth: int) -> str:
     for one in sets.values():
         for row in one["curve"]:
             if row["filter"] == "everything":
-                cells = " / ".join(f"{row[name]:{form}}" for name, form in columns.items())
+                cells = ", ".join(f"{row[name]:{form}}" for name, form in columns.items())
                 rows.setdefault(row["ef_search"], []).append(cells)
     head = [
         f"{name}, {one['memories']:,} memories, exact {_exact(one):.0f} ms"
         for name, one in sets.items()
     ]
-    told = f"Cells: {' / '.join(columns)}."
+    told = f"Cells: {', '.join(columns)}."
     body = [[str(ef), *cells] for ef, cells in rows.items()]
     return f"{told}\n\n{table(['ef_search', *head], body)}"
 

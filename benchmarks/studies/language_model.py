@@ -1,10 +1,11 @@
-"""What a language model is worth where Trivet can use one: expand_llm, graph_llm, capture_llm, and judging in the lab.
+r"""Measure language models in expand_llm, graph_llm, capture_llm, and judging in the lab.
 
-    python benchmarks/studies/language_model.py expand judge read curate graph --llm openai:MODEL@http://127.0.0.1:8080/v1
+python benchmarks/studies/language_model.py expand judge read curate graph \
+    --llm openai:MODEL@http://127.0.0.1:8080/v1
 
-Each part goes the product's own way to a real OpenAI-compatible server and writes its figures into one file. Nobody is
-hurried: the study waits for an answer as long as it takes, and says how many came within the product's own time limit.
-`--without-format` leaves out `response_format`, which some servers do not know: the model must keep to JSON by itself.
+Each part uses the product's own path to a real OpenAI-compatible server. The study waits for
+answers without limit, and reports how many came within the product's time limit. `--without-format`
+omits `response_format`, which some servers do not know.
 """
 
 from __future__ import annotations
@@ -32,45 +33,45 @@ from embedder import add_embedder, identity
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.conversations import Case, cases
-from trivet import Trivet
-from trivet.agents.capture import proposals as read
-from trivet.agents.capture.proposals import (
+from support.conversations import Case, cases  # noqa: E402
+from trivet import Trivet  # noqa: E402
+from trivet.agents.capture import proposals as read  # noqa: E402
+from trivet.agents.capture.proposals import (  # noqa: E402
     CaptureModel,
     curate,
 )
-from trivet.agents.capture.rules import statements
-from trivet.errors import LegFailed
-from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query
-from trivet.lab.datasets.judgements import (
+from trivet.agents.capture.rules import statements  # noqa: E402
+from trivet.errors import LegFailed  # noqa: E402
+from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query  # noqa: E402
+from trivet.lab.datasets.judgements import (  # noqa: E402
     Entry,
     Pool,
     Record,
 )
-from trivet.lab.datasets.judges import judge_by_endpoint
-from trivet.lab.datasets.plain_layout import house, load
-from trivet.lab.measure.bench import Bench, open_bench
-from trivet.lab.measure.comparison import (
+from trivet.lab.datasets.judges import judge_by_endpoint  # noqa: E402
+from trivet.lab.datasets.plain_layout import house, load  # noqa: E402
+from trivet.lab.measure.bench import Bench, open_bench  # noqa: E402
+from trivet.lab.measure.comparison import (  # noqa: E402
     bootstrap_means,
     paired,
 )
-from trivet.lab.measure.measures import measure
-from trivet.lab.measure.run import environment
-from trivet.memory.answer.expand import UNSURE_BELOW
-from trivet.memory.worker import triples as reader
-from trivet.memory.worker.triples import Triples
-from trivet.models import chat as chats
-from trivet.models.chat import (
+from trivet.lab.measure.measures import measure  # noqa: E402
+from trivet.lab.measure.run import environment  # noqa: E402
+from trivet.memory.answer.expand import UNSURE_BELOW  # noqa: E402
+from trivet.memory.worker import triples as reader  # noqa: E402
+from trivet.memory.worker.triples import Triples  # noqa: E402
+from trivet.models import chat as chats  # noqa: E402
+from trivet.models.chat import (  # noqa: E402
     BadAnswer,
     Chat,
 )
-from trivet.models.embed import load as load_embedder
-from trivet.models.http import Limits, post_json
-from trivet.settings import Settings
+from trivet.models.embed import load as load_embedder  # noqa: E402
+from trivet.models.http import Limits, post_json  # noqa: E402
+from trivet.settings import Settings  # noqa: E402
 
 LIVES = ROOT / "src" / "trivet" / "lab" / "lives" / "dev"
 ENGLISH = ("s1-", "s2-", "s3-", "s4-", "s5-", "s6-", "s7-", "s8-")
-# Strata whose answers depend on how a question is worded, not on when it is asked.
+# Strata whose answers depend on wording, not on time.
 WORDED = ("plain", "paraphrase", "keyword", "typo", "abbreviation", "negation")
 LONG_LIMITS = Limits(seconds=3_600.0, deadline=3_600.0, attempts=1, most_bytes=2**20)
 TOKENS_A_DAY = 10**9
@@ -93,7 +94,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Watched:
-    """Every request on its way to the server: it waits for as long as it takes, and remembers what came back."""
+    """Requests to the server, without time limit, and with their answers recorded."""
 
     def __init__(self, with_format: bool, answers: Path | None) -> None:
         self.requests: list[Request] = []
@@ -124,7 +125,7 @@ class Watched:
         return answer
 
     def summary(self, most: float) -> Figures:
-        """`most` is the limit of the settings, where the lab has put it out of the way."""
+        """`most` is the settings' limit, which the lab has disabled."""
         took = [one.seconds for one in self.requests]
         return {
             "requests": len(took),
@@ -163,7 +164,7 @@ def main() -> None:
 
 
 def expand(options: argparse.Namespace) -> Figures:
-    """Questions about the lives whose first answer is unsure, asked with rewrites and without."""
+    """Ask unsure questions about the lives with and without rewrites."""
     before: dict[str, float] = {}
     after: dict[str, float] = {}
     asked: list[Figures] = []
@@ -183,7 +184,7 @@ def expand(options: argparse.Namespace) -> Figures:
                     again = bench.ask(query, "default", 10, expand=True)
                 except (
                     LegFailed
-                ) as failed:  # the product then answers as it does without; here it counts so
+                ) as failed:  # The product then answers without expansion; count it as such.
                     problems[str(failed)] += 1
                     again = first
                 before[query.id], after[query.id] = (
@@ -226,7 +227,7 @@ def _ndcg(bench: Bench, query: Query, decision: Any) -> float:
 
 
 def judge(options: argparse.Namespace) -> Figures:
-    """Pairs of the house set: for each question its best memories, and as many that a hash picks among the others."""
+    """Judge the best memories of house-set questions, and as many others by hash."""
     dataset = house()
     pairs = _pairs(dataset, options.most)
     entries = tuple(Entry(query=query, document=document) for query, document, _ in pairs)
@@ -260,7 +261,6 @@ def judge(options: argparse.Namespace) -> Figures:
 
 
 def _pairs(dataset: Dataset, most: int) -> list[tuple[str, str, int]]:
-    """In groups of four a question, two that are relevant and two that are not."""
     found: list[tuple[str, str, int]] = []
     ids = [document.id for document in dataset.documents if not document.sensitive]
     for query in sorted(dataset.queries, key=lambda one: zlib.crc32(one.id.encode())):
@@ -280,7 +280,7 @@ def _pairs(dataset: Dataset, most: int) -> list[tuple[str, str, int]]:
 
 
 def read_messages(options: argparse.Namespace) -> Figures:
-    """The labelled messages that no rule was tuned on: what the model keeps of them, beside the rules."""
+    """Run the model on labeled messages no rule was tuned on, against the rules."""
     messages = _half_and_half(cases("held"), options.most)
     kept: list[bool] = []
     problems: Counter[str] = Counter()
@@ -327,7 +327,7 @@ def _found(kept: Sequence[bool], worth: Sequence[bool]) -> Figures:
 
 
 def curate_proposals(options: argparse.Namespace) -> Figures:
-    """Pairs of an old and a new statement: an update must replace the old one, a look-alike must be added."""
+    """An update must replace the old statement, and a look-alike must be added."""
     lines = (LIVES / "changes.jsonl").read_text(encoding="utf-8").splitlines()
     pairs = sorted(
         (json.loads(line) for line in lines), key=lambda one: zlib.crc32(one["new"].encode())
@@ -359,7 +359,7 @@ def curate_proposals(options: argparse.Namespace) -> Figures:
 
 
 def graph(options: argparse.Namespace) -> Figures:
-    """Short memories of the lives, read for statements: what is kept, what is skipped and why."""
+    """Read short memories of the lives for statements; count kept and skipped ones."""
     documents = [one for folder in sorted(LIVES.iterdir()) if folder.name.startswith(ENGLISH[1:4]) for one in
                  load(folder, allow_unanswerable=True).documents]  # fmt: skip
     short = [one for one in documents if len(one.text.split()) <= SHORT_WORDS and not one.sensitive]
@@ -375,7 +375,7 @@ def graph(options: argparse.Namespace) -> Figures:
             memory.engine.store, Chat(options.llm, reader.LIMITS), TOKENS_A_DAY, embedder
         )
         done, rounds = 0, 0
-        while rounds < 4:  # the product tries a memory four times
+        while rounds < 4:  # The product tries a memory four times.
             done += triples.drain(threading.Event())
             triples.wake()
             rounds += 1
@@ -409,7 +409,6 @@ def _store(folder: Path, options: argparse.Namespace) -> Trivet:
 
 
 def _share(flags: Sequence[bool]) -> Figures:
-    """With its 95 % interval, by drawing anew."""
     if not flags:
         return {"share": None, "of": 0}
     import numpy as np
@@ -424,7 +423,6 @@ def _share(flags: Sequence[bool]) -> Figures:
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Agreement beyond what the two would have by chance."""
     if not pairs:
         return None
     same = sum(one == other for one, other in pairs) / len(pairs)
@@ -434,7 +432,7 @@ def _kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 
 def _processor_seconds(server: int | None) -> float:
-    """What the server has used so far: on a busy machine seconds of the clock say little."""
+    """Return the server's processor time: clock time says little on a busy machine."""
     if server is None:
         return 0.0
     times = psutil.Process(server).cpu_times()

@@ -1,11 +1,11 @@
-"""What the scores of each leg tell, and whether it means anything that a reranker and the fusion agree.
+"""Measure what leg scores tell, and what agreement of reranker and fusion tells.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/leg_scores.py --kept KEPT --queries 250
+TRIVET_DATA=/path/to/originals python benchmarks/studies/leg_scores.py --kept KEPT --queries 250
 
-Every query is answered by the default recipe; both rerankers then read its first candidates. What was seen of a corpus
-is kept in the folder KEPT, so that a run can be broken off and taken up again. `--corpora scifact:400` stores only so
-many documents, those that answer the chosen queries first: figures of a cut corpus are higher than those of the whole
-one, but what is compared here is compared within it.
+The default recipe answers each query; both rerankers then read its first candidates. Results per
+corpus stay in KEPT, so a run can continue. `--corpora scifact:400` stores only that many documents,
+answers first: such figures are higher than those of the whole corpus, but comparable with each
+other.
 """
 
 from __future__ import annotations
@@ -54,15 +54,13 @@ LENGTHS: Mapping[str, tuple[int, float]] = {
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One candidate of a ranking."""
-
     score: float
     right: bool
     words: int
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What one query brought: each leg's list, who put what first and whether that was right, all that is right."""
+    """One query: each leg's list, each arm's first hit and whether it is right, all right ones."""
 
     query: str
     lists: dict[str, list[Seen]]
@@ -101,7 +99,7 @@ def main() -> None:
 
 
 def cut(dataset: Dataset, queries: int | None, documents: int | None) -> Dataset:
-    """Some of the answerable queries, and as many documents, those that answer them first: both drawn by a hash."""
+    """Draw answerable queries and documents by hash, answers first."""
     unanswerable = set(dataset.unanswerable)
     answerable = [query for query in dataset.queries if query.id not in unanswerable]
     asked = sorted(answerable, key=lambda query: zlib.crc32(query.id.encode()))[:queries]
@@ -128,7 +126,7 @@ def _within(document: Document, kept: set[str]) -> Document:
 
 def _kept(whole: Dataset, documents: int | None, options: argparse.Namespace) -> list[Asked]:
     dataset = cut(whole, options.queries, documents)
-    # The store of a whole corpus is one of the lab's, whichever queries are asked.
+    # The lab already has the store of a whole corpus.
     stored = dataset if len(dataset.documents) < len(whole.documents) else whole
     model = identity(options.embedder).replace("/", "-")
     file = options.kept / f"{dataset.name}-{dataset.fingerprint[:12]}-{model}.json"
@@ -211,7 +209,7 @@ def figures(corpora: Corpora) -> Figures:
 
 
 def scores(asked: Sequence[Asked]) -> Figures:
-    """Of each leg and reranker: how much of what is right it has, and how its scores tell that from the rest."""
+    """Return the recall of each leg and reranker, and how well its scores separate."""
     rows: Figures = {}
     for leg in (*LEGS, *(f"rerank {name}" for name in RERANKERS)):
         spoke = [one for one in asked if one.lists.get(leg)]
@@ -235,7 +233,7 @@ def scores(asked: Sequence[Asked]) -> Figures:
 
 
 def lengths(asked: Sequence[Asked]) -> Figures:
-    """For each leg: of its first ten, how many are of each length, beside the answers; and how high the wrong stand."""
+    """Return lengths of each leg's first ten and of the answers, and wrong hits' heights."""
     answers = [words for one in asked for words in one.words_of_answers]
     rows: Figures = {
         "answers": {"shares": _by_length(answers), "median": float(np.median(answers))}
@@ -254,7 +252,7 @@ def lengths(asked: Sequence[Asked]) -> Figures:
 
 
 def agreement(asked: Sequence[Asked]) -> Figures:
-    """How often two put the same first, and how often the first is right then and otherwise."""
+    """Return how often two agree on the first hit, and how often it is right in each case."""
     rankers = ("fusion", *(f"rerank {name}" for name in RERANKERS), "lexical", "dense")
     rows: Figures = {}
     for one, other in combinations(rankers, 2):
@@ -271,7 +269,7 @@ def agreement(asked: Sequence[Asked]) -> Figures:
 
 
 def area_between(right: np.ndarray[Any, Any], wrong: np.ndarray[Any, Any]) -> float:
-    """The chance that a right one scores above a wrong one; a tie counts half."""
+    """Return the chance that a right score exceeds a wrong one; ties count half."""
     if not len(right) or not len(wrong):
         return float("nan")
     ordered = np.sort(wrong)
@@ -286,13 +284,11 @@ def _area(ranking: Sequence[Seen]) -> float | None:
 
 
 def _variation(asked: Asked, leg: str) -> float:
-    """The deviation relative to the mean's height above the leg's floor, as the fusion by spread takes it."""
     values = np.array([one.score for one in asked.lists[leg]]) - asked.floors.get(leg, 0.0)
     return float(values.std() / abs(values.mean())) if values.mean() else 0.0
 
 
 def _heights(rankings: Sequence[Sequence[Seen]]) -> dict[str, float]:
-    """The mean deviation of wrong candidates from their list's mean, by length: 0 where length plays no part."""
     found: dict[str, list[float]] = {}
     for ranking in rankings:
         values = np.array([one.score for one in ranking])
@@ -327,7 +323,6 @@ def _share(flags: Sequence[bool]) -> Figures:
 
 
 def _mean(values: Sequence[float]) -> Figures:
-    """With its 95 % interval, by drawing queries anew."""
     if not values:
         return {"mean": None, "low": None, "high": None}
     drawn = bootstrap_means(np.array(values)[:, None], RESAMPLES, 0)[:, 0]
@@ -345,9 +340,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--corpora", nargs="+", default=list(CORPORA), help="names, or NAME:DOCUMENTS for a part"
     )
-    parser.add_argument(
-        "--queries", type=int, help="how many of each corpus are asked; all if not given"
-    )
+    parser.add_argument("--queries", type=int, help="queries per corpus (default: all)")
     parser.add_argument(
         "--cache", type=Path, help="where the stores are kept; the lab's cache if none"
     )

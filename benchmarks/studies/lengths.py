@@ -1,8 +1,10 @@
-"""What being fair to length gains and costs (docs/decisions/0031): two recipes over the same questions.
+r"""Measure what length-fair fusion gains and costs (docs/decisions/0031): two recipes.
 
-    TRIVET_DATA=... python benchmarks/studies/lengths.py mixed/dev mixed-passages sessions cosqa --queries 200
+TRIVET_DATA=... python benchmarks/studies/lengths.py mixed/dev mixed-passages sessions cosqa \
+    --queries 200
 
-For each dataset nDCG@10 of both, the difference with its 95 % interval, and the median lengths of hits and answers.
+For each dataset: nDCG@10 of both, the difference with its 95 % interval, and the median lengths of
+hits and answers.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def main() -> None:
         "--queries",
         type=int,
         default=200,
-        help="so many of each, drawn by a hash of their ids (200)",
+        help="queries per dataset, drawn by a hash of their ids (200)",
     )
     parser.add_argument("--cache", type=Path, help="where loaded stores are kept")
     add_embedder(parser)

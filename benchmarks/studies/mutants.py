@@ -1,10 +1,10 @@
-"""Do the tests notice a fault? One is put into one line at a time, in a copy of the tree; some test must fail.
+"""Mutation testing: put a fault into one line of a copied tree; some test must fail.
 
-    python benchmarks/studies/mutants.py --mutants 40 --out docs/results/mutants.json
+python benchmarks/studies/mutants.py --mutants 40 --out docs/results/mutants.json
 
-Modules are drawn at random, one mutant each, without those that acceptance tests and tests with PostgreSQL prove. Each
-mutant is tried by the unit tests of its room, then by all unit, property and contract tests without PostgreSQL, then by
-the acceptance tests of its room, until one fails. A run that does not end counts as noticed.
+Modules are drawn at random, one mutant each, except those proved by acceptance or PostgreSQL tests.
+A mutant faces its unit tests, then all unit, property and contract tests without PostgreSQL, then
+its acceptance tests, until one fails. A run that hangs counts as noticed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NEEDED = (
     "README.md",
     "Makefile",
 )
-# Proved by acceptance tests, or by those that need a server.
+# Proved by acceptance tests, or by tests that need a server.
 LEFT_OUT = ("cli/", "serve/", "store/postgres/")
 WIDER = (
     "tests/unit",
@@ -81,8 +81,6 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Change:
-    """A part of a module's source, and what stands there instead."""
-
     node: ast.expr
     kind: str
     instead: str
@@ -129,7 +127,6 @@ def _with(node: ast.expr, kind: str, **fields: object) -> Change:
 
 
 def drawn(number: int, seed: int) -> list[tuple[Mutant, str]]:
-    """Mutants with the whole source of their module, changed."""
     chance = random.Random(seed)
     package = ROOT / "src" / "trivet"
     files = {str(file.relative_to(package)): file for file in sorted(package.rglob("*.py"))}
@@ -150,7 +147,7 @@ def drawn(number: int, seed: int) -> list[tuple[Mutant, str]]:
 
 
 def _replaced(source: str, change: Change) -> str:
-    lines = source.encode().splitlines(keepends=True)  # columns count bytes
+    lines = source.encode().splitlines(keepends=True)  # Columns count bytes.
     node = change.node
     assert node.end_lineno is not None
     starts = [sum(map(len, lines[: number - 1])) for number in (node.lineno, node.end_lineno)]
@@ -160,7 +157,7 @@ def _replaced(source: str, change: Change) -> str:
 
 
 def noticed(tree: Path, mutant: Mutant, source: str) -> str | None:
-    """By which tests; None if all passed."""
+    """Return the tests that noticed, or None if all passed."""
     file = tree / "src" / "trivet" / mutant.module
     original = file.read_text(encoding="utf-8")
     file.write_text(source, encoding="utf-8")
@@ -176,7 +173,7 @@ def noticed(tree: Path, mutant: Mutant, source: str) -> str | None:
 
 
 def nearest(tree: Path, mutant: Mutant) -> Path:
-    """The folder of unit tests that mirrors the module's."""
+    """Return the folder of unit tests that mirrors the module's."""
     folder = tree / "tests" / "unit" / Path(mutant.module).parent
     while not folder.is_dir():
         folder = folder.parent
@@ -184,7 +181,7 @@ def nearest(tree: Path, mutant: Mutant) -> Path:
 
 
 def accepting(tree: Path, mutant: Mutant) -> tuple[str, ...]:
-    """The folders of acceptance tests that are called as one of the module's own, such as client or install."""
+    """Return the acceptance folders named like one of the module's own, such as install."""
     return tuple(
         f"tests/acceptance/{name}"
         for name in Path(mutant.module).parent.parts

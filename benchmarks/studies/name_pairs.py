@@ -1,14 +1,13 @@
-"""Can the nearness of two names' vectors tell that they mean the same? On labelled pairs.
+"""Test whether the vectors of two names tell that they mean the same, on labeled pairs.
 
-    python benchmarks/studies/name_pairs.py
+python benchmarks/studies/name_pairs.py
 
-Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over
-thresholds, for vectors alone and for pairs that no rule of trivet.memory.worker.triple_prompt tells apart.
-The pairs were written and labelled by hand, hard ones on purpose, and the rules and thresholds were chosen looking at
-them: this is no held-out measurement, and the precision of other neighbours may be higher or lower. What it
-can show is that vectors alone do not decide. Nearness is above the background of a model; of all-MiniLM-L6-v2 nobody
-has measured one, so it is its cosine. The thresholds in force were chosen for the first model; to the other they are
-only cuts.
+Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision
+and recall over thresholds, for vectors only and for pairs that no rule of
+trivet.memory.worker.triple_prompt separates. Hard pairs were chosen and labeled by hand, and rules
+and thresholds were tuned on them, so this is not a held-out measurement. It can only show that
+vectors alone do not decide. Nearness is relative to a model's background; all-MiniLM-L6-v2 has none
+measured, so its plain cosine is used. The thresholds in force were chosen for the first model.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def compared(self) -> bool:
-        """Whether the store would compare them: only names that share a word are candidates."""
+        """Return the pairs the store compares: candidates must share a word."""
         return self.open and bool(words_of(self.first) & words_of(self.second))
 
 
@@ -80,7 +79,7 @@ def read_pairs(path: Path, embedder: str) -> list[Pair]:
 
 
 def curve(pairs: Sequence[Pair], all_same: int) -> list[dict[str, Any]]:
-    """Precision with the lower end of its Wilson interval (95 %), and recall of all pairs that are the same."""
+    """Return precision's lower Wilson bound (95 %), and recall of all equal pairs."""
     rows = []
     for threshold in THRESHOLDS:
         taken = [pair.same for pair in pairs if pair.nearness >= threshold]
@@ -114,7 +113,6 @@ def nearest_wrong(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 
 def decided(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
-    """What becomes of the pairs at the thresholds in force."""
     fates: dict[str, dict[str, int]] = {}
     for pair in pairs:
         fate = (
@@ -145,7 +143,10 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, default=OUTPUT)
     parser.add_argument(
-        "--embedders", nargs="+", default=[SHIPPED, MINILM], help="whose vectors are compared"
+        "--embedders",
+        nargs="+",
+        default=[SHIPPED, MINILM],
+        help="embedder whose vectors to compare",
     )
     options = parser.parse_args()
     result = {

@@ -1,8 +1,8 @@
-"""What the legs found for a query, kept as numbers: one retrieval, any number of fusions.
+"""What the legs found for a query, as numbers: one retrieval, any number of fusions.
 
-Every fusion that Trivet has adds weighted columns, a column being what one leg says of each candidate by one norm. So
-hundreds of weights are one product of matrices and one sort a query. With bonus 0 and prior 0, no links and nothing
-folded, a recall answers in that order.
+Trivet's fusions add weighted columns: one leg's scores under one norm. So hundreds of weightings
+are one matrix product and one sort per query. With bonus 0, prior 0, and no links or folding, a
+recall has the same order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trivet.search.recipe import DEFAULT, Recipe, parse_recipe
 from trivet.types import Filter, Ranking
 
 Values = NDArray[np.float64]
-# A leg and its norm, such as `dense spread`, or `dense rank60`: the column of one over the rank plus 60.
+# A leg and its norm, such as `dense spread`, or `dense rank60`: 1 / (rank + 60).
 Column = str
 
 DEEP = 10
@@ -33,7 +33,7 @@ DISCOUNTS = 1 / np.log2(np.arange(2, DEEP + 2))
 
 @dataclass(frozen=True)
 class Pool:
-    """The candidates of a query in the order of ties, with what each is worth and how long it is."""
+    """A query's candidates in tie order, with their grades and lengths."""
 
     query: Query
     question: Question
@@ -54,7 +54,7 @@ class Pool:
         return np.array([present.get(id, missing) for id in self.ids])
 
     def first(self, columns: Values, weights: Values) -> NDArray[np.intp]:
-        """The places of the first ten, for each column of weights."""
+        """Return the positions of the first ten for each column of weights."""
         return np.argsort(-(columns @ weights), axis=0, kind="stable")[:DEEP]
 
     def shipped_scores(self) -> Values:
@@ -65,12 +65,10 @@ class Pool:
         return scores
 
     def worth(self, places: NDArray[np.intp]) -> Values:
-        """nDCG@10 of each order."""
         gains: Values = DISCOUNTS[: len(places)] @ self.grades[places] / self.ideal
         return gains
 
     def worth_of(self, ids: Sequence[str]) -> float:
-        """nDCG@10 of a list that was found in another way."""
         gains = [max(0, self.judged.get(id, 0)) for id in ids[:DEEP]]
         return float(DISCOUNTS[: len(gains)] @ np.array(gains, float) / self.ideal)
 
@@ -80,7 +78,7 @@ def dataset_named(name: str) -> Dataset:
 
 
 def pools(bench: Bench, way: str) -> list[Pool]:
-    """For every question what the legs find by this way, which is a recipe whose fusion is not looked at."""
+    """Return what the legs find for each question; the recipe's fusion is ignored."""
     recipe = parse_recipe(way) if way else DEFAULT
     found = [_pool(bench, query, recipe) for query in bench.dataset.queries]
     _check(found)
@@ -88,7 +86,7 @@ def pools(bench: Bench, way: str) -> list[Pool]:
 
 
 def measured(found: Sequence[Pool], fusions: Sequence[str]) -> Values:
-    """nDCG@10, a row a question and a column a fusion."""
+    """Return nDCG@10: a row per question, a column per fusion."""
     parts = [_parts(parse_recipe(one).fusion) for one in fusions]
     names = sorted({name for part in parts for name in part})
     weights = np.array([[part.get(name, 0.0) for part in parts] for name in names])
@@ -153,7 +151,7 @@ RARE = 0.01
 
 
 def features(bench: Bench, found: Sequence[Pool]) -> dict[str, Values]:
-    """What may tell, before anything is judged, which leg to trust with a question."""
+    """Return features that may tell, before judging, which leg to trust for a question."""
     rows = np.array([_features(bench, pool) for pool in found])
     return dict(zip(FEATURES, rows.T, strict=True))
 
@@ -177,7 +175,7 @@ def _features(bench: Bench, pool: Pool) -> list[float]:
 
 
 def _check(found: Iterable[Pool]) -> None:
-    """The product must agree: its own fusion of these rankings has the same first nine, but for ties by rounding."""
+    """Check that the product's own fusion has the same first nine, except for rounding ties."""
     parts = _parts(DEFAULT.fusion)
     weights = np.array(list(parts.values()))[:, None]
     for pool in found:
@@ -188,5 +186,6 @@ def _check(found: Iterable[Pool]) -> None:
         theirs = [one.id for one in fuse(DEFAULT.fusion, pool.rankings)[:DEEP]]
         if sorted(ours[:-1]) != sorted(theirs[:-1]):
             raise SystemExit(
-                f"{pool.query.id}: the fusion of the study is not the product's: {ours} against {theirs}."
+                f"{pool.query.id}: the fusion of the study is not the product's: {ours} against "
+                f"{theirs}."
             )

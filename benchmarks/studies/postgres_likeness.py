@@ -1,11 +1,11 @@
-"""Do both stores answer alike? The lab's stores, copied into PostgreSQL with their vectors, asked the same questions.
+r"""Compare both stores' answers: the lab's stores copied into PostgreSQL with their vectors.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/postgres_likeness.py --url postgresql://... \
-        --output docs/results/postgres.json scifact locomo
+TRIVET_DATA=/path/to/originals python benchmarks/studies/postgres_likeness.py \
+    --url postgresql://... --output docs/results/postgres.json scifact locomo
 
-The lab's stores must be embedded already (XDG_CACHE_HOME says where, as for the lab). PostgreSQL is asked three ways:
-with the vectors in memory, with an exact search by the database, and by its index. Then the index alone is compared
-with the exact search: plain, under a filter that lets 1 % through, and with a tenth of the memories sensitive.
+The lab's stores must be embedded already (below XDG_CACHE_HOME). PostgreSQL searches three ways:
+vectors in memory, exact search by the database, and its index. Then the index is compared with the
+exact search: plain, with a filter that passes 1 %, and with a tenth of the memories sensitive.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from trivet.types import Filter
 
 MEASURE = "nDCG@10"
 DEPTH = 10
-# More vectors than there are: never another way.
+# More vectors than exist: disables a way.
 ALWAYS = 10**12
-# Up to how many bytes vectors are held in memory, and up to how many memories are searched exactly or named by key.
+# Limits: bytes of vectors in memory, memories searched exactly, memories named by key.
 WAYS: Mapping[str, tuple[int, int, int]] = {
     "in memory": (ALWAYS, 0, 0),
     "exact": (0, ALWAYS, 0),
@@ -69,7 +69,7 @@ def search(store: PostgresStore, way: str) -> None:
 
 
 def beside(bench: Bench, store: PostgresStore) -> Bench:
-    """The same questions to PostgreSQL."""
+    """Ask PostgreSQL the same questions."""
     engine = bench.trivet.engine
     embedding = Embedding(store, engine.settings.embedder, engine.embedding._configured)
     return Bench(
@@ -118,7 +118,7 @@ def vectors_of(bench: Bench, most: int) -> list[NDArray[np.float32]]:
 def index_figures(
     store: PostgresStore, model: Model, questions: list[NDArray[np.float32]]
 ) -> Figures:
-    """How much of what an exact search finds the index finds."""
+    """Return the share of the exact search's results that the index finds."""
     figures: Figures = {}
     for name, filter in FILTERS.items():
         answers: Figures = {}
@@ -142,7 +142,7 @@ def index_figures(
 
 
 def index_beside(bench: Bench, server: Server, tenant: str, most: int) -> Figures:
-    """In a tenant of its own, where a hundredth is tagged and then a tenth sensitive."""
+    """Use a separate tenant, with one in a hundred tagged and later one in ten sensitive."""
     store, questions = copied(bench, server, tenant), vectors_of(bench, most)
     (model,) = store.vectors.models()
     with store._database.write() as transaction:

@@ -1,13 +1,12 @@
-"""What a new process pays to open a tenant of PostgreSQL and to recall once, with index files and without.
+r"""Measure a new process's first recall from a PostgreSQL tenant, with and without index files.
 
-    python benchmarks/studies/postgres_opening.py --store /tmp/trivet-speed/10000.db --work /tmp/trivet-opening \
-        --output docs/results/postgres-opening.json
+python benchmarks/studies/postgres_opening.py --store /tmp/trivet-speed/10000.db \
+    --work /tmp/trivet-opening --output docs/results/postgres-opening.json
 
-The store is one that speed.py made; a copy of it is taken into a PostgreSQL of its own. Processes with and without the
-file take turns, so that a noisy machine disturbs both alike. Each has recalled from an empty tenant before, so that
-modules are loaded, and again, which is what is not this tenant's; no reranker reads along. Then two processes of each
-kind hold the tenant at once, and their memory is read. Last, both kinds answer the same questions, and every score is
-compared.
+speed.py makes the store, which is copied into PostgreSQL. Processes with and without the files take
+turns, so that noise affects both alike. Each first recalls twice from an empty tenant: once to load
+modules, once as the baseline; rerankers are off. Then two processes of each kind hold the tenant,
+and their memory is read. Last, both kinds answer the same questions, and all scores are compared.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     file = given.work / "copy.db"
     shutil.copyfile(given.store, file)
-    with Trivet.open(file, background=False) as trivet:  # brings it up to date
+    with Trivet.open(file, background=False) as trivet:  # Migrates it.
         trivet.drain()
     server = PostgresServer()
     try:
@@ -101,7 +100,6 @@ def _written(url: str, folder: Path) -> dict[str, float]:
 
 
 def _first_recalls(url: str, folders: dict[str, Path]) -> dict[str, dict[str, float]]:
-    """Medians, of the process itself and of all processes of the database server."""
     found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for _ in range(ROUNDS):
         for way, folder in folders.items():
@@ -114,13 +112,13 @@ def _first_recalls(url: str, folders: dict[str, Path]) -> dict[str, dict[str, fl
 
 
 def _server_time(url: str) -> float:
-    """Of the processes that ended too, in ms."""
+    """Return the server's time in ms, including processes that ended."""
     folder = Path(str(conninfo_to_dict(url)["host"]))
     first = psutil.Process(int((folder / "data" / "postmaster.pid").read_text().split()[0]))
     while True:
         try:
             times = [one.cpu_times() for one in (first, *first.children())]
-        except psutil.NoSuchProcess:  # one has just ended, and is in what the first one counts
+        except psutil.NoSuchProcess:  # It has just ended, and its parent counts it.
             continue
         total: float = sum(
             one.user + one.system + one.children_user + one.children_system for one in times
@@ -159,7 +157,7 @@ def in_new_process(what: str, url: str) -> None:
     asked = queries(ASKED)
     empty = "empty tenant, processor, ms"
     figures: dict[str, Any] = {}
-    for _ in range(2):  # the first time modules are loaded
+    for _ in range(2):  # The first time loads modules.
         before, used = _server_time(url), time.process_time()
         with Trivet.open(url, tenant="empty", background=False, rerank="off") as other:
             other.recall(asked[0])

@@ -80,10 +80,10 @@ def index(sets: Figures) -> str:
     )
     ratios = [one["time ratio to exact"] for one in found]
     return (
-        "Against an exact search on the first 200 questions of each set, with and without a filter\n"
-        "for 1 % of the memories and with a tenth of them sensitive, the index has a recall@10 of\n"
-        f"at least {least:.4f}, never finds fewer than {fewest} memories, and takes "
-        f"{min(ratios):.2f} to {max(ratios):.2f} times as\nlong."
+        "Against an exact search on the first 200 questions of each set, with and without a\n"
+        "filter for 1 % of the memories and with a tenth of them sensitive, the index has a\n"
+        f"recall@10 of at least {least:.4f}, never finds fewer than {fewest} memories, and\n"
+        f"takes {min(ratios):.2f} to {max(ratios):.2f} times as long."
     )
 
 

@@ -1,7 +1,7 @@
-"""Many rows for PostgreSQL, packed by numpy as COPY takes them: a million memories in a minute or two.
+"""Rows for PostgreSQL, packed by numpy for COPY: a million memories in a minute or two.
 
-Every text has one length, so that a table's rows are one array. Words are made up, unevenly frequent, and pass our
-analyser unchanged; vectors are random, around a few centres a tenant.
+All texts have one length, so a table's rows are one array. Words are synthetic, unevenly frequent,
+and unchanged by our analyzer; vectors are random around a few centers per tenant.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Column = tuple[str, Any]
 
 
 def vocabulary() -> NDArray[np.bytes_]:
-    """Words of six letters that our analyser leaves as they are."""
+    """Return six-letter words that our analyzer leaves unchanged."""
     generator = np.random.default_rng(11)
     consonants, vowels = list("bdfgklmnprtv"), list("aiou")
     found: dict[str, None] = {}
@@ -43,7 +43,10 @@ def vocabulary() -> NDArray[np.bytes_]:
 
 
 def packed(columns: Sequence[Column], count: int) -> bytes:
-    """Rows in the binary format of COPY. A column is a numpy kind and its values, or one value; None is NULL."""
+    """Pack rows in COPY's binary format.
+
+    A column is a numpy kind with values or one value; None is NULL.
+    """
     fields: list[tuple[str, Any]] = [("fields", ">i2")]
     for place, (kind, value) in enumerate(columns):
         fields.append((f"size{place}", ">i4"))
@@ -72,7 +75,7 @@ def copy(
 
 
 class Tenant:
-    """A tenant's rows, the same each time they are made."""
+    """A tenant's rows, equal each time they are made."""
 
     def __init__(
         self, name: str, number: int, size: int, model: int, words: NDArray[np.bytes_]
@@ -83,7 +86,7 @@ class Tenant:
         self._model = model
         self._words = words
         self._generator = np.random.default_rng(number)
-        # Frequent words are much more frequent than rare ones, as in any language.
+        # Frequent words dominate, as in natural language.
         ranks = self._generator.zipf(1.2, size=(size, WORDS_A_MEMORY)) - 1
         self._chosen = np.where(
             ranks < VOCABULARY, ranks, self._generator.integers(VOCABULARY, size=ranks.shape)
@@ -117,7 +120,7 @@ class Tenant:
         )
 
     def postings(self) -> bytes:
-        """Each word of a memory once, with how often it stands there."""
+        """Return each word of a memory once, with its count."""
         pairs = np.sort(self._chosen, axis=1) + self._keys[:, None] * VOCABULARY
         distinct, counts = np.unique(pairs, return_counts=True)
         zero = (">i4", 0)
@@ -152,7 +155,7 @@ class Tenant:
         )
 
     def mentions(self) -> bytes:
-        """Each memory mentions one name of its tenant."""
+        """Each memory mentions one of its tenant's names."""
         named = self._keys % NAMES_A_TENANT
         label = ("S6", self._words[-NAMES_A_TENANT:][named])
         columns = [
@@ -169,16 +172,16 @@ class Tenant:
 
 
 def text(value: str) -> Column:
-    """One text for all rows."""
     encoded = value.encode()
     return f"S{len(encoded)}", encoded
 
 
-# What recalls read. History and fingerprints, which they do not, are left out.
+# What recalls read; history and fingerprints are left out.
 TABLES = {
     "memory": (
-        "tenant, key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, "
-        "created_at, updated_at, state, sensitive, revision, length, owner",
+        "tenant, key, id, content, title, category, tags, importance, confidence, "
+        "expanded_keywords, scope, created_at, updated_at, state, sensitive, revision, length, "
+        "owner",
         Tenant.memories,
     ),
     "lexical": ("tenant, memory, content, title, keywords, tags, category", Tenant.lexical),

@@ -1,12 +1,12 @@
-"""How recall grows on PostgreSQL: 100,000 memories in one tenant, beside a million over 1,000 tenants.
+r"""Measure PostgreSQL recall: 100,000 memories in one tenant, a million over 1,000 tenants.
 
-    python benchmarks/studies/postgres_scale.py --url postgresql://trivet@... \
-        --administrator postgresql://postgres@... --work /tmp/trivet-scale \
-        --output benchmarks/results/postgres_scale.json
+python benchmarks/studies/postgres_scale.py --url postgresql://trivet@... \
+    --administrator postgresql://postgres@... --work /tmp/trivet-scale \
+    --output benchmarks/results/postgres_scale.json
 
-The database must be empty but for pgvector. The administrator copies the rows in, past row-level security; recalls are
-made by the plain role. The tenant of 100,000 is also copied into a file of the embedded store and asked there, turn by
-turn with PostgreSQL, so that figures are ratios within one run.
+The database must be empty except for pgvector. The administrator copies the rows in, past row-level
+security; recalls use the plain role. The large tenant is also copied into an embedded store; both
+take turns, so figures are ratios within one run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Figures = dict[str, Any]
 
 
 def fill(administrator: str, sizes: dict[str, int], embedder: str) -> Figures:
-    """Without checks of foreign keys, which hold by construction."""
+    """Skip foreign key checks, which hold by construction."""
     words = vocabulary()
     took: Figures = {}
     with psycopg.connect(administrator) as connection:
@@ -86,7 +86,7 @@ def fill(administrator: str, sizes: dict[str, int], embedder: str) -> Figures:
 
 
 def questions(count: int) -> list[str]:
-    """A few words each, of all frequencies but the highest."""
+    """Return queries of a few words, of all frequencies except the highest."""
     words, chooser = [word.decode() for word in vocabulary().tolist()], random.Random(3)
     return [" ".join(chooser.choices(words[5:4_000], k=3)) for _ in range(count)]
 
@@ -105,7 +105,7 @@ def summary(times: Sequence[float]) -> Figures:
 
 
 def large(server: Trivet, embedded: Trivet) -> Figures:
-    """Both have the words of a question at hand when it counts, and neither finds the other's work done."""
+    """Warm the words for both, but let neither find the other's cached work."""
     asked = questions(QUERIES)
     times: dict[str, list[float]] = {"postgres": [], "embedded": []}
     start = time.perf_counter()
@@ -124,7 +124,7 @@ def large(server: Trivet, embedded: Trivet) -> Figures:
 
 
 def many(settings: Settings, shared: Shared, count: int) -> tuple[Figures, list[float]]:
-    """Every tenant is opened and asked once; then they are asked in no order, whether at hand or not."""
+    """Query every tenant once, then in random order, cached or not."""
     chooser, asked = random.Random(5), questions(VISITS)
     opened, first = [], []
     for number in range(count):
@@ -170,7 +170,7 @@ def main() -> None:
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     settings = load_settings(path=given.url, background=False, embedder=given.embedder)
-    shared = Shared.of(settings)  # makes the schema
+    shared = Shared.of(settings)  # Creates the schema.
     sizes = {
         LARGE: given.large,
         **{SMALL.format(number): given.small for number in range(given.tenants)},

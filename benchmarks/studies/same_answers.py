@@ -1,11 +1,11 @@
-"""Do two versions answer alike? The same queries by every surface, compared to the last digit.
+"""Check that two versions answer alike: the same queries on every surface, to the last digit.
 
-    python benchmarks/studies/same_answers.py BEFORE/.venv/bin AFTER/.venv/bin
+python benchmarks/studies/same_answers.py BEFORE/.venv/bin AFTER/.venv/bin
 
-Each version is asked by its own public surfaces (Python, the command line, MCP, HTTP), over its own copy of one store:
---store, or the demo's 400 memories as the version before stores them. --queries is a file with a query a line, or with
-a JSON object a line that has a `text`; without it the queries of the lab's own dataset. Prints what differs, surface by
-surface, and ends with status 1 if anything does. Durations and the random mark around recalled texts are left out.
+Each version uses its public surfaces (Python, command line, MCP, HTTP) on its own copy of a store:
+--store, or the demo's 400 memories as stored by the version before. --queries is a file with one
+query per line, or JSON objects with `text`; the default is the lab's own dataset. Prints
+differences per surface, and exits with 1 if there are any. Durations and nonces are ignored.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 HOUSE = Path(__file__).parents[2] / "src" / "trivet" / "lab" / "house" / "queries.jsonl"
-# A new process for each is slow, so the command line gets every third query.
+# The command line needs a process per query, so it gets every third.
 ONE_IN = {"python": 1, "cli": 3, "mcp": 1, "http": 1}
 SHOWN = 10
 TIMED = {"took_ms", "stages_ms"}
 MARK = re.compile(r'(nonce[ =]\\*"?)[0-9a-f]{12}|\b\d+(?:\.\d+)? ?ms\b')
 
-# The askers are run by the version's own Python and know nothing of it but what is public.
+# The version's own Python runs these scripts, which use only its public interface.
 ASKERS = {
     "python": """
 import msgspec
@@ -121,7 +121,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("after", type=Path, help="the bin folder of the other version")
     parser.add_argument("--store", type=Path, help="a store file")
     parser.add_argument("--queries", type=Path, default=HOUSE)
-    parser.add_argument("--most", type=int, default=500, help="queries at the most")
+    parser.add_argument("--most", type=int, default=500, help="maximum number of queries")
     parser.add_argument("--surfaces", default=",".join(ASKERS), help=f"some of {','.join(ASKERS)}")
     given = parser.parse_args()
     if unknown := set(given.surfaces.split(",")) - set(ASKERS):
@@ -137,7 +137,7 @@ def read_queries(file: Path) -> list[str]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """A home of its own, nobody's settings, and time limits that no busy machine reaches."""
+    """Return an isolated home, and time limits no busy machine reaches."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -163,7 +163,7 @@ def demo_store(bin: Path, folder: Path) -> Path:
 
 def copied(store: Path, folder: Path) -> Path:
     folder.mkdir(parents=True)
-    for file in store.parent.glob(store.name + "*"):  # with what SQLite keeps beside it
+    for file in store.parent.glob(store.name + "*"):  # With SQLite's companion files.
         shutil.copy(file, folder)
     return folder / store.name
 

@@ -1,8 +1,9 @@
-"""What a single save costs by how changes are noticed.
+"""Measure a single save for each way of noticing changes.
 
-    python benchmarks/studies/saves.py training/lives/*/corpus.jsonl
+python benchmarks/studies/saves.py training/lives/*/corpus.jsonl
 
-All but the last memories are stored at once and embedded; each of the last is saved alone, on a quiet machine.
+All memories except the last few are stored and embedded at once; the last are saved one by one. Run
+it on an idle machine.
 """
 
 from __future__ import annotations

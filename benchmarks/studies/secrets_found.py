@@ -1,9 +1,9 @@
-"""How many secrets the guard finds and how many harmless texts it takes for one, on the labelled set of our own.
+"""Measure the secret guard's hits and false alarms on our labeled set.
 
-`python benchmarks/studies/secrets_found.py` measures the half that no rule was tuned on and writes
-docs/results/secrets.json. Given the folder of test data, it also counts alarms on texts of others.
-The library's own scan of the labelled texts stands beside ours. Times are medians, as multiples of
-hashing the same text once.
+`python benchmarks/studies/secrets_found.py` uses the half no rule was tuned on and writes
+docs/results/secrets.json. Given the folder of test data, it also counts alarms on others' texts.
+The library's own scan serves as comparison. Times are medians, as multiples of hashing the text
+once.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from trivet.secrets.detect import find
-from unit.secrets.labelled import Labelled, load
+from trivet.secrets.detect import find  # noqa: E402
+from unit.secrets.labelled import Labelled, load  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "secrets.json"
-# 95 %, of the normal distribution.
+# 95 % of the normal distribution.
 Z = 1.959964
 MOST_CHARACTERS = 32_000
 NOTE = (
-    "The staging database listens on port 6543; Ines restarts it on Tuesdays after the backup job finished, see "
-    "docs/runbook.md for the steps. The key point is that the token budget of the nightly job stays below 4096 and "
-    "that nobody edits the guard while the deploy runs."
+    "The staging database listens on port 6543; Ines restarts it on Tuesdays after the backup job "
+    "finished, see docs/runbook.md for the steps. The key point is that the token budget of the "
+    "nightly job stays below 4096 and that nobody edits the guard while the deploy runs."
 )
 WITH_SECRET = NOTE + " The password is " + "Kestrel" + "4471!"
 
 
 def wilson(hits: int, of: int) -> list[float]:
-    """The interval of a share, which is sound also near 0 and 1."""
+    """Return an interval for a share that is sound near 0 and 1 too."""
     if not of:
         return [0.0, 1.0]
     share = hits / of
@@ -62,7 +62,7 @@ def rate(hits: int, of: int) -> dict[str, Any]:
 
 
 def covered(row: Labelled) -> bool:
-    """Found means that not one character of it would be stored."""
+    """Return whether no character of the secret would be stored."""
     hidden = {at for found in find(row.text) for at in range(found.start, found.stop)}
     return hidden.issuperset(range(row.start, row.stop))
 
@@ -92,7 +92,7 @@ def measure(split: str) -> dict[str, Any]:
 
 
 def library_alone(split: str) -> dict[str, Any]:
-    """What detect-secrets reports on the same texts as files, with its default plugins, and with no verification."""
+    """Return detect-secrets' findings on the texts as files, default plugins, no verification."""
     from detect_secrets.core.secrets_collection import SecretsCollection
     from detect_secrets.settings import default_settings, get_settings
 
@@ -123,7 +123,7 @@ def library_alone(split: str) -> dict[str, Any]:
 
 
 def public_texts(folder: Path) -> Iterator[str]:
-    """Paragraphs of a programmer's notes, questions and code, chat turns and encyclopedia passages of the test sets."""
+    """Return paragraphs of notes, questions, code, chats and encyclopedias from the test sets."""
     with tarfile.open(folder / "til" / "til.tar.gz") as notes:
         for member in notes.getmembers():
             file = notes.extractfile(member) if member.name.endswith(".md") else None
@@ -145,7 +145,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def on_public_texts(folder: Path) -> dict[str, Any]:
-    """Alarms on texts nobody labelled, on the half that was not looked at. Some are right: there are keys in there."""
+    """Count alarms on the unlabeled held-out half. Some are right: it contains keys."""
     texts = sorted(
         {
             text

@@ -1,12 +1,14 @@
-"""What a fresh install finds: the default recipe with the shipped embedder on every corpus, with intervals.
+r"""Measure a fresh install: default recipe and shipped embedder on every corpus, with intervals.
 
-Without a second look, and with each of the three that there are.
+Arms: no second look, and each of the three second looks.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] [--cache STORES]
+TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] \
+    [--cache STORES]
 
-Needs no other model beside it, so it is the quick one to run after an embedder or a weight changed; `trained.py`
-compares models. What the output has already for the same embedder, recipe and rerankers is not run again. `--arms
-NAME=RECIPE ...` measures others; docs/results/blends.json is of `"fast 0.15=rerank(fast, blend=0.15)"` and so on.
+Needs no other model, so it is the quick study after a change of embedder or weights; `trained.py`
+compares models. Results with the same embedder, recipe and rerankers are reused. `--arms
+NAME=RECIPE ...` measures others; docs/results/blends.json uses `"fast 0.15=rerank(fast,
+blend=0.15)"` and so on.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ ARMS = {
     "words alone": "legs(lexical)",
     "both by rank": "rrf(k=60) | legs(lexical, dense)",
     "without the graph": "legs(lexical, dense)",
-    "read when unsure": "rerank(auto)",  # as a fresh install answers; the arms above are without a second look
+    # What a fresh install does; the arms above have no second look.
+    "read when unsure": "rerank(auto)",
     "fast": "rerank(fast)",
     "best": "rerank(best)",
 }
@@ -102,7 +105,7 @@ def with_interval(values: list[float]) -> list[float]:
 
 
 def mean(corpora: Mapping[str, Any], arms: Iterable[str]) -> dict[str, float]:
-    """Of nDCG@10 by arm, once all seven are there."""
+    """Return mean nDCG@10 by arm once all seven corpora are there."""
     whole = [arm for arm in arms if all(arm in corpora.get(name, {}) for name in CORPORA)]
     return {
         arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4)

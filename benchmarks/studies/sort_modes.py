@@ -1,11 +1,11 @@
-"""What each order of an answer gains and costs: relevance, recency, importance, on the lives of the lab.
+"""Measure the sort orders of an answer: relevance, recency and importance, on the lab's lives.
 
-    python benchmarks/studies/sort_modes.py --output docs/results/sort_modes.json
+python benchmarks/studies/sort_modes.py --output docs/results/sort_modes.json
 
-A sort changes the order of the hits and never which ones they are. So each question is recalled once, as a caller gets
-it (noise left out, ten hits at most), and its hits are put into each order. The lives have dates and no importances;
-for the sort by importance these are drawn: honestly (what answers a question tends to be rated higher), or at random.
-Relevance puts the later of two on the same matter first (docs/changed-facts.md); one more order does without that.
+A sort only reorders hits, so each question is recalled once as a caller would (noise dropped, at
+most ten hits) and put into each order. The lives have dates but no importances, which are drawn
+honestly (answers tend to be rated higher) or at random. Relevance puts the later of two memories on
+one matter first (docs/changed-facts.md); one more order does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from trivet.memory.answer.choose import sort_hits
 from trivet.memory.answer.decision import ScoredCandidate
 
 LIVES = Path(__file__).parents[2] / "src" / "trivet" / "lab" / "lives" / "dev"
-# From this grade on a memory answers the question or helps; below, it only has the same topic.
+# From this grade on, a memory answers or helps; below, only its topic matches.
 ANSWERS = 2
 MOST = 10
 FIRST = 3
@@ -46,7 +46,7 @@ Importances = Mapping[str, Mapping[str, float]]
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A question and, for each order, the grades of its hits from the first to the last."""
+    """A question and, for each order, the grades of its hits."""
 
     query: str
     stratum: str
@@ -83,7 +83,7 @@ def _life(folder: Path, options: argparse.Namespace) -> list[Placed]:
     dataset = load(folder, allow_unanswerable=True)
     drawn = importances(dataset)
     with open_bench(dataset, options.cache, options.embedder) as bench:
-        bench.trivet.engine.worker.compare()  # which memories later ones update: the lab leaves it out
+        bench.trivet.engine.worker.compare()  # Detects updates, which the lab skips by default.
         return [
             _placed(bench, query, drawn) for query in dataset.queries if _answered(dataset, query)
         ]
@@ -94,7 +94,7 @@ def _answered(dataset: Dataset, query: Query) -> bool:
 
 
 def importances(dataset: Dataset) -> Importances:
-    """By kind, then by memory. Honest ones overlap: about one pair in five is rated the wrong way round."""
+    """Return importances by kind and memory. Honest ones misrate about one pair in five."""
     wanted = {row.document for row in dataset.judgements if row.grade >= ANSWERS}
     chance = random.Random(zlib.crc32(dataset.name.encode()))
     ids = [document.id for document in dataset.documents]

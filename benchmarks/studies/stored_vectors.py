@@ -1,4 +1,4 @@
-"""The vectors of a loaded dataset, to be searched in other ways than the product does."""
+"""The vectors of a loaded dataset, for searches the product does not make."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from trivet.types import Candidate, Ranking
 
 
 class Vectors:
-    """The stored vectors of a bench, to be searched in other ways than the product does."""
-
     def __init__(self, bench: Bench) -> None:
         engine = bench.trivet.engine
         self._embedding = engine.embedding
@@ -37,7 +35,7 @@ class Vectors:
         vectors: NDArray[np.float32] | None = None,
         first_only: bool = False,
     ) -> Ranking:
-        """Exact search over these vectors, each memory by its best passage, or by its first alone."""
+        """Search exactly, by each memory's best passage or only its first."""
         matrix = self.vectors if vectors is None else vectors
         scores = matrix @ self._embedding.query_vector(self._model, query.text)
         shown = np.ones(len(scores), bool) if query.scope is None else self._scopes == query.scope
@@ -55,7 +53,7 @@ class Vectors:
 
 
 def as_int8(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """One byte a dimension, scaled to the largest of each vector."""
+    """Quantize to one byte per dimension, scaled to each vector's largest value."""
     scale = np.abs(vectors).max(axis=1, keepdims=True) / 127
     rounded: NDArray[np.float32] = np.round(vectors / scale) * scale
     return rounded

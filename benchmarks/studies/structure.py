@@ -1,9 +1,9 @@
-"""How the code is laid out: rooms, floors, arrows, files and lines, and how many files a warm recall passes.
+"""Describe the code's layout: rooms, layers, imports, files and lines, and files per warm recall.
 
-    python benchmarks/studies/structure.py
+python benchmarks/studies/structure.py
 
-A room is what stands directly in `src/trivet`: a folder, or a module by itself. An arrow is one room that imports from
-another, wherever the import stands. Floors are the longest chain of arrows, rooms that import each other being one.
+A room is a folder or single module directly in `src/trivet`. An arrow is an import between rooms.
+Layers are the longest chain of arrows; rooms that import each other count as one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _room(module: str) -> str:
 
 
 def _floors(below: dict[str, set[str]]) -> int:
-    """The package itself offers names of rooms above and is imported by some below, so it has no floor."""
+    """Skip the package itself: it exports names of upper rooms, and lower ones import it."""
     plain = {room: others - {"__init__"} for room, others in below.items() if room != "__init__"}
     height: dict[str, int] = {}
     for room in TopologicalSorter(plain).static_order():
@@ -77,7 +77,7 @@ def _floors(below: dict[str, set[str]]) -> int:
 
 
 def recall() -> dict[str, int]:
-    """Of one recall in a process that has answered before, in all its threads."""
+    """Trace one warm recall in all its threads."""
     passed: set[str] = set()
     crossings = 0
 

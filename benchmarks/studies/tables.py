@@ -21,7 +21,7 @@ def interval(figures: Figures) -> str:
 
 
 def signed(value: float) -> str:
-    """Three digits without the zero in front; what rounds to nothing has no sign."""
+    """Format three digits without a leading zero; a rounded zero has no sign."""
     text = f"{value:+.3f}".replace("0.", ".", 1)
     return text if text.strip("+-.0") else ".000"
 
@@ -32,6 +32,5 @@ def share(value: float) -> str:
 
 
 def marked(figures: Figures) -> str:
-    """A difference with a mark where its interval leaves out zero."""
     mark = " ▲" if figures["low"] > 0 else " ▼" if figures["high"] < 0 else ""
     return f"{signed(figures['difference'])}{mark}"

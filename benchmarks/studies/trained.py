@@ -1,11 +1,11 @@
-"""What the trained models are worth: each arm against the default fusion on the stock embedder, corpus by corpus.
+r"""Measure the trained models: each arm against the default fusion on the stock embedder.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/trained.py --kept KEPT --output docs/results/trained.json
+TRIVET_DATA=/path/to/originals python benchmarks/studies/trained.py --kept KEPT \
+    --output docs/results/trained.json
 
-Every arm goes through the whole read path with the shipped int8 files. What an arm gives for each query is kept in the
-folder KEPT under the identity of its embedder, so that a long run can be broken off and taken up again and values of an
-earlier model are never taken for those of a later one; `--queries` bounds how many of a corpus the
-rerankers are asked (drawn by a hash of the id), since they take a tenth of a second each.
+Every arm uses the whole read path with the shipped int8 files. Results per query stay in KEPT under
+the embedder's identity, so a run can continue and models are never mixed. `--queries` limits
+rerankers to some queries per corpus (by hash of the id), as each takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musi
 MEASURES = ("nDCG@10", "recall@5")
 DEEP = 20
 RESAMPLES = 2_000
-# What is measured here is what the models are worth, however busy the machine is.
+# Results must not depend on how busy the machine is.
 NO_HURRY_MS = 600_000
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """`bundled` stands for the embedder that the study is asked about."""
+    """`bundled` stands for the studied embedder."""
 
     embedder: str
     recipe: str = "default"
@@ -120,7 +120,7 @@ def _sample(dataset: Dataset, most: int | None) -> Dataset:
 
 
 def summary(options: argparse.Namespace) -> dict[str, Any]:
-    """Means and differences of every arm, and its mean difference over the corpora, each corpus counting the same."""
+    """Return every arm's means and differences; each corpus counts the same."""
     kept = {
         (corpus, arm): json.loads(file.read_text(encoding="utf-8"))
         for corpus in options.corpora
@@ -168,7 +168,6 @@ def _row(kept: Mapping[tuple[str, str], PerQuery], corpus: str, arm: str) -> dic
 def _mean_difference(
     kept: Mapping[tuple[str, str], PerQuery], corpora: Sequence[str], arm: str
 ) -> list[float]:
-    """With an interval of queries drawn anew within each corpus."""
     differences = [
         np.array([value - kept[corpus, BASE]["nDCG@10"][query] for query, value in values.items()])
         for corpus in corpora
@@ -189,12 +188,12 @@ def _mean_difference(
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """As Markdown: nDCG@10 / recall@5, with + or - where the interval of the difference leaves out 0."""
+    """Return Markdown: nDCG@10 / recall@5, marked where the difference's interval excludes 0."""
     corpora = list(results["arms"][BASE])
     lines = [f"| | {' | '.join(corpora)} | mean difference |", "|---" * (len(corpora) + 2) + "|"]
     asked_few = False
     for arm, rows in results["arms"].items():
-        # Results may hold arms of an earlier version, which are not asked any more.
+        # Results may hold arms of an earlier version, which no longer run.
         if arm in ARMS and ARMS[arm].reads_pairs and not asked_few:
             asked_few = True
             cells = [_base_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
@@ -229,7 +228,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA, "house"])
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument(
-        "--queries", type=int, help="how many of each corpus a reranker is asked; all if not given"
+        "--queries", type=int, help="queries per corpus for rerankers (default: all)"
     )
     parser.add_argument(
         "--cache", type=Path, help="where the stores are kept; the lab's cache if none"

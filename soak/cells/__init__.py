@@ -1,1 +1,1 @@
-"""Tenants that move between four databases while they are used, and everything that takes part is killed on the way."""
+"""Tenants that move between four databases while in use, while participants are killed."""

@@ -1,7 +1,8 @@
-"""Moves tenants between four cells while they are used, and kills what takes part. Ends with what must hold:
+"""Move tenants between four cells while they are used, and kill participants. Check at the end:
 
-every acknowledged write is in the tenant's home, every tenant has one home, an old home took no write after the switch,
-keys are good everywhere, a laptop that syncs is level, no other tenant sees anything, doctor is clean.
+every acknowledged write is in the tenant's home, every tenant has one home, an old home took no
+write after the switch, keys are valid everywhere, a syncing laptop is level, no tenant sees
+another's data, doctor is clean.
 
 `python -m soak.cells --rounds 40 --out docs/results/cells.json`
 """
@@ -49,7 +50,7 @@ def main(given: list[str] | None = None) -> int:
 
 def campaign(rounds: int, seed: int, seconds: float = math.inf) -> dict[str, Any]:
     began = time.monotonic()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that nothing stays behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # Leave nothing running.
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         os.environ["TRIVET_CONFIG"] = f"{folder}/settings/trivet.toml"
         world = World(Path(folder), seed)
@@ -118,12 +119,11 @@ def _check_writes(world: World) -> list[str]:
         found += [f"{tenant}: {lost} acknowledged writes are lost"] if lost else []
         found += [f"{tenant}: doctor: {trouble}"] if trouble else []
         if tenant in STAYING and any("moved" in reason for reason in noted.reasons):
-            found.append(f"{tenant} stayed and was told of a move: {noted.reasons}")
+            found.append(f"{tenant} did not move and still got a move error: {noted.reasons}")
     return found
 
 
 def _check_servers(world: World) -> list[str]:
-    """Each of them finds every tenant."""
     found = []
     for tenant, key in world.keys.items():
         seen = set()
@@ -131,7 +131,7 @@ def _check_servers(world: World) -> list[str]:
             with Trivet.open(f"http://127.0.0.1:{port}", key=key) as client:
                 seen.add(sum(patiently(client.stats).memories.values()))
         if len(seen) != 1:
-            found.append(f"{tenant} has so many memories by different servers: {sorted(seen)}")
+            found.append(f"{tenant} has different numbers of memories by server: {sorted(seen)}")
     return found
 
 
@@ -147,7 +147,6 @@ def _check_laptop(world: World) -> list[str]:
 
 
 def _check_apart(world: World) -> list[str]:
-    """In the new home, too, the database shows a tenant nothing of another."""
     found = []
     for tenant in MOVING:
         others = [one for one in world.home if one != tenant]

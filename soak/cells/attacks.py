@@ -1,7 +1,8 @@
-"""A move to where it cannot go: a disk that is full, tables that are older, a database that is away, a wrong one.
+"""Moves to bad targets: a full disk, older tables, a stopped database, a wrong address.
 
-`python -m soak.cells.attacks --out docs/results/cells-attacks.json`. After each the tenant is at home where it was, is
-written to, and moves once the trouble is gone. A small disk is mounted, which takes root.
+`python -m soak.cells.attacks --out docs/results/cells-attacks.json`. After each attack the tenant
+is still at home, takes writes, and moves once the problem is gone. Mounting the small disk takes
+root.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from trivet.store.postgres import PostgresStore, Server
 from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
 from trivet.store.postgres.tenant_move import move
 
-# Where a cluster of this run has its socket.
+# Socket folder of a cluster of this run.
 _FOLDER = re.compile(r"/[\w/.-]*trivet-pg-\w+")
 MEMORIES = 400
 DISK = "64m"
-# Beside an empty database of ours: the rows of the tenant do not fit into it.
+# Leaves no room for the tenant's rows once an empty database is on the disk.
 ROOM = 500_000
 
 
@@ -86,14 +87,14 @@ def _fill(folder: Path) -> None:
 
 
 def older_tables(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
-    """Of the version before: they are brought up to date by the role that owns them, before anything is copied."""
+    """Older tables are migrated by the role that owns them, before anything is copied."""
     url = new.empty_database()
     migrate(url, "the older one", SCHEMA_VERSION - 1)
     return _moves(old, lambda: Server(url))
 
 
 def away(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
-    """The new database is stopped in the middle of the copy, then in the freeze, and comes back."""
+    """Stop the new database during the copy, then during the freeze."""
     url = new.database()
     with _tenant(old) as (source, trivet):
         server, told = Server(source, patience=1.0), []
@@ -112,7 +113,7 @@ def away(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
 
 
 def wrong_address(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
-    """A database that is not there, one without a Trivet role's rights, and the tenant's own by another name."""
+    """Try no database, one where the role lacks rights, and the tenant's own under another name."""
     with _tenant(old) as (source, trivet):
         server = Server(source)
         name = str(psycopg.conninfo.conninfo_to_dict(source)["dbname"])
@@ -130,7 +131,7 @@ def wrong_address(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
 
 
 def twice(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
-    """Two operators at once, to the same and to different places: one moves it, and the others are refused."""
+    """Start moves to the same and to different places at once: one moves it, the rest fail."""
     with _tenant(old) as (source, _):
         urls = [new.database(), new.database()]
         told: list[str] = []
@@ -157,7 +158,6 @@ def twice(old: PostgresServer, new: PostgresServer) -> dict[str, Any]:
 
 
 def _refused(old: PostgresServer, new: Server, mend: Callable[[], None]) -> dict[str, Any]:
-    """A move that fails, after which the tenant is written to; then the trouble is gone."""
     with _tenant(old) as (source, trivet):
         server = Server(source)
         told = _error(lambda: move(server, new, "acme", _quiet))
@@ -203,7 +203,6 @@ def _count(url: str) -> int:
 
 
 def _error(act: Callable[[], Any]) -> str:
-    """What it is refused with; empty where it is not."""
     try:
         act()
     except TrivetError as error:

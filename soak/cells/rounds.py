@@ -1,4 +1,4 @@
-"""One move after the other: each is killed at a stage, some several times, some given up, some asked for twice."""
+"""Moves that are killed at a stage; some several times, some given up, some started twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivet.store.postgres import Server
 from trivet.store.postgres.tenant_move import forget_moved
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")
-# Of the rounds: beside the mover this is killed, too.
+# Shares of the rounds in which this is killed too, in addition to the mover.
 SERVER, CLUSTER, RIVAL, GIVE_UP = 0.3, 0.2, 0.2, 0.3
 MOST_ATTEMPTS = 40
 
@@ -31,7 +31,7 @@ class Round:
         self._random = world.random
 
     def run(self, kills: int, stage: str) -> list[str]:
-        """One tenant to another cell. What does not hold afterwards."""
+        """Move one tenant to another cell and return what does not hold afterwards."""
         world = self._world
         tenant = self._random.choice(MOVING)
         source = world.home[tenant]
@@ -80,13 +80,13 @@ class Round:
             if status == 0:
                 self._counts["given up"] += 1
                 return True
-            if "move it back" in told:  # the switch was done already
+            if "move it back" in told:  # The switch was already done.
                 return False
             time.sleep(0.2)
         raise AssertionError(f"the move of {tenant} cannot be given up: {told}")
 
     def _rival(self, tenant: str, source: int, target: int) -> None:
-        """Two operators at once, to two cells: one of them is refused, and nothing else happens."""
+        """Start two moves to two cells: one must be refused, and nothing else may happen."""
         third = next(
             place for place in range(len(self._world.urls)) if place not in (source, target)
         )
@@ -128,7 +128,6 @@ class Round:
         raise AssertionError(f"{tenant} does not move: {told}")
 
     def _forget(self, tenant: str, target: int) -> None:
-        """An old copy in the target, of an earlier round."""
         standing = self._world.standings(tenant)[target]
         if standing is not None and standing.standing == "moved":
             old = Server(self._world.urls[target])
@@ -144,7 +143,6 @@ class Round:
         return [] if homes == [home] else [f"{tenant} should live in {home} alone: {standings}"]
 
     def _check_old_copy(self, tenant: str, source: int, target: int) -> list[str]:
-        """What the old home has, the new one has: nothing was written there after the switch."""
         if self._world.standings(tenant)[source] is None:
             return []
         old, new = (_revisions(self._world.urls[place], tenant) for place in (source, target))

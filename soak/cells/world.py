@@ -1,4 +1,4 @@
-"""Four PostgreSQL clusters, four servers on loopback, tenants that move and tenants that stay, and those who write."""
+"""Four PostgreSQL clusters, four servers on loopback, tenants, and their writers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ USUAL: dict[str, Any] = {
     "usage_counts": False,
     "secrets_keyring": False,
 }
-# Memories that a tenant has from the start: one so many that copying takes more than one portion.
+# Initial memories of a tenant; one tenant has enough to need several copy batches.
 FIRST = {"birch": 300, "cedar": 2_100}
 PATIENCE_SECONDS = 300.0
 SYLLABLES = "ka lo mi ne ru sa to vi bar den fil gon hem jor kal lum".split()
@@ -45,9 +45,7 @@ T = TypeVar("T")
 
 
 class Noted(msgspec.Struct):
-    """What one writer was told: writes that are done, how long each took, and how often it was refused."""
-
-    done: dict[str, set[str]]  # the words that were acknowledged, by memory
+    done: dict[str, set[str]]  # Acknowledged words by memory.
     seconds: list[float]
     refused: int = 0
     reasons: dict[str, int] = msgspec.field(default_factory=dict)
@@ -108,7 +106,7 @@ class World:
         return Trivet.open(self.folder / "laptop.db", background=False, **USUAL, **more)
 
     def _write(self, tenant: str, seed: int) -> None:
-        """By whichever server; only what was acknowledged is noted."""
+        """Write through a random server and note only acknowledged writes."""
         chance, noted = random.Random(seed), self.noted[tenant]
         own: list[str] = []
         while not self.ended.is_set():
@@ -191,7 +189,7 @@ def patiently(act: Callable[[], T], *others: type[Exception]) -> T:
 
 
 def note(chance: random.Random) -> str:
-    """Unlike the others: alike ones would all be compared."""
+    """Return a text unlike the others: similar ones would all be compared."""
     return " ".join("".join(chance.choices(SYLLABLES, k=3)) for _ in range(12)) + "."
 
 

@@ -1,5 +1,9 @@
-"""One file a fault. Each says what it is, on which stores it can act, how often it is done in a whole campaign, and
-does it once: it lets writers work, hurts them or what they depend on, and leaves when nobody works any more."""
+"""Faults, one per file.
+
+Each file's first line describes the fault in the report. It declares the stores it works on and its
+rounds in a whole campaign. `inject` runs it once: writers work, they or what they depend on are
+hurt, and no writer is left at the end.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import msgspec
 
 from soak.world import World
 
-# What a round counts beside the writers' acts: kills, stops, requests.
+# What a round counts besides the writers' acts: kills, stops, requests.
 Counts = Mapping[str, int]
 NAMES = (
     "kill_writers",

@@ -13,7 +13,7 @@ ROUNDS = 20
 WRITERS = 2
 MOST_ACTS = 20
 JUMPS = ("-400d", "-1h", "-3s", "+0", "+5s", "+2h", "+3y")
-# libfaketime looks at its file once in so many seconds, and the spoken-of clock is what it says from then on.
+# libfaketime reads its file at most once in this many seconds.
 CACHED_SECONDS = 1
 
 
@@ -37,6 +37,6 @@ def inject(world: World) -> Counts:
             clock.write_text(jump)
             time.sleep(CACHED_SECONDS)
         crew.wait(world.random.randint(1, MOST_ACTS))
-        crew.kill(crew.pids[:1])  # with what it holds by the wrong clock
+        crew.kill(crew.pids[:1])  # Including what it leased by the wrong clock.
     clock.unlink()
     return {"jumps": len(jumps), "kills": 1}

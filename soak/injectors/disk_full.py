@@ -12,9 +12,9 @@ ROUNDS = 60
 WRITERS = 2
 MOST_ACTS = 20
 PAGE = 4096
-# A write takes some dozen pages: each of these ends it at another place.
+# A write takes a few dozen pages: each of these ends it at another place.
 MOST_PAGES = 40
-# A writer may find room in the log, which is used again and again; then no write is refused.
+# A writer may find room in the reused log; then no write is refused.
 LONGEST_SECONDS = 2.0
 
 
@@ -28,7 +28,7 @@ def inject(world: World) -> Counts:
         try:
             for room in rooms:
                 while not world.remount(str(_used(world) + room * PAGE)):
-                    continue  # a writer was quicker
+                    continue  # A writer was quicker.
                 world.ledger.wait(1, LONGEST_SECONDS, "refused")
         finally:
             world.remount(DISK)

@@ -15,12 +15,14 @@ ROUNDS = 20
 CLIENTS = 3
 SOCKETS = 200
 MOST_ACTS = 60
-# Closing sends a reset instead of a goodbye.
+# Closing sends a reset.
 RESET = struct.pack("ii", 1, 0)
 
 
 def inject(world: World) -> Counts:
-    key = world.key("careless")  # not the clients' own: a key has only so many requests under way
+    key = world.key(
+        "careless"
+    )  # Not the clients' own key: concurrent requests per key are limited.
     with world.crew() as crew, world.server() as server, ExitStack() as stack:
         for number in range(SOCKETS):
             raw = stack.enter_context(Raw(server.address))

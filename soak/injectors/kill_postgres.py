@@ -14,7 +14,7 @@ STORES = ("postgres",)
 ROUNDS = 60
 WRITERS = 3
 MOST_ACTS = 40
-# Until the last process of a killed server has noticed and let go of its memory.
+# Until the last process of a killed server has released its memory.
 PATIENCE_SECONDS = 30.0
 
 
@@ -40,7 +40,6 @@ def inject(world: World) -> Counts:
 
 
 def backend(server: PostgresServer) -> int:
-    """The process of the database that works for one of the writers."""
     with server.administrator() as connection:
         row = connection.execute(
             "SELECT max(pid) FROM pg_stat_activity WHERE usename = 'trivet'"

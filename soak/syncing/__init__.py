@@ -1,1 +1,1 @@
-"""Laptops and a server over real stores, driven by a seed: every fault that a network, a disk or a person brings."""
+"""Simulated laptops and a server over real stores, with network, disk and human faults by seed."""

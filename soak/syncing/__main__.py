@@ -1,4 +1,4 @@
-"""Histories by the thousand, and the planted faults: `python -m soak.syncing --help`."""
+"""Thousands of histories, and planted faults: `python -m soak.syncing --help`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,15 @@ from soak.syncing.shrink import shrunk
 from soak.syncing.team import MIXES
 from soak.syncing.world import World, make_team
 
-# A fault that so many histories do not show goes unnoticed.
+# A planted fault that stays hidden in this many histories counts as missed.
 FAULT_SEEDS = 150
 SHOWN = 20
 SAID_EVERY = 250
-# Long histories and those with PostgreSQL have seeds of their own.
+# Long and PostgreSQL histories have separate seeds.
 LONG_FROM, POSTGRES_FROM = 10**6, 2 * 10**6
 
 
 class Part(msgspec.Struct, frozen=True):
-    """So many histories of one kind."""
-
     name: str
     histories: int
     first_seed: int
@@ -50,8 +48,6 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """How one history went."""
-
     task: Task
     seconds: float
     happened: dict[str, int]
@@ -59,7 +55,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where histories are played: the stores that each begins with, and a PostgreSQL for those that want one."""
+    """Template stores of histories, and a PostgreSQL server for those that want one."""
 
     folder: str
     templates: dict[str, str]
@@ -105,7 +101,7 @@ def main() -> int:
 
 
 def _write(out: Path | None, result: dict[str, Any]) -> None:
-    """Also what is known so far: to plant the faults takes a while, and a run may be broken off."""
+    """Write partial results too: planted faults take long, and a run may be stopped."""
     if out:
         out.write_text(json.dumps(result, indent=1) + "\n")
 
@@ -160,7 +156,7 @@ def _parts(given: Any) -> list[Part]:
 
 
 def _tasks(parts: Sequence[Part]) -> Iterator[Task]:
-    """Mixed in their proportion, so that an early end leaves some of each."""
+    """Mix the parts in proportion, so an early end leaves some of each."""
     every = [
         (
             (place + 0.5) / part.histories,
@@ -220,7 +216,7 @@ def _play(task: Task) -> Told:
         try:
             world.run()
             violation = ""
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             violation = f"{type(error).__name__} {error}"[:600]
     return Told(task, time.process_time() - began, dict(world.counts), violation)
 
@@ -232,7 +228,8 @@ def _summary(part: Part, told: Sequence[Told]) -> dict[str, Any]:
     violated = sorted((one for one in told if one.violation), key=lambda one: one.task.seed)
     seconds = round(sum(one.seconds for one in told))
     print(
-        f"{len(told)} {part.name} histories of {part.steps} steps from seed {part.first_seed}, {seconds} s,"
+        f"{len(told)} {part.name} histories of {part.steps} steps from seed {part.first_seed}, "
+        f"{seconds} s,"
         f" violations: {len(violated)}",
         flush=True,
     )
@@ -255,14 +252,13 @@ def _faults(place: Place, processes: int) -> Iterator[tuple[str, Any]]:
 
 
 def _caught(name: str, steps: int = 120, seeds: int = FAULT_SEEDS) -> dict[str, Any] | None:
-    """The first seed whose history shows the fault, and what was noticed."""
     for seed in range(seeds):
         with TemporaryDirectory(dir=_place[0].folder) as folder:
             world = _world(Task("", seed, steps), folder)
             try:
                 with planted(name, world):
                     world.run()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 print(f"{name}: seed {seed}", flush=True)
                 return {"seed": seed, "noticed": f"{type(error).__name__} {error}"[:200]}
     return None
@@ -275,7 +271,7 @@ def _shrink(task: Task) -> int:
         with TemporaryDirectory(dir=_place[0].folder) as folder:
             try:
                 _world(task, folder, kept).run()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 said = f"{type(error).__name__} {error}"
                 violated.append(said)
                 print(len(kept), said[:200], flush=True)
@@ -290,7 +286,7 @@ def _shrink(task: Task) -> int:
 
 
 def _kind(violation: str) -> str:
-    """Which rule was broken, whatever memory it was: a small history must break the same one."""
+    """Return the rule without the memory: a smaller history must break the same rule."""
     return " ".join(word for word in violation.split() if not any(map(str.isdigit, word)))
 
 

@@ -1,4 +1,4 @@
-"""What must hold in every history, whatever went wrong on the way."""
+"""What must hold in every history."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REDACTED = re.compile(r"\[secret:slack-token:\d+\]")
 
 
 def check_message(world: Team, user: str, message: Sequence[Op] | Answer) -> None:
-    """Nothing that a user may not read is ever sent to them, and nothing secret to anybody."""
+    """Check that a user gets nothing they may not read, and nobody gets secrets."""
     text = msgspec.json.encode(message).decode()
     for canary in NEVER_SENT:
         assert canary not in text, f"{canary} travels"
@@ -44,13 +44,13 @@ def check_message(world: Team, user: str, message: Sequence[Op] | Answer) -> Non
 
 
 def check_taken(laptop: LaptopMachine, answer: Answer) -> None:
-    """An answer that counts tells how memories stand now: the laptop claims to know none of them as of later."""
+    """Check that a counting answer tells current states, none from later."""
     if isinstance(answer, Acks | Page):
         items = [ack.item for ack in answer.acks] if isinstance(answer, Acks) else answer.items
         told = {(item.id, item.epoch): item.seq for item in items if isinstance(item, Bundle)}
         for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica") if told else ():
             assert seq <= told.get((id, epoch), seq), (
-                f"{laptop.name} does not take what it is told of {id}"
+                f"{laptop.name} does not accept what the server said about {id}"
             )
 
 
@@ -70,7 +70,7 @@ def writable_ids(server: Machine, user: str) -> set[str]:
 def check_rights(
     world: Team, request: Any, answer: Acks, writable: set[str], acted: set[str]
 ) -> None:
-    """Nobody changes what they may not change; `writable` is what they might before."""
+    """Check that users change only what they may; `writable` is what they could write before."""
     made = {op.id for op in request.ops if op.kind in ("create", "heal")}
     for op, ack in zip(request.ops, answer.acks, strict=True):
         changed = ack.result in ("applied", "merged", "branched") and op.op in acted
@@ -97,7 +97,7 @@ def check_at_rest(world: Team) -> None:
 def state_of(
     machine: Machine, keys: dict[int, str], local: str | None, user: str
 ) -> dict[str, Any]:
-    """Each memory with all that must be equal on a laptop and on its server; `user` is as whom feedback is given."""
+    """Map each memory to what must be equal on laptop and server; feedback is that of `user`."""
     revisions: dict[str, Any] = {id: ([], [], set(), set(), set()) for id in keys.values()}
     for key, rev, snapshot in machine.rows(
         "SELECT memory, rev, snapshot FROM revision ORDER BY memory, revision"
@@ -137,7 +137,7 @@ def state_of(
 
 
 def check_same(world: Team, laptop: LaptopMachine) -> None:
-    """At rest a laptop holds what its user may read on the server, and nothing else."""
+    """Check that a laptop at rest holds exactly what its user may read."""
     hidden = {row[0] for row in world.server.rows("SELECT id FROM memory WHERE sensitive")}
     local = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE sensitive")}
     readable = world.server.rows(READABLE.format(user=laptop.user))
@@ -148,7 +148,7 @@ def check_same(world: Team, laptop: LaptopMachine) -> None:
     }
     sealed = {
         row[0] for row in laptop.rows("SELECT memory FROM secret")
-    }  # their values are there alone: these stay
+    }  # Their values exist only there, and stay.
     held = {
         key: id
         for key, id in laptop.rows("SELECT key, id FROM memory")
@@ -164,9 +164,10 @@ def check_same(world: Team, laptop: LaptopMachine) -> None:
             one["shares"] = set()
         for part, value in one.items():
             if part == "state" and value in ("active", "superseded"):
-                continue  # a successor may be sensitive, or not theirs to read
+                continue  # The successor may be sensitive or unreadable to the user.
             assert ours[id][part] == value, (
-                f"{laptop.name} differs from the server in the {part} of {id}: {ours[id][part]} / {value}"
+                f"{laptop.name} differs from the server in the {part} of {id}: {ours[id][part]} / "
+                f"{value}"
             )
     check_around_hidden(world, laptop, hidden)
     waiting = laptop.rows("SELECT count(*) FROM outbox")[0][0]
@@ -174,7 +175,7 @@ def check_same(world: Team, laptop: LaptopMachine) -> None:
 
 
 def check_around_hidden(world: Team, laptop: LaptopMachine, hidden: Set[str]) -> None:
-    """Of what is sensitive the words differ. With whom its owner shares it does not; nor is it linked there alone."""
+    """Sensitive memories differ in words only; sharing and links must be equal."""
     readable = world.server.rows(READABLE.format(user=laptop.user))
     held = dict(laptop.rows("SELECT key, id FROM memory"))
     served = {
@@ -196,7 +197,7 @@ def check_around_hidden(world: Team, laptop: LaptopMachine, hidden: Set[str]) ->
 
 
 def check_history(world: Team) -> None:
-    """A revision stands in one place, and none overwrites silently what another one changed."""
+    """Check that each revision has one place and none silently overwrites another's change."""
     server = world.server
     revs = [
         row[0]
@@ -219,13 +220,14 @@ def check_history(world: Team) -> None:
         known[rev] = fields_of(json.loads(snapshot))
         beside.setdefault(key, []).append((rev, bool(waiting)))
     for key, branches in beside.items():
-        # One that said what stood there waited for nobody. In another life of the server that may be a clash itself.
+        # An edit that repeats the current content has no clash, but may be one in another life of
+        # the server.
         told = [rev for rev, waiting in branches if waiting or rev in world.settled] + [
             rev for rev, _ in trunks[key]
         ]
         for rev, waiting in branches:
             same = any(has_same_content(known[one], known[rev]) for one in told)
-            assert waiting or same, f"{rev} clashed, and nobody settled it"
+            assert waiting or same, f"{rev} clashed, and no one resolved it"
     for trunk in trunks.values():
         later = {rev for rev, _ in trunk}
         for (before, _), (rev, base) in pairwise(trunk):
@@ -250,10 +252,10 @@ def check_seen(
     fields: Mapping[str, Any],
     was: Mapping[str, str],
 ) -> None:
-    """Where the edit changed what stood there, that is what its writer saw.
+    """Check that an edit saw what it changed.
 
-    An edit that said what stood there already changed nothing. Brought back to a server that was put back, it says what
-    stands there then, and its words are kept by the one that had said them first.
+    An edit equal to the current content changed nothing. Repeated on a server that was put back, it
+    states that content again, and the first author keeps its words.
     """
     for name in fields.keys() & was.keys():
         theirs = before.get(name)
@@ -262,7 +264,7 @@ def check_seen(
 
 
 def with_its_secret(value: Any) -> Any:
-    """As it read before its owner redacted it, which rewrites old revisions in place: also those edited since."""
+    """Return the value before its owner redacted it, which rewrites old revisions in place."""
     from soak.syncing.people import RAW
 
     return REDACTED.sub(RAW, value) if isinstance(value, str) else value
@@ -274,13 +276,14 @@ def words_on_server(world: Team) -> str:
 
 
 def check_nothing_lost(world: Team) -> None:
-    """Every word that was ever written is on the server, or parked where it was written, or purged.
+    """Check that every word is on the server, parked where it was written, or purged.
 
-    What its owner's laptop had still to bring when the memory became sensitive stays there, in the memory's history.
+    Words still waiting when the memory became sensitive stay in its history on the laptop.
     """
     served = words_on_server(world)
     stays = (
-        "SELECT body FROM parked UNION ALL SELECT r.snapshot FROM revision AS r JOIN memory AS m ON m.key = r.memory"
+        "SELECT body FROM parked UNION ALL SELECT r.snapshot FROM revision AS r JOIN memory AS m "
+        "ON m.key = r.memory"
         " WHERE m.sensitive AND m.owner = 'local'"
     )
     parked = "\n".join(row[0] for laptop in world.laptops for row in laptop.rows(stays))
@@ -297,9 +300,9 @@ def words_on(laptop: LaptopMachine) -> str:
 
 
 def check_hidden(world: Team) -> None:
-    """Words of a sensitive memory are on the laptop that wrote them, whatever became of the memory but a purge.
+    """Check that words of a sensitive memory stay on the laptop that wrote them.
 
-    A title or a tag of one that is no longer sensitive is told; then the server has it, and the laptop may let it go.
+    The title or tags of one no longer sensitive reach the server, and the laptop may drop them.
     """
     buried, served = buried_ids(world) | world.purged, words_on_server(world)
     held = {laptop.name: words_on(laptop) for laptop in world.laptops}
@@ -312,7 +315,7 @@ def check_hidden(world: Team) -> None:
 
 
 def is_buried(id: str, user: str, buried: Set[str]) -> bool:
-    """Whether a memory was purged under the id that its writer's machine knew, or under the other of its two names."""
+    """Return whether a memory was purged under either of its ids."""
     return (
         id in buried
         or reassigned_id(id, user) in buried
@@ -329,7 +332,7 @@ def buried_ids(world: Team) -> set[str]:
 
 
 def check_purged(world: Team) -> None:
-    """What was purged is in no row and in no byte of any file, but for what its author's own refused edits say."""
+    """Check that purged words are in no row or file, except the author's own refused edits."""
     buried = {row[0] for row in world.server.rows("SELECT id FROM tombstone")}
     for machine in (world.server, *world.laptops):
         left = {row[0] for row in machine.rows("SELECT id FROM memory")} & buried
@@ -342,7 +345,8 @@ def check_purged(world: Team) -> None:
     told = words_on_server(world) + "".join(
         row[0] for laptop in world.laptops for row in laptop.rows("SELECT body FROM parked")
     )
-    # What was said of a memory that lives is kept with it: one of two that were made by one id may have another since.
+    # Feedback on a living memory is kept with it; of two made by one id, one may have another
+    # since.
     told += " ".join(
         row[0]
         for machine in (world.server, *world.laptops)
@@ -352,7 +356,7 @@ def check_purged(world: Team) -> None:
     )
     told += " ".join(sensitive_words(world))
     for machine in (world.server, *world.laptops):
-        machine.reopen()  # readers that ended no longer hold the log
+        machine.reopen()  # Readers that ended no longer hold the log.
         machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
         held = machine.bytes()
         for word in gone:
@@ -363,8 +367,10 @@ def check_purged(world: Team) -> None:
 
 
 def sensitive_words(world: Team) -> Iterator[str]:
-    """Those of sensitive memories that their owner has and did not purge. The id that one was made by may be another
-    user's, who purged theirs; the server knows of neither the words nor the memory."""
+    """Return the words of sensitive memories that their owner has and did not purge.
+
+    The id a memory was made by may be another user's, who purged theirs.
+    """
     purged = purged_by_owner(world)
     for laptop in world.laptops:
         own = laptop.rows(
@@ -378,7 +384,6 @@ def sensitive_words(world: Team) -> Iterator[str]:
 
 
 def purged_by_owner(world: Team) -> set[tuple[str, str]]:
-    """Owners, and the first revision of what each has purged, by whatever id."""
     purged = set(world.server.rows("SELECT owner, first_rev FROM tombstone"))
     for laptop in world.laptops:
         rows = laptop.rows("SELECT first_rev FROM tombstone WHERE owner = 'local'")
@@ -387,7 +392,7 @@ def purged_by_owner(world: Team) -> set[tuple[str, str]]:
 
 
 def check_purged_by_any_name(world: Team) -> None:
-    """Two machines of a user may know a memory by two ids. What one of them purged, the server has under neither."""
+    """A memory may have two ids; a purge on one machine must remove both from the server."""
     purged = purged_by_owner(world)
     sql = "SELECT m.owner, r.rev FROM revision AS r JOIN memory AS m ON m.key = r.memory WHERE r.revision = 1"
     back = purged & set(world.server.rows(sql))
@@ -395,7 +400,7 @@ def check_purged_by_any_name(world: Team) -> None:
 
 
 def check_redacted(world: Team) -> None:
-    """A secret that was taken out is out of every machine's rows; a backup that is put back may bring it back."""
+    """Check redacted secrets are in no machine's rows; a restored backup may bring them back."""
     if world.life or any(world.counts[name] for name in ("laptop put back", "laptop cloned")):
         return
     for machine in (world.server, *world.laptops):
@@ -408,7 +413,7 @@ def check_redacted(world: Team) -> None:
 
 
 def known_words(world: Team) -> set[str]:
-    """The words that a machine can still bring: the server's, an owner's, an author's own, and what waits."""
+    """Return the words some machine can still bring: server's, owners', authors', waiting."""
     found = [
         words_on_server(world),
         *(text for laptop in world.laptops for text in _brought_by(laptop)),
@@ -418,12 +423,13 @@ def known_words(world: Team) -> set[str]:
 
 
 def _brought_by(laptop: LaptopMachine) -> Iterator[str]:
-    """Another's words that an author's edit merely followed on are not the author's to bring."""
+    """An author cannot bring another's words that an edit merely kept."""
     mine = f"(m.owner = 'local' OR r.author IN ('{laptop.user}', 'local') OR r.rev IS NULL)"
     joined = "AS r JOIN memory AS m ON m.key = r.memory"
     before: dict[int, dict[str, Any]] = {}
     for key, own, is_mine, snapshot in laptop.rows(
-        f"SELECT r.memory, m.owner = 'local', {mine}, r.snapshot FROM revision {joined} ORDER BY r.memory, r.revision"
+        f"SELECT r.memory, m.owner = 'local', {mine}, r.snapshot FROM revision {joined} ORDER BY "
+        "r.memory, r.revision"
     ):
         said = fields_of(json.loads(snapshot))
         if is_mine:
@@ -451,12 +457,12 @@ def check_recall_and_doctor(world: Team) -> None:
         machine.trivet.drain()
     for laptop in world.laptops:
         if laptop.scopes:
-            continue  # it holds less, so that other words are rare
+            continue  # It holds less, so other words are rare.
         if any(
             machine.rows("SELECT 1 FROM memory WHERE sensitive")
             for machine in (world.server, laptop)
         ):
-            continue  # one that stays on its machine changes what is rare there, and so the scores
+            continue  # A memory that never leaves its machine changes the scores there.
         for word in [*list(world.words)[:2], "said"]:
             theirs = served.acting_as(caller(laptop.user)).recall(word, limit=50, rerank="off").hits
             ours = laptop.trivet.recall(word, limit=50, rerank="off").hits

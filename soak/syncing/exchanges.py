@@ -1,4 +1,4 @@
-"""The messages of a history: lost, repeated, reordered, and cut off by machines that crash on either side.
+"""Messages of a history: lost, repeated, reordered, and cut off by crashes on either side.
 
 Every message goes through its JSON.
 """
@@ -18,18 +18,18 @@ from trivet.sync import apply_ops as applying
 from trivet.sync import server as server_side
 from trivet.sync.messages import Acks, Answer, Gone, Op, OtherEpoch, Page
 
-# How often each operation acted within the transaction that is now committed; counted by `watched_acts`.
+# Acts per operation within the transaction now committed; counted by `watch_acts`.
 ACTED: dict[str, int] = {}
 
 
 class Crash(Exception):
-    """The process ended here."""
+    """The process ends here."""
 
 
 class Exchanges(Team):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        ACTED.clear()  # of an earlier history that failed: ids are drawn by a seed, and may come again
+        ACTED.clear()  # From an earlier failed history: seeded ids may repeat.
 
     def ask(self, laptop: LaptopMachine) -> None:
         self.ask_for(
@@ -55,7 +55,9 @@ class Exchanges(Team):
             self.network.pop(place)
             return
         if chance >= self.loss + self.twice:
-            self.network.pop(place)  # else it is delivered and stays: it comes again
+            self.network.pop(
+                place
+            )  # Otherwise it is delivered and stays in the network, to arrive again.
         else:
             self.counts["message repeated"] += 1
         self.counts["message delivered"] += 1
@@ -78,7 +80,7 @@ class Exchanges(Team):
             self.network.append(Reply(request, answer, self.life))
 
     def answer(self, request: Request, dies: bool = False) -> Answer:
-        """Asked within a transaction that a crash rolls back."""
+        """Answer within a transaction that a crash rolls back."""
         engine = self.server.trivet.engine.acting_as(caller(request.laptop.user))
         self.settled.update(rev for op in request.ops for rev in op.revs)
         writable = writable_ids(self.server, request.laptop.user) if request.ops else set()
@@ -88,7 +90,7 @@ class Exchanges(Team):
             else:
                 answer = server_side.pull(engine, request.place, request.limit)
         if isinstance(answer, Acks):
-            # A cloned disk may send the same edit as made from something else; then it acts no more.
+            # A cloned disk may send the same edit with another base; then it no longer acts.
             for op, ack in zip(request.ops, answer.acks, strict=True):
                 if op.kind == "edit" and op.rev and op.op in ACTED and ack.result != "already":
                     self.edits[op.rev] = (op.fields, op.was)
@@ -115,9 +117,8 @@ class Exchanges(Team):
         laptop: LaptopMachine = reply.request.laptop
         if laptop not in self.laptops:
             return
-        # Of a server that was put back since. A laptop of some scopes lets go what that one said it has, and any laptop
-        # what that one had taken from its user; nothing could tell it otherwise in time, and those words are lost by
-        # whoever put the server back.
+        # The server was put back since. A laptop drops what this one claims to have; nothing could
+        # tell it in time. Whoever put the server back loses those words.
         late = reply.life != self.life
         with (
             self.forgiven(None if laptop.scopes else taken_away(reply.answer))
@@ -142,17 +143,17 @@ class Exchanges(Team):
 
     @contextmanager
     def forgiven(self, ids: Set[str] | None = None) -> Iterator[None]:
-        """What is let go meanwhile, of these memories or of any."""
         before = known_words(self)
         yield
         lost = before - known_words(self)
         self.forgivable |= {word for word in lost if ids is None or self.words[word][1] in ids}
 
     def check_forward(self, laptop: LaptopMachine) -> None:
-        """A laptop never goes back to an earlier state of a memory than it had.
+        """Check that a laptop never goes back to an earlier state of a memory.
 
-        Numbers of an epoch do not compare over the moment (`top` is 0 then) in which it was told that the server was
-        put back: put back once more, to before the epoch that it began then, it counts the old one's numbers again.
+        Epoch numbers do not compare across the moment (`top` is 0 then) when it learned that the
+        server was put back: put back once more, to before that epoch, the server counts the same
+        numbers again.
         """
         place = laptop.place
         if not place.top:
@@ -162,7 +163,7 @@ class Exchanges(Team):
             assert before is None or before[0] != epoch or before[1] <= seq, (
                 f"{laptop.name} went back at {id}"
             )
-            if epoch == place.epoch:  # none while everything is read anew
+            if epoch == place.epoch:  # None while everything is read again.
                 self.seqs[laptop.name, id] = (epoch, seq)
 
     def come_to_rest(self) -> None:
@@ -174,7 +175,7 @@ class Exchanges(Team):
         raise AssertionError("it does not come to rest")
 
     def exchange(self, laptop: LaptopMachine, most: int = 50) -> bool:
-        """Whether anything moved."""
+        """Return whether anything moved."""
         with laptop.on_its_clock():
             place, ops = laptop.laptop.ask(most)
         request = Request(laptop, place, through_json(ops, list[Op]), self.page)
@@ -189,7 +190,6 @@ class Exchanges(Team):
 
 
 def taken_away(answer: Answer) -> set[str]:
-    """The memories that the user may no longer read, as the answer says."""
     items = (
         [ack.item for ack in answer.acks]
         if isinstance(answer, Acks)
@@ -199,7 +199,7 @@ def taken_away(answer: Answer) -> set[str]:
 
 
 def watch_acts() -> None:
-    """Counts each act of the server, so that an operation that acts twice shows."""
+    """Count each act of the server, so a doubled operation shows."""
     push = applying.OpApplier
     if getattr(push, "watched", False):
         return

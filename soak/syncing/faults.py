@@ -1,4 +1,4 @@
-"""Rules of sync, each switched off by name. The invariants must notice every one of them, or they prove nothing."""
+"""Rules of sync, each switched off by name. The invariants must notice every one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def _answer_before_commit(world: World) -> list[Patch]:
                     ACTED.clear()
                     raise Crash
         except Crash:
-            # That is the fault: what was rolled back is answered as if it were done. By its mark a laptop would know.
+            # The fault itself: a rolled-back act is answered as done. Without its mark the laptop
+            # cannot tell.
             if isinstance(answer, Acks):
                 answer = msgspec.structs.replace(answer, place=request.place)
         return answer
@@ -196,7 +197,7 @@ def _lost_numbers_count(world: World) -> list[Patch]:
 
     return [
         (healing.ReplicaHealing, "other_epoch", undoubted),
-        (core, "outside", lambda epoch: epoch or ""),
+        (core, "outside_epoch", lambda epoch: epoch or ""),
     ]
 
 
@@ -224,7 +225,7 @@ def _everything_counts(standing: Place, asked: Place, answer: Any) -> bool:
 FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a clash overwrites": lambda _: [(core, "clashes", lambda *_: False)],
     "the loser of a clash is dropped": lambda _: [(core, "branched", lambda held, rev, waits: held)],
-    "a repeated operation acts again": lambda _: [(applying.OpApplier, "_done", _nothing)],
+    "a repeated operation acts again": lambda _: [(applying.OpApplier, "_earlier_outcome", _nothing)],
     "who lost a memory is not told": _revocation_untold,
     "a purge leaves no tombstone": lambda _: [
         (applying.OpApplier, "_is_buried", lambda *_: False),
@@ -233,36 +234,36 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     ],
     "an answer is told before it is committed": _answer_before_commit,
     "the place moves on before the items are written": _place_before_items,
-    "an answer for another place counts": lambda _: [(core, "counts", _everything_counts)],
+    "an answer for another place counts": lambda _: [(core, "answer_counts", _everything_counts)],
     "an older bundle replaces a newer one": lambda _: [
         (core, "is_news", lambda *_: True),
-        (core, "counts", _everything_counts),
+        (core, "answer_counts", _everything_counts),
     ],
-    "what is refused is dropped": lambda _: [(laptop._AnswerApplier, "_put_parked", _nothing)],
+    "what is refused is dropped": lambda _: [(laptop._AnswerApplier, "_park_op", _nothing)],
     "nobody heals a server that was put back": lambda _: [(laptop._AnswerApplier, "_heal", _nothing)],
     "marks are not compared": lambda _: [(SyncFeed, "knows", lambda *_: True)],
     "purges are not sent": _purges_unsent,
     "a full pull deletes what is one's own": _own_rows_deleted,
     "numbers run ahead of what is told": _numbers_skip,
     "what a user may not read is sent": _unreadable_sent,
-    "sensitive memories are sent": lambda _: [(preparing, "_withheld", lambda *_: False)],
+    "sensitive memories are sent": lambda _: [(preparing, "_stays_local", lambda *_: False)],
     "a write and its operation are apart": _dropped_by_chance,
-    "edits that wait are not put on top": lambda _: [(core, "stacked", lambda trunk, pending: tuple(trunk))],
+    "edits that wait are not put on top": lambda _: [(core, "with_pending_edits", lambda trunk, pending: tuple(trunk))],
     "what was taken from a user stays": _gone_ignored,
     "a link does not count as a change": _links_unseen,
     "two users' memories of one id are one": lambda _: [(core, "other_id", lambda id, user: id)],
-    "what older epochs told is not carried": lambda _: [(core, "carried", lambda old, new, waits: new)],
+    "what older epochs told is not carried": lambda _: [(core, "merge_carried", lambda old, new, waits: new)],
     "a clash that is brought back is settled": lambda _: [(core, "_with_branches", _settled_unasked)],
     "a purge leaves bytes behind": _purge_half_done,
     "a server that was put back claims to know every mark": _nothing_was_lost,
     "numbers of a server that was lost still count": _lost_numbers_count,
-    "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._AnswerApplier, "_let_go", _let_go_at_once)],
-    "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._AnswerApplier, "_let_go", _outside_is_deleted)],
+    "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._AnswerApplier, "_drop_out_of_scope", _let_go_at_once)],
+    "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._AnswerApplier, "_drop_out_of_scope", _outside_is_deleted)],
     "feedback is not sent": lambda _: [
         (module, "prepare_feedback", _nothing) for module in (preparing, replica, healing)
     ],
     "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
-    "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_untold", _nothing)],
+    "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_unsent", _nothing)],
     "a sensitive memory is overwritten by what is told": lambda _: [(sending, "kept_here", lambda *_: [])],
     "who shares a sensitive memory is not told": lambda _: [(laptop._AnswerApplier, "_take_around", _nothing)],
     "a full pull needs notices from before it": lambda _: [

@@ -1,4 +1,4 @@
-"""The stores of a simulated team: files that can be backed up, put back and cloned, with clocks of their own."""
+"""Stores of a simulated team: files that can be backed up, restored and cloned, with own clocks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Machine:
         self.trivet = self.opened()
 
     def opened(self) -> Trivet:
-        """By its own clock: after years without contact a laptop would hide what others shared."""
+        """Open by its own clock. After years without contact a laptop hides shared memories."""
         with self.on_its_clock():
             return open_store(self.path)
 
@@ -84,7 +84,7 @@ class Machine:
 
 
 class PostgresMachine(Machine):
-    """A server's tenant on PostgreSQL. It is not put back: that would take a whole database."""
+    """A server's tenant on PostgreSQL. It is never put back, which would take a whole database."""
 
     def __init__(self, url: str, tenant: str) -> None:
         self.name, self.year = "server", 2026
@@ -101,7 +101,7 @@ class PostgresMachine(Machine):
         """Never."""
 
     def bytes(self) -> bytes:
-        """Rows are what counts there: words go from the files when the server vacuums."""
+        """Return rows: words leave the files only when the server vacuums."""
         tables = (
             "memory",
             "revision",
@@ -148,7 +148,7 @@ def open_store(path: Path) -> Trivet:
 
 
 def memory_disk() -> Path | None:
-    """Histories need no disk that outlives the machine; on one they would wait for it most of the time."""
+    """Use memory: on a disk, histories would spend most of their time waiting."""
     return Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
@@ -160,7 +160,7 @@ def copy_store(source: Path, target: Path) -> None:
 
 
 def make_templates(folder: Path) -> dict[str, Path]:
-    """A server with its users, and a store that joined it for each of them; copied for every history."""
+    """Make a server with users, and a joined store for each, to copy for every history."""
     templates = {}
     for name in ("server", *USERS):
         path = templates[name] = folder / f"template-{name}.db"
@@ -182,7 +182,7 @@ def checkpoint(path: Path) -> None:
 
 @contextmanager
 def seeded(random: Random) -> Iterator[None]:
-    """Ids and marks out of the seed, so that a history can be told again."""
+    """Draw ids and marks from the seed, so a history can be repeated."""
     ticks = iter(range(10**15, 10**16))
     bits = SimpleNamespace(randbits=random.getrandbits)
     clock = SimpleNamespace(time_ns=lambda: next(ticks) * 10**6)

@@ -1,4 +1,4 @@
-"""What a committed result says of how it was made."""
+"""The manifest of a committed result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do in a history: they write, share, link, forget and purge, on laptops and straight on the server."""
+"""What people do in a history, on laptops and directly on the server."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from trivet.secrets.guard import Guard
 from trivet.types import LOCAL, LinkKind, Usefulness
 
 SENSITIVE = "sensitivecanary"
-# An invented token of a form that the guard knows.
+# An invented token of a form the guard knows.
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
-# Another one, which is stored raw: on a server whose guard was off, until its owner redacts it.
+# Stored raw: the server's guard was off, until the owner redacts it.
 RAW = "xoxb-" + "123456789012-1234567890123-A1b2C3d4E5f6G7h8I9j0K1l2"
-# How often a link of a memory that has some is taken away, where else another is made.
+# Chance to remove an existing link rather than add one.
 UNLINKED = 0.4
 SCOPES = ("default", "work", "work/plans")
-# Ids that several machines make of the same name, as with a vault's files.
+# Ids that several machines derive from the same name, as with a vault's files.
 SHARED_IDS = tuple(str(uuid.uuid5(uuid.NAMESPACE_URL, f"shared{number}")) for number in range(4))
 
 
 class People(Team):
     def act(self, laptop: LaptopMachine) -> None:
-        """Someone writes, on a laptop or straight on the server."""
         random = self.random
         [kind] = random.choices(list(self.mix), list(self.mix.values()))
         at_server = random.random() < 0.15
@@ -87,7 +86,7 @@ class People(Team):
             tag = f"team{random.randrange(2)}"
             (trivet.share if random.random() < 0.6 else trivet.unshare)(tag=tag, user=other)
         elif kind == "feedback":
-            self.count += 1  # a word of this memory's alone
+            self.count += 1  # A word only this memory has.
             query = f"asked{self.count}q" if random.random() < 0.5 else "the same"
             verdict: Usefulness = random.choice(("useful", "not-useful"))
             trivet.feedback(memory.id, verdict=verdict, query=query)
@@ -102,12 +101,12 @@ class People(Team):
             self.hide(trivet, user, memory)
 
     def hide(self, trivet: Any, user: str, memory: Any) -> None:
-        """A memory becomes sensitive, with words that stay on this laptop, or is no longer."""
+        """Make a memory sensitive, with words that stay on this laptop, or undo that."""
         word = self.word(user, memory.id)
         said = "is said again." if memory.sensitive else SENSITIVE
         try:
             trivet.edit(memory.id, content=f"{word} {said}", sensitive=not memory.sensitive)
-        except TrivetError:  # forgotten, and nothing was written
+        except TrivetError:  # Forgotten; nothing was written.
             self.words.pop(word)
             raise
         if not memory.sensitive:
@@ -115,14 +114,13 @@ class People(Team):
             self.hidden[word] = (self.name_of(trivet), memory.id)
 
     def resolve(self, trivet: Any) -> None:
-        """Somebody settles the clashes of a memory that has some."""
         found = sorted(trivet.sync_conflicts(), key=lambda one: (one.id, one.rev))
         if not found:
             return
         chosen = self.random.choice(found)
         trivet.sync_resolve(chosen.id, take=self.random.choice(["head", chosen.rev]))
         self.counts["a clash settled"] += 1
-        if not trivet.engine.follows:  # a laptop's decision is told in its request
+        if not trivet.engine.follows:  # A laptop's decision is in its request.
             self.settled.update(one.rev for one in found if one.id == chosen.id)
 
     def name_of(self, trivet: Any) -> str:
@@ -135,7 +133,6 @@ class People(Team):
                 self.redacted.add(one.id)
 
     def link(self, trivet: Any, memory: Any, memories: Any) -> None:
-        """Made, or one that is there taken away."""
         held = sorted(
             trivet.engine.store.links.touching([memory.id]),
             key=lambda one: (one.source, one.kind, one.target),
@@ -174,6 +171,6 @@ class People(Team):
 
 
 def unguarded(trivet: Any) -> Trivet:
-    """The same store as it was before there was a guard of secrets."""
+    """Open the store without the guard of secrets."""
     engine = trivet.engine
     return Trivet(msgspec.structs.replace(engine, guard=Guard("off", engine.guard.keys)))

@@ -1,14 +1,14 @@
-"""Real processes: a server, laptops that write and exchange through a bad line, and kill -9 of all of them.
+"""Real processes: a server and laptops that write and sync over a bad line, with kill -9 of all.
 
-With `--postgres` the server's store is PostgreSQL, which is killed too. With `--small-disk` the store of the server or
-of a laptop lies on a disk of 24 MB (root must mount it), which is filled up now and then. With `--older` the server or
-the laptops run this repository's code as it was at a commit, and are upgraded at the end.
+`--postgres` puts the server's store on PostgreSQL, which is killed too. `--small-disk` puts a store
+on a 24 MB disk (root must mount it) that fills up now and then. `--older` runs the server or the
+laptops at an older commit and upgrades them at the end.
 
-Nothing is killed before it has done something: a laptop has noted a word, the server has answered a push. Where that
-takes longer than a minute, all processes tell where they stand, and the run has failed.
+Nothing is killed before it has done something: a laptop noted a word, the server answered a push.
+If that takes over a minute, all processes dump their stacks and the run fails.
 
-`python -m soak.syncing.processes --kills 200` ends with what must hold: every acknowledged word is on the server or was
-purged, every laptop equals what its user may read, doctor is clean.
+`python -m soak.syncing.processes --kills 200` checks at the end that every acknowledged word is on
+the server or purged, every laptop equals what its user may read, and doctor is clean.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ USUAL: dict[str, Any] = {
     "usage_counts": False,
     "secrets_keyring": False,
 }
-# What doctor finds that is no matter of sync, or is meant to be.
+# Findings of doctor that do not concern sync, or are intended.
 UNRELATED = ("sync", "room on disk", "memory of postgresql", "standbys")
 PUSHED = '"route":"/v1/sync/push"'
-# The first commit whose laptops follow a server. It knows no feedback, scopes or vectors in sync.
+# First commit whose laptops follow a server; its sync has no feedback, scopes or vectors.
 OLDER = "55a96fa"
 HANGS_SECONDS = 60.0
-# Between two writes, so that those who begin anew have a processor too.
+# Between two writes, to leave processor time for starting processes.
 LONGEST_REST = 0.5
 
-# Told by SIGUSR1, a process writes into its log where it stands.
+# On SIGUSR1 a process writes its stacks into its log.
 _TELLS = "import faulthandler, signal; faulthandler.register(signal.SIGUSR1, all_threads=True)\n"
 WRITER = (
     _TELLS
@@ -68,7 +68,7 @@ from trivet.cli import main
 sys.exit(main())
 """
 )
-# Run by the code that the server has, since an older one opens no store of a newer one.
+# Run with the server's code: older code cannot open a newer store.
 MAKES_USERS = """
 import json, sys
 from soak.syncing.processes import open_store
@@ -91,7 +91,7 @@ def open_store(path: Path | str, **more: Any) -> Trivet:
 
 
 def write_for_ever(path: str, user: str, ledger: str, seed: int) -> None:
-    """Writes, and notes each word once its write is acknowledged. What the network does is no reason to stop."""
+    """Write forever, noting each acknowledged word. Network errors are no reason to stop."""
     chance = random.Random(seed)
     other = "bo" if user == "ana" else "ana"
     with Path(ledger).open("a", buffering=1) as noted, open_store(Path(path)) as trivet:
@@ -109,20 +109,20 @@ def write_for_ever(path: str, user: str, ledger: str, seed: int) -> None:
                     trivet.feedback(id, verdict="useful", query=f"asked{seed}")
                 noted.write(f"{word}\n")
             except TrivetError:
-                pass  # not acknowledged, so not noted: nobody looks for it later
+                pass  # Not acknowledged, so not noted and not checked.
             time.sleep(chance.uniform(0.0, LONGEST_REST))
             if chance.random() < 0.3:
                 try:
                     verbs.sync_now(trivet.engine)
                 except TrivetError:
-                    continue  # what waits is sent with the next
+                    continue  # What waits is sent with the next exchange.
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True):
-    """What a team has around it. A package of older code is a folder to import it from."""
+    """A team's environment. A package of older code is a folder to import it from."""
 
     disk: SmallDisk | None = None
-    full: str = ""  # whose store is on that disk
+    full: str = ""  # Whose store is on that disk.
     postgres: Any = None
     server_code: Path | None = None
     laptop_code: Path | None = None
@@ -139,8 +139,8 @@ class Team:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.line = BadLine(self.port, seed)
-        self.waited = 0  # operations that an older server did not know
-        self.began: dict[str, int] = {}  # how much each had done when it was started
+        self.waited = 0  # Operations an older server did not know.
+        self.began: dict[str, int] = {}  # How much each had done when it was started.
         for name, _ in LAPTOPS:
             (folder / f"{name}.words").touch()
         self.server = self.start_server()
@@ -196,7 +196,7 @@ class Team:
         )
 
     def done(self, name: str) -> int:
-        """How much a laptop has written, or the server answered."""
+        """Return how much a laptop has written or the server answered."""
         if name == "server":
             log = self.folder / "server.log"
             return log.read_text().count(PUSHED) if log.exists() else 0
@@ -210,7 +210,6 @@ class Team:
             time.sleep(0.02)
 
     def stand(self) -> str:
-        """Where every process stands, and what it said last."""
         for process in (self.server, *self.writers.values()):
             if process.poll() is None:
                 process.send_signal(signal.SIGUSR1)
@@ -232,7 +231,7 @@ class Team:
             disk.full_for(self.random.uniform(0.5, 3.0))
             return name
         if name == "database":
-            postgres.restart()  # without a word, as in a crash
+            postgres.restart()  # Without warning, as in a crash.
             self.began["server"] = self.done("server")
             return name
         process = self.server if name == "server" else self.writers[name]
@@ -245,7 +244,7 @@ class Team:
         return name
 
     def come_to_rest(self) -> None:
-        """Everybody stops writing, older code is upgraded, and all exchange on a good line."""
+        """Stop writers, upgrade older code, and let all exchange on a good line."""
         for process in self.writers.values():
             process.kill()
             process.wait()
@@ -308,7 +307,7 @@ class Team:
 
 
 def running(package: Path | None) -> dict[str, str]:
-    """The environment of a process that runs this code, or older code."""
+    """Return the environment of a process that runs this code or older code."""
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, [*([package] if package else []), *sys.path])),
@@ -342,10 +341,12 @@ def main() -> int:
     )
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument(
-        "--small-disk", choices=("server", "laptop"), help="whose disk is full now and then"
+        "--small-disk",
+        choices=("server", "laptop"),
+        help="owner of the disk that fills up now and then",
     )
     parser.add_argument(
-        "--older", choices=("server", "laptops"), help="who runs older code until the end"
+        "--older", choices=("server", "laptops"), help="side that runs older code until the end"
     )
     parser.add_argument("--commit", default=OLDER, help="of the older code")
     parser.add_argument("--out", type=Path)

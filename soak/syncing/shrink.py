@@ -1,6 +1,6 @@
-"""A history that fails, made small: the fewest steps of its seed that still fail.
+"""Shrink a failing history to the fewest steps that still fail.
 
-Every step draws from a seed of its own, so leaving one out changes nothing about the others.
+Every step draws from its own seed, so removing one does not change the others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 
 def shrunk(steps: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
-    """Steps without which it no longer fails. Leaves out halves first, then ever smaller parts, until none can go."""
+    """Return the remaining steps. Removes halves first, then ever smaller parts."""
     kept, size = list(steps), max(1, len(steps) // 2)
     while True:
         shorter = _without_parts(kept, size, fails)

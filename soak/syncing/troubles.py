@@ -1,4 +1,4 @@
-"""What goes wrong around real processes: a line that breaks, and a disk that is full now and then."""
+"""Faults around real processes: a line that breaks, and a disk that fills up."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-# Of the line between laptops and server: how often a connection breaks, and how much it lets through before.
+# Chance that a connection breaks, and how much passes before.
 BREAKS = 0.15
 MOST_BYTES = 20_000
 SMALL_DISK_MB = 24
 
 
 class BadLine:
-    """A proxy that cuts connections in the middle of what they say."""
+    """A proxy that cuts connections in the middle of a message."""
 
     def __init__(self, target: int, seed: int) -> None:
         self._target = target
@@ -56,7 +56,7 @@ class BadLine:
                         break
                 target.sendall(data)
         except OSError:
-            pass  # the line broke, which is what this one is for; both ends are told below
+            pass  # The line broke, as intended; both ends are closed below.
         finally:
             for one in (source, target):
                 with suppress(OSError):
@@ -64,7 +64,7 @@ class BadLine:
 
 
 class SmallDisk:
-    """A disk of its own that can be filled to the last byte."""
+    """A separate disk that can be filled to the last byte."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,6 +1,6 @@
 """One history: laptops and people act, machines crash and are put back.
 
-At the end all messages are let through, and `check.py` says what must hold then.
+At the end all messages are delivered, and `check.py` says what must hold.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from trivet.sync import server as server_side
 from trivet.sync.laptop import join, leave
 from trivet.sync.messages import Place
 
-# How often the server is put back from the same backup again, after a laptop could only pull: it has all that the
-# laptop has seen since, and counts the same numbers once more.
+# How often the server is put back from the same backup again after a laptop could only pull: it
+# then counts the same numbers once more.
 AGAIN = 0.5
-# So many exchanges without fault bring a laptop level, or nearly.
+# This many faultless exchanges bring a laptop level, or nearly.
 LEVEL = 3
-RAW_EVERY = 7  # of so many histories one begins with it
-RESTLESS = 0.1  # of the steps of private histories: a laptop holds other scopes, leaves, or the server forgets
+RAW_EVERY = 7  # One in this many histories starts with a raw secret.
+RESTLESS = (
+    0.1  # Share of steps of private histories with a scope change, a leave, or a forgetful server.
+)
 
 
 class World(People, Exchanges):
@@ -53,7 +55,7 @@ class World(People, Exchanges):
                     machine.trivet.close()
 
     def begin(self) -> None:
-        """The team has worked together before every history: some memories are shared, one is linked."""
+        """Share some memories and link one, before every history."""
         for laptop in self.laptops[::2]:
             other = next(name for name in USERS if name != laptop.user)
             with laptop.on_its_clock():
@@ -66,7 +68,7 @@ class World(People, Exchanges):
         self.come_to_rest()
 
     def leave_raw(self) -> None:
-        """On a server without a guard somebody wrote a secret down; laptops have it until its owner redacts it."""
+        """Store a secret on a server without a guard; laptops have it until redaction."""
         for user in USERS:
             id, trivet = new_id(), self.server.trivet.acting_as(caller(user))
             unguarded(trivet).remember(f"{self.word(user, id)} the token is {RAW}", id=id)
@@ -117,7 +119,7 @@ class World(People, Exchanges):
 
     def leave_and_join(self, laptop: LaptopMachine) -> None:
         self.counts["laptop left and joined again"] += 1
-        # Others' memories go, and with them what a server that was put back since has lost, of which nobody knows yet.
+        # Others' memories go, and with them what a put-back server has lost without anyone knowing.
         others = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE owner != 'local'")}
         before = known_words(self)
         with laptop.on_its_clock():
@@ -129,7 +131,7 @@ class World(People, Exchanges):
         self.seqs = {place: seq for place, seq in self.seqs.items() if place[0] != laptop.name}
 
     def forget_notices(self) -> None:
-        """Two years pass on the server: it forgets who lost what, and which operations it has done."""
+        """Let two years pass on the server: it forgets purge notices and completed operations."""
         self.counts["server forgot old notices"] += 1
         self.server.year += 2
         self.network, self.acted = [], {}
@@ -141,14 +143,14 @@ class World(People, Exchanges):
         self.life += 1
 
     def note_published(self) -> None:
-        """A title or a tag of a memory that is no longer sensitive was told: from then on it is a word like others."""
+        """Count title and tags of a memory no longer sensitive as ordinary words."""
         served = words_on_server(self)
         for word in [word for word in self.hidden if word in served]:
             name, id = self.hidden.pop(word)
             self.words[word] = (next(one.user for one in self.laptops if one.name == name), id)
 
     def upset(self, laptop: LaptopMachine) -> None:
-        """Someone writes and the server takes it, and then has never heard of it. The laptop may well pull first."""
+        """Let the server take a write and then lose it. The laptop may pull first."""
         self.server.back_up()
         self.act(laptop)
         for _ in range(LEVEL):
@@ -163,7 +165,7 @@ class World(People, Exchanges):
                 self.put_server_back(number)
 
     def lie(self, user: str) -> None:
-        """A laptop that claims to have seen what the server never said."""
+        """Let a laptop claim to have seen what the server never said."""
         state = self.server.trivet.engine.store.feed.state()
         if state is not None:
             place = Place(
@@ -172,7 +174,7 @@ class World(People, Exchanges):
             server_side.pull(self.server.trivet.engine.acting_as(caller(user)), place, 1)
 
     def put_back(self, machine: Machine, number: int | None = None) -> None:
-        """To one of its backups, or to any. What some machine could bring before and none after is lost by that."""
+        """Restore a backup. Words no machine can bring afterwards count as lost."""
         with self.forgiven():
             machine.put_back(
                 self.random.randrange(len(machine.backups)) if number is None else number
@@ -180,7 +182,7 @@ class World(People, Exchanges):
 
 
 def make_team(folder: Path) -> dict[str, Path]:
-    """The stores of a team that has worked together, to be copied for each history."""
+    """Make stores of a team that has worked together, to copy for each history."""
     templates = make_templates(folder)
     world = World(0, folder, templates, 0, Machine(folder, "server", templates["server"], 2026))
     with seeded(world.random):

@@ -1,4 +1,4 @@
-"""Chroma: a persistent client and one collection with cosine distance. It has no search by words of its own locally."""
+"""Chroma: a persistent client and one collection with cosine distance, without word search."""
 
 from __future__ import annotations
 

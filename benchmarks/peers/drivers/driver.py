@@ -1,19 +1,19 @@
-"""What every driver shares: it serves one product to the harness by lines of JSON, from stdin to stdout.
+"""Serve one product to the harness by lines of JSON on stdin and stdout.
 
-A driver runs in the product's own environment, which has no Trivet: this file needs the standard library alone. The
-harness sends a request a line and gets an answer a line, with the seconds that the product itself took:
+A driver runs in the product's environment without Trivet, so this file uses only the standard
+library. Each request line gets an answer line, with the seconds the product itself took:
 
-    {"do": "open", "folder": "...", "dimension": 384, "given": true}     {"seconds": 0.4}
-    {"do": "add", "documents": [{"id": "1", "text": "...", "vector": "..."}]}
-    {"do": "finish"}     what the product's manual says to do after many writes, such as to build an index
-    {"do": "settle"}     lets what works in the background end, where something does
-    {"do": "search", "text": "...", "vector": "...", "count": 10}        {"ids": ["1"], "seconds": 0.002}
-    {"do": "held"}       {"ids": [...]}, every document that the product has
-    {"do": "close"}
+{"do": "open", "folder": "...", "dimension": 384, "given": true}     {"seconds": 0.4}
+{"do": "add", "documents": [{"id": "1", "text": "...", "vector": "..."}]}
+{"do": "finish"}     steps the product's manual recommends after many writes, such as indexing
+{"do": "settle"}     waits for background work
+{"do": "search", "text": "...", "vector": "...", "count": 10}  {"ids": ["1"], "seconds": 0.002}
+{"do": "held"}       {"ids": [...]}, every document that the product has
+{"do": "close"}
 
-A vector is base64 of single floats. A product that embeds by itself gets `vectors_of` as its model: what it was given
-already is looked up, and for any other text, such as a part of a long one, the harness is asked on the way:
-{"embed": ["..."]} is answered by {"vectors": ["..."]}.
+A vector is base64 of single floats. A product that embeds by itself gets `vectors_of` as its model.
+It looks up given texts and asks the harness for any other, such as a part of a long one: {"embed":
+["..."]} is answered by {"vectors": ["..."]}.
 """
 
 from __future__ import annotations
@@ -43,19 +43,17 @@ class Document:
 
 
 class Peer(Protocol):
-    """A product as its driver shows it."""
-
     def open(self, folder: Path, dimension: int, given: bool) -> None:
-        """Opens the store in the folder, or makes one. `given`: with our vectors, else with the product's own model."""
+        """Open or create the store. `given`: use our vectors, not the product's own model."""
 
     def add(self, documents: Sequence[Document]) -> None:
-        """Returns when the product says that they are stored."""
+        """Return once the product reports the documents as stored."""
 
     def finish(self) -> None:
-        """Returns when everything that was added can be found."""
+        """Return once everything added can be found."""
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:
-        """The ids of the documents found, best first."""
+        """Return document ids, best first."""
 
     def held(self) -> list[str]: ...
 
@@ -70,7 +68,6 @@ _out: IO[str]
 
 
 def vectors_of(texts: Sequence[str]) -> list[Vector]:
-    """The vectors of texts, as a model would give them."""
     unknown = [text for text in dict.fromkeys(texts) if text not in _known]
     if unknown:
         with _asking:
@@ -87,7 +84,7 @@ def unpacked(text: str) -> Vector:
 
 
 def serve(peer: Peer) -> None:
-    """Answers until the harness closes stdin. What the product prints goes to stderr, never between the answers."""
+    """Answer until the harness closes stdin. The product's output goes to stderr."""
     global _out
     _out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -95,7 +92,7 @@ def serve(peer: Peer) -> None:
     while (request := _requests.get()) is not None:
         try:
             _say(_answer(peer, request))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             traceback.print_exc()
             _say({"error": f"{type(error).__name__}: {error}"})
 
@@ -125,7 +122,7 @@ def _answer(peer: Peer, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(request: dict[str, Any]) -> tuple[Any, ...]:
-    """What is unpacked here takes none of the product's time."""
+    """Decode here, outside the product's time."""
     match request["do"]:
         case "open":
             return Path(request["folder"]), request["dimension"], request["given"]

@@ -1,4 +1,4 @@
-"""LanceDB: hybrid search by its native full-text index and its vectors, fused by its RRF reranker."""
+"""LanceDB: hybrid search by its full-text index and vectors, fused by its RRF reranker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class LanceDB:
         )
 
     def finish(self) -> None:
-        """Takes the new rows into the index of words, as its manual says. So few vectors need no index."""
+        """Add the new rows to the word index, as the manual says.
+
+        This few vectors need no index.
+        """
         self.table.optimize()
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""LangGraph: its SQLite store with an index of vectors over the text."""
+"""LangGraph: its SQLite store with a vector index over the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mcp-memory-service: its SQLite storage and its hybrid search (BM25 by FTS5 and vectors by sqlite-vec)."""
+"""mcp-memory-service: its SQLite storage and its hybrid search (BM25 by FTS5, and sqlite-vec)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Its documents offer two fusions; this one, which is not the default, answers better here. Read when it is imported.
+# Its docs offer two fusions; this one, not the default, answers better here. Read at import.
 os.environ["MCP_HYBRID_FUSION_METHOD"] = "rrf"
 
 from mcp_memory_service.models.memory import Memory
@@ -21,7 +21,7 @@ from peers.drivers.driver import Document, Vector, serve, vectors_of
 
 
 class Given:
-    """In the place of its SentenceTransformer."""
+    """Replaces its SentenceTransformer."""
 
     def encode(self, texts: Sequence[str], convert_to_numpy: bool = True) -> Any:
         return np.array(vectors_of(texts), dtype=np.float32)
@@ -44,7 +44,7 @@ class McpMemoryService:
         return self.loop.run_until_complete(work)
 
     def add(self, documents: Sequence[Document]) -> None:
-        """One alone goes the way of its tool, but is kept also where it resembles another."""
+        """Add one document as its tool does, but keep it even if it resembles another."""
         memories = [
             Memory(one.text, generate_content_hash(one.text), metadata={"id": one.id})
             for one in documents

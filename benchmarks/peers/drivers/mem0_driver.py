@@ -1,6 +1,6 @@
-"""mem0 without a language model: what is added is stored as it is (infer=False), in Qdrant's local mode.
+"""mem0 without a language model: texts are stored unchanged (infer=False), in local Qdrant.
 
-Its search by words needs a list of stop words that it downloads; here it gets one from the package `stop-words`.
+Its word search downloads a list of stop words; here it comes from the package `stop-words`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from stop_words import get_stop_words
 from peers.drivers.driver import Document, Vector, serve, vectors_of
 
 USER = {"user_id": "user"}
-# It wants the key of a language model before it is asked for anything. None is called.
+# It requires a key, although no model is called.
 os.environ["OPENAI_API_KEY"] = "none"
 
 
 class Given:
-    """In the place of its embedder."""
+    """Replaces its embedder."""
 
     def embed(self, text: str, memory_action: str | None = None) -> Vector:
         return vectors_of([text])[0]

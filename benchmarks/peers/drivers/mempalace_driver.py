@@ -1,6 +1,6 @@
-"""MemPalace: drawers filed by its tool and searched as its tool does, vectors re-ranked with BM25.
+"""MemPalace: drawers stored and searched as its tools do, vectors re-ranked with BM25.
 
-`union` lets candidates in that were found by words alone.
+`union` also admits candidates found only by words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WING, ROOM = "memories", "all"
 
 
 class Given:
-    """In the place of its ONNX model of the same name."""
+    """Replaces its ONNX model of the same name."""
 
     def __call__(self, input: Sequence[str]) -> list[Vector]:
         return vectors_of(list(input))
@@ -46,7 +46,7 @@ class MemPalace:
         self.server, self.searcher = mcp_server, searcher
 
     def add(self, documents: Sequence[Document]) -> None:
-        """Many short ones at once, as its miner writes them; one alone, and what must be cut, as its tool does."""
+        """Add many short texts as its miner does, and a single or long one as its tool does."""
         short = [one for one in documents if len(one.text) <= self.server._config.chunk_size]
         if len(short) > 1:
             self._file(short)

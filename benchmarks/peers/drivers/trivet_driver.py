@@ -1,4 +1,4 @@
-"""Trivet: hybrid recall by words, vectors and the concept graph, with the vectors given or with the model inside."""
+"""Trivet: hybrid recall by words, vectors and the concept graph, with given or own vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = 100
 
 
 class Given:
-    """The model in its place: cuts texts as it would, and looks the vectors up."""
+    """Replaces the model: cuts texts like it and looks vectors up."""
 
     def __init__(self, model: Embedder) -> None:
         self.model = model
@@ -42,17 +42,17 @@ class Given:
 
 
 class TrivetPeer:
-    """As it comes all is left at its defaults.
+    """Trivet with its defaults.
 
-    With given vectors it has no model of its own, so it neither reads hits again nor compares memories, and shows ten
-    hits as the others do.
+    With given vectors it has no model, so it neither rereads hits nor compares memories, and shows
+    ten hits as the others do.
     """
 
     trivet: Trivet
     answers: dict[str, Any]
 
     def open(self, folder: Path, dimension: int, given: bool) -> None:
-        # Recall leaves out what is late. On a busy machine that would measure the machine, so nothing has a time limit.
+        # Recall drops late legs; without time limits a busy machine does not change answers.
         embedder = f"folder:{MODEL}" if given else "bundled"
         settings = without_time_limits(
             Settings(path=str(folder / "memories.db"), embedder=embedder)
@@ -76,7 +76,7 @@ class TrivetPeer:
             self.trivet.drain()
 
     def settle(self) -> None:
-        """Memories are compared with their neighbours when they can be found already, for minutes after an import."""
+        """Wait: after an import, memories are compared with their neighbors for minutes."""
         self.trivet.engine.worker.compare()
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:

@@ -11,7 +11,7 @@ from txtai import Embeddings
 
 from peers.drivers.driver import Document, Vector, serve, vectors_of
 
-# An index keeps the name of its function, which txtai looks up only where this allows it.
+# An index stores its function's name, which txtai resolves only if this allows it.
 os.environ["ALLOW_RESOLVE_TRANSFORM"] = "True"
 TRANSFORM = "peers.drivers.txtai_driver.transform"
 
