@@ -252,7 +252,7 @@ MAX_QUERY_WORDS = 200
 # languages.
 DISTINCTIVE_WORD, IN_A_NAME, LETTER, ENGLISH_WORD = 2.0, 1.0, 1.0, 0.5
 # Minimum lead over English: one distinctive word, or two weaker signs. Its cost for English texts
-# is in docs/decisions/0024-languages.md.
+# is in docs/decisions/0024-stem-in-the-language-of-the-text.md.
 MIN_EVIDENCE = 2.0
 # From here the text is surely not English; on a tie the first language wins.
 SURE_EVIDENCE = 3.0

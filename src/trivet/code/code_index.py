@@ -150,7 +150,7 @@ class CodeIndex:
         query: str,
         *,
         limit: int = DEFAULT_LIMIT,
-        filters: CodeFilters = CodeFilters(),
+        filters: CodeFilters = CodeFilters(),  # noqa: B008
         recipe: CodeRecipe | str = DEFAULT,
         budget: int | None = None,
     ) -> CodeAnswer:

@@ -137,7 +137,7 @@ class CircuitBreaker:
     def _probe(self) -> None:
         try:
             self._trial()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - any failure keeps the breaker open
             if isinstance(error, TrivetError) and error.fault is None:
                 self._answered()  # a rejection is an answer
                 return

@@ -135,7 +135,8 @@ class MigrationStep(msgspec.Struct, frozen=True):
 def latest_version(folder: Path) -> int:
     """Count the migrations, which are numbered from 1 without a gap."""
     return sum(
-        name.endswith(".sql") for name in os.listdir(folder / "migrations")
+        name.endswith(".sql")
+        for name in os.listdir(folder / "migrations")  # noqa: PTH208
     )  # at every start
 
 

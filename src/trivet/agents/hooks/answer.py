@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     given = sys.stdin.buffer.read()
     try:
         output = _answer(list(arguments), given)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a hook must not fail the agent
         if SUPPORTED:
             hook_client.log_failure(
                 os.environb, list(arguments), f"{type(error).__name__}: {error}"

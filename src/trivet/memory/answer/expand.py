@@ -1,6 +1,6 @@
 """Query expansion by a language model, whose rewrites are searched if the answer is unsure.
 
-Splitting the question into clauses by rules gained nothing (docs/expansion.md).
+Splitting the question into clauses by rules gained nothing (docs/reranking.md).
 """
 
 from __future__ import annotations

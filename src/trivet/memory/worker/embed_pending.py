@@ -176,7 +176,7 @@ def _run_in_thread(work: Callable[[], list[Embedded]]) -> Future[list[Embedded]]
     def run() -> None:
         try:
             made.set_result(work())
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller
             made.set_exception(error)
 
     threading.Thread(target=run, name="trivet-vectors", daemon=True).start()

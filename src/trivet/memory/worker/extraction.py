@@ -89,7 +89,7 @@ class Extraction:
         time = TimeBudget(self.max_seconds_per_memory)
         try:
             mentions = _mentions(reading, time)
-        except Exception as error:  # a bug in the rules must not stop the other memories
+        except Exception as error:  # noqa: BLE001 - a rule that fails must not stop the others
             # Only type and location: the message may quote the text.
             self._store.graph.fail(
                 "rules", [reading], _error_location(error), UNREADABLE_RETRY_SECONDS

@@ -5,7 +5,7 @@
 - Gemini CLI: ~/.gemini/tmp/PROJECT/chats/session-*.jsonl, messages or changes.
 - ChatGPT and Claude exports: conversations.json.
 
-Parts name the speaker in their text, but not the time (docs/decisions/0009-context-of-a-turn.md).
+Parts name the speaker in their text, but not the time (docs/decisions/0009-conversation-turns.md).
 """
 
 from __future__ import annotations
