@@ -98,7 +98,9 @@ def _shared_with_recall(command: Any, recall: Any) -> str:
     names = ", ".join(
         next(name for name in parameter.opts if name.startswith("--")) for parameter in shared
     )
-    return "\n" + textwrap.fill(f"As for `trivet recall`: {names}", WIDTH, subsequent_indent="  ")
+    return "\n" + textwrap.fill(
+        f"As for `trivet recall`: {names}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
+    )
 
 
 def _block(text: str) -> str:
