@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from acceptance.http.test_matrix import ON_A_MEMORY, ON_ALL, request
+from acceptance.http.test_matrix import ON_A_MEMORY, WITHOUT_A_MEMORY, request
 from soak.ledger import GONE, Fate, Said
 from soak.world import World
 from support.http_server import Client, served, settings_for
@@ -147,7 +147,7 @@ def stranger_is_blind(look: Look) -> Iterator[str]:
                 seen, unseen = (_answer(client, template, id, other) for id in (one.id, new_id()))
                 if seen != unseen:
                     yield f"a stranger can tell by {template}: {seen} if it is there, {unseen} if it is not"
-        for template in ON_ALL:
+        for template in WITHOUT_A_MEMORY:
             text = request(client, template, "", "").text
             yield from (
                 f"{subject} in {template}" for subject in look.world.ledger.fates if subject in text

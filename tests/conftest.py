@@ -1,4 +1,4 @@
-"""What every suite shares: no test sees the user's own settings or store; generated examples are the same each run."""
+"""Shared setup that isolates tests from the user and makes generated examples reproducible."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.opened import empty_store
+from support.opened import ARTIFACTS, empty_store
 
 if TYPE_CHECKING:
     from support.postgres_server import PostgresServer
 
 __all__ = ["empty_store"]
 
-# No deadline: a busy machine is not a failure. Derandomised: a red run is red again.
+# No deadline, because a busy machine is not a failure. Derandomized, so that failures repeat.
 settings.register_profile(
     "trivet",
     deadline=None,
     derandomize=True,
-    max_examples=60,  # with 30 a fault that 60 find went unnoticed (docs/results/mutation.md)
+    max_examples=60,  # with 30, a fault that 60 find went unnoticed (docs/results/mutation.md)
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -35,15 +35,15 @@ settings.register_profile(
 )  # make quick; make test has all
 settings.register_profile("thorough", settings.get_profile("trivet"), max_examples=600)  # make soak
 settings.load_profile("trivet")
-# Over ten times what the slowest test takes: nothing that waits for what never comes holds up the others for good.
+# More than ten times the slowest test; stops tests that would hang.
 TEST_SECONDS = 300
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is imported and collected lives as long as the process, so nobody looks through it for what can be freed.
+    """Freeze imported and collected objects, which live as long as the process.
 
-    That took a quarter of the time of collecting.
+    Scanning them for garbage took a quarter of the collection time.
     """
     gc.disable()
     try:
@@ -69,7 +69,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """For a server that several tests share, which is opened before the first of them begins."""
+    """A home for a server that several tests share and that starts before the first of them."""
     with pytest.MonkeyPatch.context() as patch:
         _move_home(tmp_path_factory, patch)
         yield
@@ -83,21 +83,24 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his
+    monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # do not touch the user's own keyring
     monkeypatch.setenv(
         "TRIVET_CHANGES", "off"
-    )  # to compare each save would take minutes of the suite
+    )  # comparing each save would take minutes of the suite
     home = tmp_path_factory.getbasetemp() / "home"
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(home / "code"))
     monkeypatch.setenv("TRIVET_INDEX_CACHE", str(home / "index"))
-    # The last is where a resident process would be: none of the user's own is found.
+    # The last one is the resident process's folder, so that the user's own is not found.
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
+    # Library caches (grammars, fonts) stay in the checkout and are built once.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(ARTIFACTS / "cache"))
+    monkeypatch.setenv("MPLCONFIGDIR", str(ARTIFACTS / "matplotlib"))
 
 
 @pytest.fixture(autouse=True)
 def _no_endpoint_of_another_test() -> Iterator[None]:
-    """Which endpoints are silent is known to the whole process, so a test would be told of those of the one before."""
+    """Forget which endpoints are silent; this is process-wide and would affect later tests."""
     yield
     if (known := sys.modules.get("trivet.common.breaker")) is not None:
         known.reset_breakers()
@@ -105,7 +108,7 @@ def _no_endpoint_of_another_test() -> Iterator[None]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a test's store is."""
+    """The path of the test's store."""
     return tmp_path / "memory.db"
 
 

@@ -368,7 +368,7 @@ def dialogues(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
 
 
 def chats(seed: int, conversations: int, apart: float = 0.0) -> tuple[list[str], list[Row]]:
-    """Cut the same conversations into dated windows, as chats are stored; questions ask for windows.
+    """Cut the same conversations into dated windows, as chats are stored; questions ask for them.
 
     The share `apart` is kept by turns, so a question meets short and long texts.
     """

@@ -1,4 +1,4 @@
-"""A leg from outside: registered by one call, it is there in recipe, answer, trace, why-not, reasons and lab."""
+"""A leg registered by one call works in recipes, answers, traces, why-not and the lab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG, SHORT = "The relay hums all night behind the grey door.", "A relay."
 
 
 def search(query: LegQuery) -> Ranking:
-    """What the words find, turned round: the opposite of what the lexical leg says."""
+    """Return the lexical results in reverse order."""
     if query.question.text == "fail":
         raise LegFailed("it did not want to")
     found = query.store.lexical.search(
@@ -65,32 +65,30 @@ def memory(tmp_path: Path) -> Iterator[Trivet]:
         yield trivet
 
 
-def test_without_it_a_recipe_that_names_it_is_refused(memory: Trivet) -> None:
-    with pytest.raises(
-        InvalidInput, match="legs takes names out of lexical, dense, graph, such as"
-    ):
+def test_recipe_with_an_unregistered_leg_is_refused(memory: Trivet) -> None:
+    with pytest.raises(InvalidInput, match="legs takes any of lexical, dense, graph, such as"):
         memory.recall("relay", recipe="legs(lexical, toy)")
-    with pytest.raises(InvalidInput, match="there is no leg 'toy'"):
+    with pytest.raises(InvalidInput, match="unknown leg 'toy'"):
         memory.recall("relay", recipe="rrf(toy=2)")
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_recipe_names_it_and_prints_back(memory: Trivet) -> None:
+def test_recipe_with_the_leg_round_trips(memory: Trivet) -> None:
     recipe = parse_recipe("rrf(k=60, toy=2) | legs(toy, lexical)")
     assert recipe.legs == ("lexical", "toy"), "in the order of the registry"
     assert parse_recipe(str(recipe)) == recipe
     assert leg_names() == ("lexical", "dense", "graph", "toy")
     assert DEFAULT.legs == parse_recipe("default").legs == ("lexical", "dense", "graph"), (
-        "the defaults were measured"
+        "the defaults were measured with these legs"
     )
 
 
 @pytest.mark.usefixtures("toy")
-def test_it_is_fused_weighted_and_told_of(memory: Trivet) -> None:
+def test_leg_is_fused_weighted_and_explained(memory: Trivet) -> None:
     words = memory.recall("relay", recipe="legs(lexical)")
     assert [hit.content for hit in words.hits] == [SHORT, LONG]
     answer = memory.recall("relay", recipe="rrf(toy=2) | legs(lexical, toy)")
-    assert [hit.content for hit in answer.hits] == [LONG, SHORT], "its weight is the larger one"
+    assert [hit.content for hit in answer.hits] == [LONG, SHORT], "its weight is larger"
     first = answer.hits[0].why
     assert (first.legs["toy"].rank, first.legs["toy"].score) == (1, 1.0)
     assert first.legs["toy"].weight > first.legs["lexical"].weight
@@ -104,7 +102,7 @@ def test_it_is_fused_weighted_and_told_of(memory: Trivet) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_its_failure_is_its_own(memory: Trivet) -> None:
+def test_failure_of_the_leg_affects_only_itself(memory: Trivet) -> None:
     memory.remember("Doors fail.")
     answer = memory.recall("fail", recipe="legs(lexical, toy)")
     assert len(answer.hits) == 1
@@ -114,40 +112,40 @@ def test_its_failure_is_its_own(memory: Trivet) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_why_not_tells_what_it_did(memory: Trivet) -> None:
+def test_why_not_explains_the_leg(memory: Trivet) -> None:
     lamp = memory.remember("The lamp is off.").id
     found = memory.recall("relay", limit=1).hits[0].id
     recipe = "rrf(toy=0.1) | legs(lexical, toy)"
     assert "the toy leg put it at 2 of 2" in memory.why_not("relay", found, recipe=recipe).reasons
     assert any(
-        "the toy leg has it not among its 2" in one
+        "the toy leg did not rank it among its 2" in one
         for one in memory.why_not("relay", lamp, recipe=recipe).reasons
     )
 
 
 @pytest.mark.usefixtures("toy")
-def test_the_lab_takes_it_out_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lab_ablates_the_leg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "without toy" in ablations("legs(lexical, toy)")
     data = str(library.write(tmp_path / "data"))
-    told = CommandLine(monkeypatch).json(
+    report = CommandLine(monkeypatch).json(
         "lab", "ablate", data, "--config", "rrf(toy=3) | legs(lexical, toy)", "--embedder", "none"
     )
-    whole, *rest = told["ablations"]
+    whole, *rest = report["ablations"]
     assert whole["name"] == "whole"
     assert {"without lexical", "without toy"} <= {one["name"] for one in rest}
 
 
-def test_a_name_is_given_once(toy: Leg) -> None:
-    with pytest.raises(InvalidInput, match="there is a leg 'toy' already"):
+def test_leg_name_is_unique(toy: Leg) -> None:
+    with pytest.raises(InvalidInput, match="leg 'toy' already exists"):
         register(toy)
-    with pytest.raises(InvalidInput, match="the name 'toy' cannot be that of a system"):
+    with pytest.raises(InvalidInput, match="the name 'toy' is not allowed"):
         check_systems({"toy": ExternalSystem(command=("x",))}, leg_names())
 
 
 @pytest.mark.parametrize("name", ["lexical", "dense", "graph"])
-def test_the_names_of_legs_stand_in_their_own_files_alone(name: str) -> None:
-    """Beside them the defaults may name them (search/recipe.py, settings), and verbs that are called alike."""
+def test_leg_names_appear_only_in_their_own_files(name: str) -> None:
+    """Other exceptions: defaults (search/recipe.py, settings) and verbs of the same name."""
     source = Path(__file__).parents[2] / "src" / "trivet"
     searched = [source / "search", source / "memory", source / "lab", source / "agents"]
     named = [

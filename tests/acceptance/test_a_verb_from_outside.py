@@ -1,4 +1,4 @@
-"""A verb costs its declaration and its body: one that is declared outside the package is on every surface."""
+"""A verb declared outside the package, with its body alone, works on every surface."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_rights(memory: Any) -> None:
     caller = Caller(
         tenant="default", user="ana", key="k", role="writer", rights=frozenset({"write"})
     )
-    with pytest.raises(Forbidden, match="does not allow to read"):
+    with pytest.raises(Forbidden, match="does not allow you to read"):
         memory.acting_as(caller).echo("hello")
 
 
-def test_http_the_client_and_the_asynchronous_one(tmp_path: Path) -> None:
+def test_http_and_both_clients(tmp_path: Path) -> None:
     with served(settings_for(tmp_path / "memory.db")) as server:
         ana = server.client("ana")
         assert ana.done("GET", "/v1/echo/hello", params={"times": 2})["text"] == "hello hello"
@@ -95,8 +95,8 @@ def test_command_line(path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
     Trivet.open(path, embedder="none").close()
-    said = run("--path", str(path), "echo", "hello", "--times", "2")
-    assert (said.returncode, said.stdout) == (0, "text: hello hello\nmemories: 0\n")
+    output = run("--path", str(path), "echo", "hello", "--times", "2")
+    assert (output.returncode, output.stdout) == (0, "text: hello hello\nmemories: 0\n")
     assert "Say a text again" in run("--help").stdout
     assert "--times" in run("echo", "--help").stdout
     assert run("echo", "hello", "--times", "4").returncode == 2

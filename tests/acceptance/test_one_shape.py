@@ -1,4 +1,4 @@
-"""A hit is the same on every surface: the same facts under the same names, in the same places."""
+"""A hit has the same fields with the same names on every surface."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from trivet.serve.mcp.tools import agent_tools, call
 from trivet.types import Hit, Memory, Why
 
 QUERY = "which port does staging use"
-# Where an agent is told that a content is a part, and of how much.
+# Fields that only agents get: the full length of a shortened content.
 FOR_AGENTS_ALONE = {"whole_characters"}
 
 
 def names(value: Any, place: str = "") -> set[str]:
-    """Every name in a JSON value with the way to it. Legs and paths are data: the worker may not have read all yet."""
+    """Return each field name in a JSON value with its path.
+
+    Legs and paths are skipped as data, because the worker may not have read all memories yet.
+    """
     if place in (".why.legs", ".why.path"):
         return set()
     if isinstance(value, dict):
@@ -45,7 +48,7 @@ def fill(memory: Trivet) -> None:
     memory.link(new, "resolved-by", fix)
 
 
-def test_every_surface_names_a_fact_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_surface_uses_the_same_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_for(tmp_path / "memory.db")
     with served(settings) as server, Trivet.open(settings=settings) as own:
         fill(own)
@@ -67,8 +70,8 @@ def test_every_surface_names_a_fact_alike(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(agent["why"]["redirected_from"]) == list(python["why"]["redirected_from"])
 
 
-def test_agents_are_given_the_fields_of_a_hit_but_for_those_that_are_named() -> None:
-    """A new field of a hit is given to agents, or is put on the list of those that are not."""
+def test_agents_get_every_hit_field_except_the_listed() -> None:
+    """A new field of a hit is given to agents or added to the list of exceptions."""
     assert (
         set(Found.__struct_fields__) - FOR_AGENTS_ALONE
         == set(Hit.__struct_fields__) - NOT_FOR_AGENTS
@@ -76,7 +79,7 @@ def test_agents_are_given_the_fields_of_a_hit_but_for_those_that_are_named() -> 
     assert set(WhyFound.__struct_fields__) == set(Why.__struct_fields__) - WHY_NOT_FOR_AGENTS
 
 
-def test_a_hit_has_the_fields_of_its_memory(tmp_path: Path) -> None:
+def test_hit_has_the_fields_of_its_memory(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "memory.db", embedder="none") as own:
         fill(own)
         hit = own.recall(QUERY).hits[0]

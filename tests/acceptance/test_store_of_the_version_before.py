@@ -1,4 +1,4 @@
-"""A store that 0.1.0 wrote before the rebuild opens unchanged and answers as it did, with one of everything in it."""
+"""A store written by 0.1.0 opens unchanged and gives the recorded answers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from trivet import Trivet
 
 WRITTEN = Path(__file__).parents[1] / "support" / "store_0_1"
 CALLS: list[dict[str, Any]] = json.loads((WRITTEN / "answers.json").read_text(encoding="utf-8"))
-# What has come since: noise is left out, a reranker reads where the first look is unsure, and long memories no longer
-# come first; of two hits on one matter the later stands first, so the hits are compared and not their order.
+# Undoes later changes: noise is left out, a reranker reads uncertain results, and long memories no
+# longer come first. Of two hits on one subject the later comes first, so the test compares hits
+# without their order.
 WEIGHTS = (
     "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
 )
-AS_THEN: dict[str, Any] = {"relevance_at_least": 0.0, "rerank": "off", "recipe": WEIGHTS}
+SETTINGS_OF_0_1: dict[str, Any] = {"relevance_at_least": 0.0, "rerank": "off", "recipe": WEIGHTS}
 FIRST = 3
 UNANSWERABLE = "how tall is the Eiffel tower"
-# Full seconds were written with their microseconds, once.
+# 0.1.0 wrote full seconds with their microseconds.
 WITHOUT_FRACTION = re.compile(r"\.000000Z")
 
 
@@ -36,15 +37,15 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trivet]:
     (tmp_path / "secret-keys.json").chmod(0o600)
     monkeypatch.setenv(
         "TRIVET_CONFIG", str(tmp_path / "trivet.toml")
-    )  # the keys of its secrets lie beside it
+    )  # the keys of its secrets are stored next to it
     with Trivet.open(tmp_path / "memory.db", background=False, secrets_keyring=False) as opened:
         yield opened
 
 
-def test_it_answers_as_it_did(memory: Trivet) -> None:
-    """In the order of the calls as they were recorded: some count what was shown or revealed before."""
+def test_recorded_answers_are_unchanged(memory: Trivet) -> None:
+    """The calls run in recorded order, since some count what was shown or revealed before."""
     for call in CALLS:
-        as_then = AS_THEN if call["verb"] in ("recall", "why_not") else {}
+        as_then = SETTINGS_OF_0_1 if call["verb"] in ("recall", "why_not") else {}
         answer = msgspec.to_builtins(
             getattr(memory, call["verb"])(**{**as_then, **call["arguments"]})
         )
@@ -57,7 +58,10 @@ def test_it_answers_as_it_did(memory: Trivet) -> None:
 
 
 def assert_found(call: dict[str, Any], answer: Any) -> None:
-    """Its vectors are of a model that is gone, so it is read by words until it has moved: some of the first come."""
+    """Assert that some of the first recorded hits come back.
+
+    The vectors are of a model that is gone, so the store searches by words until it is reembedded.
+    """
     hits = {(hit["id"], hit["content"]) for hit in answer["hits"]}
     first = {(hit["id"], hit["content"]) for hit in call["answer"][:FIRST]}
     assert bool(hits & first) is bool(first), call["arguments"]

@@ -1,4 +1,4 @@
-"""Tests against the real frameworks, skipped where one is not installed: `make adapters` installs each."""
+"""Tests against the real frameworks; each is skipped unless installed (`make adapters`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session and the tools for the OpenAI Agents SDK, with the SDK itself and its scripted model."""
+"""Session and tools for the OpenAI Agents SDK, tested with the SDK and its scripted model."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 class Script:
-    """A model that makes these calls, one a turn, and then says "Done."; it notes what it was offered."""
+    """Model that makes these calls, one per turn, says "Done.", and records the tools offered."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = list(calls)

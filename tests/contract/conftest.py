@@ -11,7 +11,7 @@ from trivet.store.relational.store import RelationalStore as Store
 
 @pytest.fixture(params=sorted(STORES))
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the same store as often as it is called, as several processes would."""
+    """Open the same store repeatedly, as several processes would."""
     opened: list[Store] = []
     server = request.getfixturevalue("postgres") if request.param == "postgres" else None
     if server is not None:

@@ -1,4 +1,4 @@
-"""Short ways to fill a store's graph, to look at it, and to compare it with one that was never anything else."""
+"""Helpers to fill a store's graph, inspect it, and compare it with a freshly built one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def finish(store: Store, readings: Sequence[ExtractionJob]) -> None:
 
 
 def held(store: Store, *names: str, filter: Filter = EVERYTHING) -> dict[str, int]:
-    """How many memories mention each concept of these names."""
+    """Return how many memories mention each of the named concepts."""
     return {one.form: one.held for one in store.graph.named(names or NAMES, filter, HOW)}
 
 
@@ -51,7 +51,7 @@ def counts(store: Store) -> tuple[int, int]:
 
 
 def assert_as_if_new(store: Store, folder: Path) -> None:
-    """Compares with a store that never knew anything but what there is now."""
+    """Compare the graph with one built only from the current memories."""
     memories = list(store.memories.everything())
     new = STORES["sqlite"](folder)
     try:

@@ -1,4 +1,4 @@
-"""What is purged goes from the files too; while something keeps it there, that is said, and it is finished later."""
+"""Purged text leaves the store's files; a blocked erasure is reported and finished later."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from trivet import Trivet
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import database
 
-# Of SQLite's file format: a leaf page of a table, and the length of its header.
+# SQLite file format: the type of a table leaf page, and the length of its header.
 TABLE_LEAF, LEAF_HEADER = 13, 8
 
 __all__ = ["open_trivet", "trivet"]
 
 
 def deleted_rows(folder: Path) -> int:
-    """Versions of rows that PostgreSQL still keeps, read from its pages; a file has none."""
+    """Return the number of dead row versions in PostgreSQL's pages; always 0 for SQLite."""
     if not (folder / ADDRESS).exists():
         return 0
     with psycopg.connect(administrators(folder), autocommit=True) as connection:
@@ -38,9 +38,7 @@ def unsound(store: Store) -> list[str]:
     return [finding.check for finding in store.upkeep.findings() if not finding.ok]
 
 
-def test_words_that_a_long_read_keeps_are_pending_until_it_ends(
-    open_store: Open, tmp_path: Path
-) -> None:
+def test_blocked_erasure_is_pending_until_the_read_ends(open_store: Open, tmp_path: Path) -> None:
     store, reader = open_store(), open_store()
     one = memory("the word xyzzy")
     add(store, one, memory("other words"))
@@ -50,14 +48,14 @@ def test_words_that_a_long_read_keeps_are_pending_until_it_ends(
         assert "has not ended" in str(store.upkeep.finish_erasing())
         assert unsound(store) == ["purged memories"]
         assert store.upkeep.pending_erasure() is not None
-    assert open_store().upkeep.finish_erasing() is None, "whoever comes next finishes it"
+    assert open_store().upkeep.finish_erasing() is None, "the next caller finishes the erasure"
     assert store.upkeep.pending_erasure() is None
     assert unsound(store) == []
     assert b"xyzzy" not in at_rest(tmp_path)
     assert deleted_rows(tmp_path) == 0
 
 
-def test_the_worker_finishes_it(trivet: Trivet, path: Path) -> None:
+def test_worker_finishes_pending_erasure(trivet: Trivet, path: Path) -> None:
     id = trivet.remember("the word xyzzy").id
     with closing(sqlite3.connect(path, isolation_level=None)) as reading:
         reading.execute("BEGIN")
@@ -70,7 +68,7 @@ def test_the_worker_finishes_it(trivet: Trivet, path: Path) -> None:
 
 
 def leave_a_copy(file: Path, text: bytes) -> None:
-    """Into the unused middle of a page, where SQLite leaves a row that it has moved to another page."""
+    """Write into the free space of a page, where SQLite leaves rows that it moved."""
     data = bytearray(file.read_bytes())
     size = int.from_bytes(data[16:18])
     for page in range(size, len(data), size):
@@ -84,9 +82,7 @@ def leave_a_copy(file: Path, text: bytes) -> None:
     raise AssertionError("no page has room for it")
 
 
-def test_no_copy_stays_in_unused_parts_of_pages(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_copy_stays_in_free_page_space(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "WORKER_VACUUM_MAX_BYTES", 0)
     monkeypatch.setattr(database, "INLINE_VACUUM_MAX_BYTES", 0)
     with Trivet.open(path, embedder="none", background=False) as trivet:
@@ -94,14 +90,14 @@ def test_no_copy_stays_in_unused_parts_of_pages(
     leave_a_copy(path, b"the word xyzzy")
     with Trivet.open(path, embedder="none", background=False) as trivet:
         assert "trivet doctor" in str(trivet.purge(id).pending), (
-            "a large file is not written anew on the way"
+            "a purge does not rewrite a large file"
         )
         assert b"xyzzy" in at_rest(path.parent)
         assert all(finding.ok for finding in trivet.doctor())
         assert b"xyzzy" not in at_rest(path.parent)
 
 
-def test_what_nobody_reads_is_gone_at_once(store: Store, tmp_path: Path) -> None:
+def test_unread_text_is_erased_at_once(store: Store, tmp_path: Path) -> None:
     one = memory("the word xyzzy")
     add(store, one)
     with store.together():

@@ -1,4 +1,4 @@
-"""The feed that laptops read: numbered in the order of commits, by whatever way a memory was changed."""
+"""The change feed for laptops is numbered in commit order, however a memory was changed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def numbered(store: Store) -> int:
         return store.feed.number(connection).seq
 
 
-def of_ana(content: str, **more: object) -> Memory:
+def ana_memory(content: str, **more: object) -> Memory:
     return memory(content, owner="ana", **more)  # type: ignore[arg-type]
 
 
-def test_a_store_that_nobody_follows_keeps_no_trace(store: Store) -> None:
+def test_store_without_followers_records_nothing(store: Store) -> None:
     one = memory("gone")
     add(store, one)
     store.memories.purge(one.id)
@@ -43,13 +43,13 @@ def test_a_store_that_nobody_follows_keeps_no_trace(store: Store) -> None:
         )
 
 
-def test_each_change_gets_the_next_number_and_derived_ones_get_none(store: Store) -> None:
-    one, two = of_ana("one"), of_ana("two")
+def test_changes_are_numbered_and_derived_ones_are_not(store: Store) -> None:
+    one, two = ana_memory("one"), ana_memory("two")
     add(store, one, two)
     first = numbered(store)
     replace(store, store.memories.get(one.id))
     assert numbered(store) == first + 1
-    store.links.add(link(one, "see-also", two))  # both ends
+    store.links.add(link(one, "see-also", two))  # affects both ends
     assert numbered(store) == first + 3
     model = store.vectors.adopt("tiny", "a", 2)
     store.jobs.lease(model, 10, 60)
@@ -58,8 +58,8 @@ def test_each_change_gets_the_next_number_and_derived_ones_get_none(store: Store
     assert [event.seq for event in events(store, "ana")] == [first + 2, first + 3]
 
 
-def test_whoever_loses_a_memory_is_told_once(store: Store) -> None:
-    shared, tagged = of_ana("shared"), of_ana("tagged", tags=("team",))
+def test_lost_access_is_reported_once(store: Store) -> None:
+    shared, tagged = ana_memory("shared"), ana_memory("tagged", tags=("team",))
     add(store, shared, tagged)
     ana = store.seen_by("ana")
     ana.shares.share_memory(shared.id, "bo", "read")
@@ -78,8 +78,8 @@ def test_whoever_loses_a_memory_is_told_once(store: Store) -> None:
     assert affected_users.keys() == {"ana", "bo"}
 
 
-def test_forgetting_and_hiding_take_a_memory_from_its_readers(store: Store) -> None:
-    forgotten, hidden = of_ana("forgotten"), of_ana("hidden")
+def test_forgetting_or_hiding_removes_a_memory_for_its_readers(store: Store) -> None:
+    forgotten, hidden = ana_memory("forgotten"), ana_memory("hidden")
     add(store, forgotten, hidden)
     for one in (forgotten, hidden):
         store.seen_by("ana").shares.share_memory(one.id, "bo", "read")
@@ -91,8 +91,8 @@ def test_forgetting_and_hiding_take_a_memory_from_its_readers(store: Store) -> N
     assert {event.id for event in events(store, "bo", known)} == {forgotten.id, hidden.id}
 
 
-def test_a_purge_is_told_for_ever_to_those_who_could_read_it(store: Store) -> None:
-    one = of_ana("words that go")
+def test_purge_is_reported_permanently_to_former_readers(store: Store) -> None:
+    one = ana_memory("words that go")
     add(store, one)
     store.seen_by("ana").shares.share_memory(one.id, "bo", "read")
     known = numbered(store)
@@ -103,8 +103,8 @@ def test_a_purge_is_told_for_ever_to_those_who_could_read_it(store: Store) -> No
     assert events(store, "cleo", known) == []
 
 
-def test_notices_are_forgotten_after_long_and_purges_never(store: Store) -> None:
-    taken, purged = of_ana("taken"), of_ana("purged")
+def test_old_notices_expire_but_purges_do_not(store: Store) -> None:
+    taken, purged = ana_memory("taken"), ana_memory("purged")
     add(store, taken, purged)
     ana = store.seen_by("ana")
     for one in (taken, purged):
@@ -114,7 +114,7 @@ def test_notices_are_forgotten_after_long_and_purges_never(store: Store) -> None
     store.memories.purge(purged.id)
     assert len(events(store, "bo", known)) == 2
     with clock_fixed_at("2100-01-01"):
-        add(store, of_ana("one more"))
+        add(store, ana_memory("one more"))
         [left] = events(store, "bo", known)
         assert left.purged == "ana"
         state = store.feed.state()
@@ -122,9 +122,9 @@ def test_notices_are_forgotten_after_long_and_purges_never(store: Store) -> None
     assert state.horizon == known + 2
 
 
-def test_a_store_that_was_put_back_has_other_marks(open_store: Open) -> None:
+def test_restored_store_has_new_markers(open_store: Open) -> None:
     store = open_store()
-    add(store, of_ana("one"))
+    add(store, ana_memory("one"))
     with store.feed.transaction() as connection:
         state = store.feed.number(connection)
         assert store.feed.knows(connection, state.top, state.mark)
@@ -133,10 +133,12 @@ def test_a_store_that_was_put_back_has_other_marks(open_store: Open) -> None:
         assert store.feed.begin(connection).past == (state.epoch,)
 
 
-def test_what_was_written_since_is_numbered_also_where_the_record_was_trimmed(store: Store) -> None:
-    add(store, of_ana("one"))
+def test_changes_are_numbered_where_the_log_was_trimmed(store: Store) -> None:
+    add(store, ana_memory("one"))
     known = numbered(store)
-    store.memories.add_many([Entry(one, document(one)) for one in (of_ana("two"), of_ana("three"))])
+    store.memories.add_many(
+        [Entry(one, document(one)) for one in (ana_memory("two"), ana_memory("three"))]
+    )
     with store.feed.transaction() as connection:
         connection.execute(
             "DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)"
@@ -147,8 +149,8 @@ def test_what_was_written_since_is_numbered_also_where_the_record_was_trimmed(st
     assert numbered(store) == known + 2
 
 
-def test_what_was_purged_stays_gone_where_laptops_follow(store: Store) -> None:
-    one = of_ana("words that go")
+def test_purged_memory_stays_gone_with_followers(store: Store) -> None:
+    one = ana_memory("words that go")
     add(store, one)
     numbered(store)
     store.memories.purge(one.id)
@@ -156,14 +158,14 @@ def test_what_was_purged_stays_gone_where_laptops_follow(store: Store) -> None:
         add(store, one)
 
 
-def test_the_first_numbering_goes_in_several_goes_and_misses_nothing(
+def test_first_numbering_runs_in_batches_and_misses_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.store.relational.tables.sync_feed.FIRST_NUMBERING_BATCH", 2)
-    memories = [of_ana(f"number {number}") for number in range(5)]
+    memories = [ana_memory(f"number {number}") for number in range(5)]
     add(store, *memories)
     seen = []
-    for one in memories[:3]:  # each is changed while the numbering is under way
+    for one in memories[:3]:  # each one changes while the numbering runs
         with store.feed.transaction() as connection:
             seen.append(store.feed.number(connection).unfinished)
         replace(store, store.memories.get(one.id))

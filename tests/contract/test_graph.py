@@ -1,4 +1,4 @@
-"""The graph is derived from memories: whatever happened to them, it is as if they had always been as they are."""
+"""The graph depends only on the current memories, whatever their history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .graphs import EVERYTHING, HOW, Four, assert_as_if_new, counts, finish, hel
 
 @pytest.fixture
 def four(store: Store) -> tuple[Memory, Memory, Memory, Memory]:
-    """Four memories that hang together, all read."""
+    """Four connected memories, all read."""
     made = (
         memory("we met Clara at Acme in spring"),
         memory("the office of Acme is in Berlin", title="Acme"),
@@ -31,7 +31,7 @@ def four(store: Store) -> tuple[Memory, Memory, Memory, Memory]:
     return made
 
 
-def test_a_memory_is_in_the_graph_once_it_was_read(store: Store) -> None:
+def test_memory_joins_the_graph_after_reading(store: Store) -> None:
     add(store, memory("we met Clara at Acme"), memory("and Acme is here"))
     assert store.graph.backlog("rules").waiting == 2
     assert (counts(store), held(store)) == ((0, 0), {})
@@ -49,7 +49,7 @@ def test_a_memory_is_in_the_graph_once_it_was_read(store: Store) -> None:
     assert store.graph.backlog("rules").waiting == 0
 
 
-def test_the_walk_goes_from_memory_to_memory(store: Store, four: Four) -> None:
+def test_walk_moves_between_memories(store: Store, four: Four) -> None:
     first, office, fair, alone = four
     scores = reached(store, first)
     assert scores[office.id] > scores[fair.id] > 0
@@ -61,7 +61,7 @@ def test_the_walk_goes_from_memory_to_memory(store: Store, four: Four) -> None:
     assert len(store.graph.walk(seeds, EVERYTHING, HOW, 1)) == 1
 
 
-def test_a_concept_is_found_by_any_of_its_forms(store: Store) -> None:
+def test_concept_is_found_by_any_form(store: Store) -> None:
     add(
         store,
         memory("we met Li Hua there"),
@@ -72,7 +72,7 @@ def test_a_concept_is_found_by_any_of_its_forms(store: Store) -> None:
     assert held(store, "li hua", "lihua", "nobody") == {"li hua": 2, "lihua": 2}
 
 
-def test_an_edit_takes_the_old_words_out_at_once(store: Store, four: Four, tmp_path: Path) -> None:
+def test_edit_removes_old_words_at_once(store: Store, four: Four, tmp_path: Path) -> None:
     first, _, fair, _ = four
     replace(store, msgspec.structs.replace(first, content="we met Emil in Dresden"))
     assert held(store) == {"acme": 1, "berlin": 2, "dresden": 1, "emil": 1}
@@ -84,7 +84,7 @@ def test_an_edit_takes_the_old_words_out_at_once(store: Store, four: Four, tmp_p
 
 
 @pytest.mark.parametrize("end", ["forgotten", "purged", "made sensitive", "archived"])
-def test_what_has_gone_is_out_of_the_graph(
+def test_removed_memories_leave_the_graph(
     store: Store, four: Four, end: str, tmp_path: Path
 ) -> None:
     first, office, fair, _ = four
@@ -113,7 +113,7 @@ def test_what_has_gone_is_out_of_the_graph(
 @pytest.mark.parametrize(
     "away", [{"state": "deleted"}, {"sensitive": True}, {"content": "nothing"}]
 )
-def test_what_comes_back_is_in_the_graph_again(
+def test_restored_memories_return_to_the_graph(
     store: Store, four: Four, away: dict[str, object], tmp_path: Path
 ) -> None:
     first, office, fair, _ = four
@@ -129,7 +129,7 @@ def test_what_comes_back_is_in_the_graph_again(
     assert_as_if_new(store, tmp_path / "new")
 
 
-def test_a_sensitive_memory_is_never_read(store: Store) -> None:
+def test_sensitive_memory_is_never_read(store: Store) -> None:
     add(
         store, memory("the password of Clara at Acme", sensitive=True), memory("x", state="deleted")
     )
@@ -140,7 +140,7 @@ def test_a_sensitive_memory_is_never_read(store: Store) -> None:
     assert all(finding.ok for finding in store.upkeep.findings())
 
 
-def test_a_purged_name_is_not_in_the_file(open_store: Open, tmp_path: Path) -> None:
+def test_purged_name_is_not_in_the_file(open_store: Open, tmp_path: Path) -> None:
     store = open_store()
     only, shared = memory("we met Xyzzyplugh Quuxfrob at Acme"), memory("and Acme stays")
     add(store, only, shared)
@@ -156,7 +156,7 @@ def test_a_purged_name_is_not_in_the_file(open_store: Open, tmp_path: Path) -> N
     assert b"quuxfrob" not in on_disk
 
 
-def test_links_lead_too(store: Store, four: Four, tmp_path: Path) -> None:
+def test_walk_follows_links(store: Store, four: Four, tmp_path: Path) -> None:
     first, _, _, alone = four
     store.links.add(link(first, "see-also", alone))
     assert alone.id in reached(store, first)
@@ -170,7 +170,7 @@ def test_links_lead_too(store: Store, four: Four, tmp_path: Path) -> None:
     assert set(reached(store, first)) - {first.id} == {four[1].id, four[2].id}
 
 
-def test_what_a_filter_hides_gets_and_passes_nothing(store: Store, tmp_path: Path) -> None:
+def test_filtered_memories_get_and_pass_no_weight(store: Store, tmp_path: Path) -> None:
     ours = [memory("we met Clara at Acme", scope="a"), memory("the fair of Acme", scope="a")]
     theirs = [
         memory("Clara and Acme are in Berlin", scope="b"),
@@ -188,7 +188,7 @@ def test_what_a_filter_hides_gets_and_passes_nothing(store: Store, tmp_path: Pat
     alone.close()
 
 
-def test_seeds_that_are_gone_or_unknown(store: Store, four: Four, open_store: Open) -> None:
+def test_missing_and_unknown_seeds(store: Store, four: Four, open_store: Open) -> None:
     first, office, _, alone = four
     replace(store, msgspec.structs.replace(alone, state="deleted"))
     purged = memory("we met Acme")
@@ -203,7 +203,7 @@ def test_seeds_that_are_gone_or_unknown(store: Store, four: Four, open_store: Op
         assert one.graph.paths([office.id, purged.id, "nobody"], seeds, Filter(), HOW)[office.id]
 
 
-def test_a_path_names_its_stops(store: Store, four: Four) -> None:
+def test_path_names_its_stops(store: Store, four: Four) -> None:
     first, office, fair, _ = four
     seeds = WalkSeeds(memories={first.id: 1.0}, concepts={})
     paths = store.graph.paths([office.id, fair.id, first.id], seeds, Filter(), HOW)
@@ -215,7 +215,7 @@ def test_a_path_names_its_stops(store: Store, four: Four) -> None:
     assert first.id not in paths
 
 
-def test_an_empty_graph(store: Store) -> None:
+def test_empty_graph(store: Store) -> None:
     one = memory("nothing with a capital")
     add(store, one)
     assert read_all(store) == 1
@@ -225,7 +225,7 @@ def test_an_empty_graph(store: Store) -> None:
     assert all(finding.ok for finding in store.upkeep.findings())
 
 
-def test_what_rules_and_triples_found_is_one_graph(store: Store, four: Four) -> None:
+def test_rules_and_triples_form_one_graph(store: Store, four: Four) -> None:
     first, _, _, alone = four
     assert store.graph.ask_for_triples() == 4
     readings = {one.content: one for one in store.graph.lease("triples", 10, 60)}
@@ -244,10 +244,10 @@ def test_what_rules_and_triples_found_is_one_graph(store: Store, four: Four) -> 
     assert all(finding.ok for finding in store.upkeep.findings())
 
 
-def test_a_rebuild_changes_nothing_that_was_right(store: Store, four: Four, tmp_path: Path) -> None:
+def test_rebuild_keeps_correct_results(store: Store, four: Four, tmp_path: Path) -> None:
     before = reached(store, four[0])
     assert store.upkeep.rebuild_graph() == 4
-    assert reached(store, four[0]) == before, "the old graph answers meanwhile"
+    assert reached(store, four[0]) == before, "the old graph answers until the rebuild ends"
     assert read_all(store) == 4
     assert reached(store, four[0]) == pytest.approx(before)
     assert_as_if_new(store, tmp_path / "new")
@@ -256,8 +256,8 @@ def test_a_rebuild_changes_nothing_that_was_right(store: Store, four: Four, tmp_
 STATES: tuple[State, ...] = ("active", "archived", "deleted")
 
 
-def test_any_sequence_of_changes_leaves_an_exact_graph(store: Store, tmp_path: Path) -> None:
-    """A long mixed history, compared with a store that saw only its end."""
+def test_graph_is_exact_after_any_sequence_of_changes(store: Store, tmp_path: Path) -> None:
+    """Compare a long mixed history with a store that saw only its end."""
     texts = [
         f"we met {one} and {two} there"
         for one in ("Clara", "Acme", "Berlin")
@@ -286,7 +286,7 @@ def test_any_sequence_of_changes_leaves_an_exact_graph(store: Store, tmp_path: P
     assert_as_if_new(store, tmp_path / "new")
 
 
-def test_doctor_sees_what_is_wrong(tmp_path: Path) -> None:
+def test_doctor_reports_graph_errors(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "memory.db")
     one = memory("we met Clara at Acme")
     add(store, one, memory("and Acme was here"))

@@ -1,4 +1,4 @@
-"""The graph in memory is kept fresh, whoever writes and however much."""
+"""The in-memory graph stays current after writes of any size by any process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trivet.store.sqlite.store import SqliteStore
 from .graphs import EVERYTHING, HOW, reached, read_all
 
 
-def test_what_another_wrote_is_walked(open_store: Open) -> None:
+def test_writes_by_another_process_are_walked(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     first, second = memory("we met Clara at Acme"), memory("so Acme it was")
     add(ours, first)
@@ -35,7 +35,7 @@ def test_what_another_wrote_is_walked(open_store: Open) -> None:
     assert reached(theirs, first) == {}
 
 
-def test_what_one_process_walks_after_many_writes_is_what_another_loads(open_store: Open) -> None:
+def test_updated_cache_equals_a_freshly_loaded_one(open_store: Open) -> None:
     ours, first = open_store(), memory("we met Clara at Acme")
     add(ours, first)
     read_all(ours)
@@ -45,7 +45,7 @@ def test_what_one_process_walks_after_many_writes_is_what_another_loads(open_sto
         read_all(ours)
         reached(ours, first)
         changed.append(ours.graph._network.fresh().changed)
-    assert any(later < earlier for earlier, later in pairwise(changed))  # its arrays were made anew
+    assert any(later < earlier for earlier, later in pairwise(changed))  # the arrays were rebuilt
     assert reached(ours, first) == reached(open_store(), first) != {}
 
 
@@ -56,8 +56,11 @@ def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def test_a_bulk_change_is_taken_in_beside(sqlite: SqliteStore) -> None:
-    """Too much for one recall: a thread makes the network anew, and recalls go on with the old one meanwhile."""
+def test_bulk_change_is_applied_in_the_background(sqlite: SqliteStore) -> None:
+    """A change too large for one recall is applied in a thread.
+
+    Recalls use the old network meanwhile.
+    """
     first, second = memory("we met Clara at Acme"), memory("so Acme it was")
     add(sqlite, first, second)
     read_all(sqlite)
@@ -80,7 +83,7 @@ def test_a_bulk_change_is_taken_in_beside(sqlite: SqliteStore) -> None:
     assert second.id not in {one.id for one in sqlite.graph.walk(seeds, EVERYTHING, HOW, 1_000)}
 
 
-def test_a_store_closed_while_its_graph_is_renewed_ends_quietly(tmp_path: Path) -> None:
+def test_closing_during_a_graph_rebuild_raises_nothing(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "memory.db")
     one = memory("we met Clara")
     add(store, one)
@@ -88,4 +91,4 @@ def test_a_store_closed_while_its_graph_is_renewed_ends_quietly(tmp_path: Path) 
     assert reached(store, one) == {}
     store.close()
     store.graph._network._renew()
-    store.graph._network.wait()  # an error there would fail this test
+    store.graph._network.wait()  # an error in the thread would fail this test

@@ -1,4 +1,4 @@
-"""A request that must act once: one begins it, however many ask, and its answer is kept for the others."""
+"""Of concurrent requests with one key exactly one runs, and the others get its stored answer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trivet.store.relational.tables import ledgers as idempotency
 LEASE = 60.0
 
 
-def test_the_first_acts_and_the_others_wait(store: Store) -> None:
+def test_first_request_runs_and_others_wait(store: Store) -> None:
     assert store.idempotency.begin(b"name", b"request", LEASE) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
     assert store.idempotency.begin(b"other name", b"request", LEASE) is None
 
 
-def test_the_answer_is_kept_across_processes(open_store: Open) -> None:
+def test_answer_is_kept_across_processes(open_store: Open) -> None:
     one, other = open_store(), open_store()
     one.idempotency.begin(b"name", b"request", LEASE)
     one.idempotency.finish(b"name", b"answer")
@@ -32,13 +32,13 @@ def test_the_answer_is_kept_across_processes(open_store: Open) -> None:
     )
 
 
-def test_what_was_given_up_can_be_tried_again(store: Store) -> None:
+def test_abandoned_request_can_be_retried(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
     store.idempotency.give_up(b"name")
     assert store.idempotency.begin(b"name", b"another request", LEASE) is None
 
 
-def test_an_answer_is_not_given_up(store: Store) -> None:
+def test_answered_request_cannot_be_abandoned(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
     store.idempotency.finish(b"name", b"answer")
     store.idempotency.give_up(b"name")
@@ -47,17 +47,17 @@ def test_an_answer_is_not_given_up(store: Store) -> None:
     )
 
 
-def test_after_the_lease_the_same_request_is_taken_over_once(store: Store) -> None:
+def test_expired_lease_is_taken_over_once(store: Store) -> None:
     store.idempotency.begin(b"name", b"request", LEASE)
-    over = -1.0  # a lease that ended before it began
-    assert store.idempotency.begin(b"name", b"another request", over) == StoredAnswer(
+    expired = -1.0  # a lease that has already expired
+    assert store.idempotency.begin(b"name", b"another request", expired) == StoredAnswer(
         request=b"request"
     )
-    assert store.idempotency.begin(b"name", b"request", over) is None
+    assert store.idempotency.begin(b"name", b"request", expired) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
 
 
-def test_of_many_at_once_one_begins(open_store: Open) -> None:
+def test_one_of_many_concurrent_requests_runs(open_store: Open) -> None:
     stores = [open_store(), open_store()]
     with ThreadPoolExecutor(8) as threads:
         asked = [stores[number % 2].idempotency for number in range(24)]
@@ -65,26 +65,26 @@ def test_of_many_at_once_one_begins(open_store: Open) -> None:
     assert begun.count(None) == 1
 
 
-def test_the_answer_is_written_with_what_the_act_wrote(open_store: Open) -> None:
+def test_answer_is_committed_with_the_write(open_store: Open) -> None:
     store, other = open_store(), open_store()
     one = memory("relay")
 
-    def dies() -> bytes:
+    def fail() -> bytes:
         add(store, one)
         raise KeyError("in the middle")
 
     with pytest.raises(KeyError):
-        store.idempotency.act(b"name", b"request", dies)
+        store.idempotency.act(b"name", b"request", fail)
     assert other.memories.get_many([one.id]) == {}
     assert store.idempotency.act(
         b"name", b"request", lambda: str(len(add(store, one))).encode()
     ).acted
-    again = other.idempotency.act(b"name", b"request", dies)
+    again = other.idempotency.act(b"name", b"request", fail)
     assert again == StoredAnswer(request=b"request", answer=b"1")
     assert other.memories.get(one.id) == one
 
 
-def test_what_is_a_day_old_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_expire_after_a_day(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.idempotency.begin(b"old", b"request", LEASE)
     store.idempotency.finish(b"old", b"answer")
     with monkeypatch.context() as a_day_later:
@@ -93,14 +93,17 @@ def test_what_is_a_day_old_is_forgotten(store: Store, monkeypatch: pytest.Monkey
     assert store.idempotency.begin(b"old", b"another request", LEASE) is None
 
 
-def test_tenants_of_a_server_and_users_of_a_tenant(open_store: Open) -> None:
-    """A user's view of the store has the same record, since names are digests of each one's own key."""
+def test_keys_of_tenants_and_users_do_not_collide(open_store: Open) -> None:
+    """A user's view of the store shares the record.
+
+    Names are digests that include the user's key.
+    """
     store = open_store()
     assert store.seen_by("ana").idempotency.begin(b"name", b"request", LEASE) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) == StoredAnswer(request=b"request")
 
 
-def test_a_request_begun_under_a_clock_that_was_ahead_is_taken_over(
+def test_request_begun_under_a_fast_clock_is_taken_over(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as ahead:

@@ -1,4 +1,4 @@
-"""Proposals wait in every store alike, each its owner's alone, and the same thing said again is known."""
+"""Proposals wait for their owner alone in every store, and repeated ones are recognized."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def proposal(content: str, owner: str = LOCAL, created_at: str = EARLY) -> Propo
     )  # fmt: skip
 
 
-def test_a_proposal_comes_back_as_it_went_in(open_store: Open) -> None:
+def test_proposal_round_trips(open_store: Open) -> None:
     made = proposal("We deploy on Tuesdays.")
     open_store().inbox.add(made, ["deploy"])
     assert open_store().inbox.get(made.id) == made
 
 
-def test_the_newest_come_first_and_a_page_knows_the_total(store: Store) -> None:
+def test_newest_come_first_and_pages_know_the_total(store: Store) -> None:
     made = [
         proposal(f"Number {number}", created_at=f"2024-01-0{number}T00:00:00.000000Z")
         for number in (1, 2, 3)
@@ -40,7 +40,7 @@ def test_the_newest_come_first_and_a_page_knows_the_total(store: Store) -> None:
     assert [one.content for one in store.inbox.page("waiting", 2, 2).proposals] == ["Number 1"]
 
 
-def test_what_is_decided_does_not_wait_and_is_known_again(store: Store) -> None:
+def test_decided_proposals_leave_the_queue_and_are_recognized(store: Store) -> None:
     made = proposal("We deploy on Tuesdays.")
     store.inbox.add(made, ["deploy", "tuesday"])
     decided = store.inbox.decide(made.id, "rejected")
@@ -52,7 +52,7 @@ def test_what_is_decided_does_not_wait_and_is_known_again(store: Store) -> None:
     assert store.inbox.same(["deploy", "monday"]) is None
 
 
-def test_only_what_waits_is_rewritten(store: Store) -> None:
+def test_only_waiting_proposals_are_rewritten(store: Store) -> None:
     made = proposal("We deploy on Tuesdays.")
     store.inbox.add(made, ["tuesday"])
     other = msgspec.structs.replace(
@@ -61,11 +61,11 @@ def test_only_what_waits_is_rewritten(store: Store) -> None:
     assert store.inbox.rewrite(other, ["monday"]) == other
     assert store.inbox.uncurated(10) == ()
     store.inbox.decide(made.id, "accepted", new_id())
-    with pytest.raises(Conflict, match="does not wait"):
+    with pytest.raises(Conflict, match="no longer waiting"):
         store.inbox.rewrite(made, ["tuesday"])
 
 
-def test_each_user_has_an_inbox_of_their_own(store: Store) -> None:
+def test_each_user_has_a_separate_inbox(store: Store) -> None:
     for user in ("ana", "bo"):
         store.accounts.add_user(user, "writer")
     ana, bo = store.seen_by("ana"), store.seen_by("bo")
@@ -81,7 +81,7 @@ def test_each_user_has_an_inbox_of_their_own(store: Store) -> None:
     assert ana.inbox.get(made.id).state == "waiting"
 
 
-def test_a_purge_takes_the_words_of_the_proposal_along(open_store: Open, tmp_path: Path) -> None:
+def test_purge_erases_the_proposals_text(open_store: Open, tmp_path: Path) -> None:
     store = open_store()
     kept = memory("The heron nests behind the boathouse.")
     add(store, kept)
@@ -95,10 +95,10 @@ def test_a_purge_takes_the_words_of_the_proposal_along(open_store: Open, tmp_pat
     assert b"boathouse" not in at_rest(tmp_path)
 
 
-def test_the_days_tokens_are_spent_once(open_store: Open) -> None:
+def test_daily_token_budget_is_spent_once(open_store: Open) -> None:
     store, other = open_store(), open_store()
     assert store.inbox.spend(600, 1000)
     assert not other.inbox.spend(600, 1000), "the budget is shared"
     assert other.inbox.spend(400, 1000)
     assert store.inbox.spent() == 1000
-    assert store.graph.spent() == 0, "the graph's budget is another one"
+    assert store.graph.spent() == 0, "the graph has a separate budget"

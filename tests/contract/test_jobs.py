@@ -1,4 +1,4 @@
-"""The queue: a job is given to one worker at a time, never lost, and never finished with stale words."""
+"""Each job is leased to one worker at a time, never lost, and never stores outdated vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def finish(store: Store, *jobs: EmbeddingJob) -> None:
     store.jobs.finish([(job, whole(job), unit(1, 0)[None, :]) for job in jobs])
 
 
-def test_a_write_leaves_a_job_with_all_the_worker_needs(store: Store, model: Model) -> None:
+def test_write_queues_a_job_with_all_the_worker_needs(store: Store, model: Model) -> None:
     add(store, memory("relay", title="About the relay"))
     assert store.jobs.seconds_until_due(model) == 0
     (job,) = store.jobs.lease(model, 10, 60)
@@ -37,7 +37,7 @@ def test_a_write_leaves_a_job_with_all_the_worker_needs(store: Store, model: Mod
     )
 
 
-def test_a_leased_job_is_given_to_nobody_else(open_store: Open) -> None:
+def test_leased_job_is_not_leased_again(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     model = ours.vectors.adopt("tiny", "a", 2)
     add(ours, memory("one"), memory("two"), memory("three"))
@@ -51,7 +51,7 @@ def test_a_leased_job_is_given_to_nobody_else(open_store: Open) -> None:
     assert ours.jobs.backlog(model).waiting == 3
 
 
-def test_a_lease_that_ran_out_falls_due_again(store: Store, model: Model) -> None:
+def test_expired_lease_is_due_again(store: Store, model: Model) -> None:
     add(store, memory("relay"))
     assert len(store.jobs.lease(model, 10, 0)) == 1
     assert len(store.jobs.lease(model, 10, 60)) == 1
@@ -60,7 +60,7 @@ def test_a_lease_that_ran_out_falls_due_again(store: Store, model: Model) -> Non
     assert len(store.jobs.lease(model, 10, 60)) == 1
 
 
-def test_a_finished_job_is_gone_and_its_vector_there(store: Store, model: Model) -> None:
+def test_finished_job_is_gone_and_its_vector_stored(store: Store, model: Model) -> None:
     one = memory("relay")
     add(store, one)
     finish(store, *store.jobs.lease(model, 10, 60))
@@ -77,7 +77,7 @@ def test_finishing_twice_stores_once(store: Store, model: Model) -> None:
     assert store.memories.stats().passages == 1
 
 
-def test_a_failed_job_stays_is_counted_and_waits(store: Store, model: Model) -> None:
+def test_failed_job_stays_is_counted_and_waits(store: Store, model: Model) -> None:
     add(store, memory("relay"), memory("door"))
     jobs = store.jobs.lease(model, 10, 60)
     store.jobs.fail(jobs[:1], "the server is down", {jobs[0].key: 300.0})
@@ -89,7 +89,7 @@ def test_a_failed_job_stays_is_counted_and_waits(store: Store, model: Model) -> 
     assert attempts == {jobs[0].key: 1, jobs[1].key: 0}
 
 
-def test_a_failure_with_no_wait_is_due_at_once(store: Store, model: Model) -> None:
+def test_failure_without_a_delay_is_due_at_once(store: Store, model: Model) -> None:
     add(store, memory("relay"))
     for turn in range(3):
         (job,) = store.jobs.lease(model, 10, 60)
@@ -112,7 +112,7 @@ def test_vectors_of_an_older_revision_are_not_stored(store: Store, model: Model)
 
 
 @pytest.mark.parametrize("end", ["forgotten", "purged", "made sensitive"])
-def test_vectors_of_what_has_gone_are_not_stored(store: Store, model: Model, end: str) -> None:
+def test_vectors_of_removed_memories_are_not_stored(store: Store, model: Model, end: str) -> None:
     one = memory("relay")
     add(store, one)
     jobs = store.jobs.lease(model, 10, 60)
@@ -133,7 +133,7 @@ def test_each_model_has_its_own_queue(store: Store, model: Model) -> None:
     assert (store.jobs.backlog(model).waiting, store.jobs.backlog(other).waiting) == (0, 1)
 
 
-def test_the_newest_jobs_are_told_whether_leased_or_not(store: Store, model: Model) -> None:
+def test_newest_jobs_are_listed_leased_or_not(store: Store, model: Model) -> None:
     first, second, third = memory("one"), memory("two"), memory("three")
     add(store, first, second, third)
     store.jobs.lease(model, 10, 60)
@@ -142,10 +142,13 @@ def test_the_newest_jobs_are_told_whether_leased_or_not(store: Store, model: Mod
     assert list(newest) == [third.id, second.id]
 
 
-def test_where_nothing_waited_it_is_counted_again_after_a_change(
+def test_empty_queue_is_counted_again_only_after_a_change(
     open_store: Open, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever made it, and of whatever kind: a memory, or that all are to be embedded or read anew."""
+    """Any process may make the change.
+
+    It may be a memory or a request to embed or read all again.
+    """
     ours, theirs = open_store(), open_store()
     assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
     with monkeypatch.context() as blind:
@@ -164,10 +167,10 @@ def test_where_nothing_waited_it_is_counted_again_after_a_change(
     assert ours.jobs.told(model) == (EMPTY_BACKLOG, 1)
 
 
-def test_where_no_job_waited_they_are_looked_for_again_after_a_change(
+def test_empty_queue_is_listed_again_only_after_a_change(
     open_store: Open, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever made it: another process writes, and this one, which saw none, is told of its job."""
+    """Another process writes; this one, which saw an empty queue, finds the job."""
     ours, theirs = open_store(), open_store()
     assert ours.jobs.newest(model, 2) == {}
     with monkeypatch.context() as blind:
@@ -176,45 +179,46 @@ def test_where_no_job_waited_they_are_looked_for_again_after_a_change(
     one = memory("relay")
     add(theirs, one)
     assert list(ours.jobs.newest(model, 2)) == [one.id]
-    assert list(ours.jobs.newest(model, 2)) == [one.id], "as long as it waits"
+    assert list(ours.jobs.newest(model, 2)) == [one.id], "listed while it waits"
 
 
 DECADE = 10 * 365 * 86_400.0
 
 
-def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(
-    store: Store, model: Model
-) -> None:
-    """The clock was years ahead when one process leased a job and noted another's failure; then it was set right."""
+def test_delays_from_a_fast_clock_fall_due(store: Store, model: Model) -> None:
+    """The clock was years ahead when one job was leased and another failed.
+
+    Then it was corrected.
+    """
     add(store, memory("relay"), memory("door"))
     leased, failed = store.jobs.lease(model, 10, DECADE)
     store.jobs.fail([failed], "the server is down", {failed.key: DECADE})
     assert store.jobs.seconds_until_due(model) == 0
     assert {job.key for job in store.jobs.lease(model, 10, 60)} == {leased.key, failed.key}
-    assert store.jobs.lease(model, 10, 60) == (), "and is then leased as ever"
+    assert store.jobs.lease(model, 10, 60) == (), "then it is leased normally"
     assert (
         max(LOCAL_LEASE_SECONDS, HOSTED_LEASE_SECONDS, 1.2 * MAX_RETRY_SECONDS)
         < LONGEST_WAIT_SECONDS
     )
 
 
-def test_nobody_waits_for_all_the_long_texts_of_another(store: Store, model: Model) -> None:
+def test_long_texts_do_not_delay_other_jobs(store: Store, model: Model) -> None:
     add(store, *(memory(f"{number:03} " + "x" * 30_000, owner="ana") for number in range(37)))
     add(store, memory("short of ana", owner="ana"), memory("short of bo", owner="bo"))
     first = store.jobs.lease(model, 64, 60, 16_384)
     assert [job.content[:12] for job in first[:2]] == ["short of bo", "short of ana"]
     assert [job.content[:4] for job in first[2:]] == ["000 "], (
-        "and the oldest last, so that it is not overtaken for ever"
+        "the oldest comes last, so that it is not delayed forever"
     )
     second = store.jobs.lease(model, 64, 60, 16_384)
     assert [job.content[:4] for job in second] == ["001 "], (
-        "one such text at a time, then the others have a turn"
+        "each batch has one such text, so that others get a turn"
     )
     add(store, memory("another of bo", owner="bo"))
     assert store.jobs.lease(model, 64, 60, 16_384)[0].content == "another of bo"
 
 
-def test_two_workers_share_one_queue_without_waiting_for_each_other(open_store: Open) -> None:
+def test_two_workers_share_one_queue_without_blocking(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     model = ours.vectors.adopt("tiny", "a", 2)
     add(ours, *(memory("x" * 9_000) for _ in range(3)))
@@ -223,9 +227,7 @@ def test_two_workers_share_one_queue_without_waiting_for_each_other(open_store: 
     assert len({job.key for jobs in taken for job in jobs}) == 3
 
 
-def test_whether_more_than_a_few_wait_is_told_without_counting_all(
-    store: Store, model: Model
-) -> None:
+def test_more_than_a_few_is_known_without_counting_all(store: Store, model: Model) -> None:
     add(store, memory("one"), memory("two"), memory("three"))
     other = store.vectors.adopt("other", "b", 2)
     finish(store, *store.jobs.lease(other, 10, 60))
@@ -233,7 +235,7 @@ def test_whether_more_than_a_few_wait_is_told_without_counting_all(
     assert not store.jobs.has_more_than(other, 0)
 
 
-def test_what_is_told_is_what_waits(store: Store, model: Model) -> None:
+def test_reported_counts_match_what_waits(store: Store, model: Model) -> None:
     add(store, memory("one"), memory("two"))
     (job, _) = store.jobs.lease(model, 10, 60)
     store.jobs.fail([job], "no answer", {job.key: 60.0})

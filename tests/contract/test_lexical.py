@@ -1,4 +1,4 @@
-"""The lexical index: BM25 by the book, fresh whoever wrote, and deterministic."""
+"""The lexical index computes standard BM25, sees all writes, and is deterministic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def search(
 
 
 def test_scores_are_bm25(store: Store) -> None:
-    """By hand: k1 = 1.2, b = 0.75; lengths 2, 4, 3 (mean 3); relay in two of three, port in one of three."""
+    """Computed by hand with k1 = 1.2 and b = 0.75.
+
+    Lengths are 2, 4, 3 (mean 3); two of three hold relay, one holds port.
+    """
     one, two, three = (
         memory("relay port"),
         memory("relay relay door wall"),
@@ -51,8 +54,8 @@ def test_scores_are_bm25(store: Store) -> None:
     assert scored[1].score == pytest.approx(expected_two, rel=1e-6)
 
 
-def test_statistics_are_those_of_what_is_visible(store: Store) -> None:
-    """What a caller may not see must not shift his scores, nor tell him how common a word is elsewhere."""
+def test_statistics_cover_only_visible_memories(store: Store) -> None:
+    """Hidden memories must not shift a caller's scores or reveal how common a word is."""
     mine = [memory("relay port", scope="mine"), memory("door wall", scope="mine")]
     add(store, *mine)
     alone = search(store, "relay", filter=Filter(scope="mine"))
@@ -80,7 +83,7 @@ def test_each_field_counts_by_its_weight(store: Store) -> None:
         assert search(store, "zebra", bm25=Bm25(k1=1.2, b=0.0, **weights))[0].id == one.id
 
 
-def test_a_field_of_no_weight_does_not_match(store: Store) -> None:
+def test_field_with_zero_weight_does_not_match(store: Store) -> None:
     tagged, said = memory("door", tags=("zebra",)), memory("zebra wall")
     add(store, tagged, said)
     silent = msgspec.structs.replace(PLAIN_BM25, tags=0.0)
@@ -91,8 +94,8 @@ def test_a_field_of_no_weight_does_not_match(store: Store) -> None:
     assert all(math.isfinite(one.score) and one.score > 0 for one in scored)
 
 
-def test_scores_do_not_depend_on_what_was_asked_before(open_store: Open) -> None:
-    """A cache that followed the writes gives the same numbers as one that read the index afterwards."""
+def test_scores_do_not_depend_on_earlier_queries(open_store: Open) -> None:
+    """A cache updated after writes gives the same numbers as one loaded afterwards."""
     warm = open_store()
     add(warm, memory("zebra wall"), memory("door wall"))
     silent = msgspec.structs.replace(PLAIN_BM25, tags=0.0)
@@ -106,7 +109,7 @@ def test_scores_do_not_depend_on_what_was_asked_before(open_store: Open) -> None
         assert search(warm, "zebra door", bm25=bm25) == search(fresh, "zebra door", bm25=bm25)
 
 
-def test_all_words_are_preferred_when_there_are_enough(store: Store) -> None:
+def test_memories_with_all_words_are_preferred_if_enough(store: Store) -> None:
     both = [memory(f"relay port and {'many ' * number} other words") for number in range(1, 4)]
     one_word = [memory("relay relay relay"), memory("port port port")]
     add(store, *both, *one_word)
@@ -117,13 +120,13 @@ def test_all_words_are_preferred_when_there_are_enough(store: Store) -> None:
     assert {one.id for one in widened} == {one.id for one in (*both, *one_word)}
 
 
-def test_a_required_word_nobody_has_widens_the_search(store: Store) -> None:
+def test_unknown_required_word_widens_the_search(store: Store) -> None:
     one = memory("relay")
     add(store, one)
     assert [it.id for it in search(store, "relay absent", required="relay absent")] == [one.id]
 
 
-def test_the_depth_bounds_and_ties_go_by_id(store: Store) -> None:
+def test_depth_limits_results_and_ties_go_by_id(store: Store) -> None:
     memories = [memory("relay port") for _ in range(30)]
     add(store, *reversed(memories))
     ordered = sorted(one.id for one in memories)
@@ -131,7 +134,7 @@ def test_the_depth_bounds_and_ties_go_by_id(store: Store) -> None:
     assert [one.id for one in search(store, "relay")] == ordered
 
 
-def test_common_words_score_but_do_not_bring_in(store: Store) -> None:
+def test_common_words_score_but_do_not_match_alone(store: Store) -> None:
     common = [memory(f"relay number{number}") for number in range(2_500)]
     special = memory("relay zebra")
     add(store, *common, special)
@@ -141,13 +144,13 @@ def test_common_words_score_but_do_not_bring_in(store: Store) -> None:
     assert len(search(store, "relay", depth=10)) == 10
 
 
-def test_nothing_is_found_by_no_words(store: Store) -> None:
+def test_no_words_find_nothing(store: Store) -> None:
     add(store, memory("relay"))
     assert search(store, "") == []
     assert search(store, "absent") == []
 
 
-def test_the_cache_notices_other_connections(open_store: Open) -> None:
+def test_cache_sees_other_connections(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     one = memory("relay")
     add(ours, one)
@@ -162,7 +165,7 @@ def test_the_cache_notices_other_connections(open_store: Open) -> None:
     assert found(ours, "relay") == []
 
 
-def test_the_cache_follows_one_memory_through_many_edits(open_store: Open) -> None:
+def test_cache_follows_one_memory_through_many_edits(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     one = memory("relay")
     add(ours, one, memory("wall"))
@@ -174,14 +177,14 @@ def test_the_cache_follows_one_memory_through_many_edits(open_store: Open) -> No
         assert found(ours, gone) == []
 
 
-def test_the_cache_survives_more_changes_than_are_recorded(
+def test_cache_survives_more_changes_than_are_logged(
     open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between two looks a memory changes, and then others so often that the record of the change is gone."""
-    for module in ("sqlite.database", "postgres.connection"):
+    """Between two queries a memory changes, and later changes push that one out of the log."""
+    for module in ("sqlite.connections", "postgres.transactions"):
         monkeypatch.setattr(
-            f"trivet.store.{module}.CHANGES_KEPT", 1_000
-        )  # a shorter record, for the sake of time
+            f"trivet.store.{module}.MAX_CHANGES_KEPT", 1_000
+        )  # a shorter log, to save time
     ours, theirs = open_store(), open_store()
     one = memory("relay", tags=("x",), sensitive=True)
     add(ours, one, *[memory("wall") for _ in range(500)])
@@ -201,7 +204,7 @@ def similar(store: Store, text: str, but: str = "", limit: int = 10) -> list[str
     return store.lexical.similar(but, fingerprint(text), limit)
 
 
-def test_similar_finds_those_with_the_same_words_in_a_row(store: Store) -> None:
+def test_similar_finds_shared_word_sequences(store: Store) -> None:
     text = "the zebra relay listens on the purple door"
     near, far = memory(f"{text} of the house"), memory("the wall has a roof")
     add(store, near, far)
@@ -235,10 +238,13 @@ def test_similar_is_bounded(store: Store) -> None:
     assert len(similar(store, text, limit=7)) == 7
 
 
-def test_similar_looks_at_the_latest_that_share_a_common_pair(
+def test_similar_checks_the_latest_that_share_a_common_pair(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a save would take the longer, the more memories say such a thing. By a rare pair an older one is found."""
+    """Otherwise a save would slow down with every memory that shares a common phrase.
+
+    A rare pair finds older ones too.
+    """
     monkeypatch.setattr(lexical, "MAX_SIMILAR_CANDIDATES", 3)
     common = "the zebra relay listens on the purple door"
     rare = memory(f"{common} while seven mild otters juggle warm bricks")
@@ -249,7 +255,7 @@ def test_similar_looks_at_the_latest_that_share_a_common_pair(
 
 
 def test_terms_of_every_shape_are_kept_apart(store: Store) -> None:
-    """Whatever the analyser emits comes back from the index as one term."""
+    """Each term that the analyzer emits comes back from the index as one term."""
     texts = [
         "a/b.py:10",
         "C++",
@@ -271,14 +277,14 @@ def test_terms_of_every_shape_are_kept_apart(store: Store) -> None:
             assert one.id in ids, term
 
 
-def test_a_reading_counts_in_memories_of_its_language_alone(store: Store) -> None:
+def test_language_reading_counts_only_in_its_language(store: Store) -> None:
     """`chat` is a cat in French and a conversation in English."""
     french, english = memory("cat", keywords=("marked",)), memory("cat")
     marked = msgspec.structs.replace(document(french), keywords=language_markers("french"))
     store.memories.add_many([Entry(french, marked), Entry(english, document(english))])
     bm25 = msgspec.structs.replace(
         PLAIN_BM25, keywords=0.0
-    )  # marks are seen whatever keywords weigh
+    )  # matches are marked whatever weight keywords have
 
     def ids(language: str) -> list[str]:
         others = {"chats": (Reading("cat", language),)}
@@ -294,7 +300,7 @@ def test_a_reading_counts_in_memories_of_its_language_alone(store: Store) -> Non
     assert store.lexical.languages(Filter(scope="elsewhere")) == ()
 
 
-def test_words_that_no_memory_holds_and_scopes_that_do_not_exist_cannot_fill_the_memory(
+def test_unknown_words_and_scopes_do_not_fill_memory(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = memory("zebra relay")
@@ -311,8 +317,8 @@ def test_words_that_no_memory_holds_and_scopes_that_do_not_exist_cannot_fill_the
     assert found(store, "zebra relay") == [kept.id]
 
 
-def test_it_says_which_terms_each_memory_holds_and_follows_changes(store: Store) -> None:
-    """In any field; what recall tells as matched words and measures relevance by."""
+def test_terms_of_each_memory_are_known_and_follow_changes(store: Store) -> None:
+    """In any field; recall reports them as matched words and measures relevance with them."""
     one, two = (
         memory("The relays listen on a port.", tags=("harbour",)),
         memory("A door.", title="Relay room"),
@@ -327,7 +333,7 @@ def test_it_says_which_terms_each_memory_holds_and_follows_changes(store: Store)
     assert store.lexical.held(asked, [one.id], PLAIN_BM25) == {one.id: {asked[1]}}
 
 
-def test_the_terms_of_a_text_are_kept_in_reading_order_until_it_is_purged(store: Store) -> None:
+def test_terms_of_a_text_keep_their_order_until_purged(store: Store) -> None:
     one, two = memory("The relays listen on a port.", title="Relay room"), memory("A door.")
     add(store, one, two)
     kept = store.memories.terms_of([one.id, two.id])
@@ -336,7 +342,7 @@ def test_the_terms_of_a_text_are_kept_in_reading_order_until_it_is_purged(store:
     assert store.memories.terms_of([one.id, two.id]) == {two.id: ("door", "")}
 
 
-def test_terms_are_listed_by_how_they_begin(store: Store) -> None:
+def test_terms_are_listed_by_prefix(store: Store) -> None:
     add(store, memory("vault vault vat"), memory("vault valve wall"))
     assert sorted(store.lexical.terms_from("va")) == ["valv", "vat", "vault"]
     assert store.lexical.terms_from("zz") == []

@@ -1,4 +1,4 @@
-"""Typed links: what they do to the state of memories, and which are refused."""
+"""Typed links set the state of memories, and invalid links are refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def state_of(store: Store, one: Memory) -> State:
 
 
 @pytest.mark.parametrize("kind", get_args(LinkKind))
-def test_a_link_is_found_from_both_ends_and_removed(
+def test_link_is_found_from_both_ends_and_removed(
     store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind
 ) -> None:
     a, b, c = three
@@ -48,7 +48,7 @@ def test_a_link_is_found_from_both_ends_and_removed(
         store.links.remove(a.id, kind, b.id)
 
 
-def test_the_same_link_twice_is_one(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+def test_repeated_link_is_stored_once(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
     a, b, _ = three
     assert store.links.add(link(a, "see-also", b))
     assert not store.links.add(link(a, "see-also", b))
@@ -56,14 +56,14 @@ def test_the_same_link_twice_is_one(store: Store, three: tuple[Memory, Memory, M
 
 
 @pytest.mark.parametrize("kind", ONE_WAY)
-def test_a_circle_is_refused(
+def test_cycle_is_refused(
     store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind
 ) -> None:
     a, b, c = three
     store.links.add(link(a, kind, b))
     store.links.add(link(b, kind, c))
     for source, target in ((c, a), (b, a), (a, a)):
-        with pytest.raises(Conflict, match="circle"):
+        with pytest.raises(Conflict, match="cycle"):
             store.links.add(link(source, kind, target))
     assert len(store.links.everything()) == 2
     assert state_of(store, a) == "active"
@@ -76,7 +76,7 @@ def test_see_also_may_go_both_ways(store: Store, three: tuple[Memory, Memory, Me
     assert len(store.links.everything()) == 2
 
 
-def test_different_kinds_do_not_make_a_circle(
+def test_different_kinds_do_not_form_a_cycle(
     store: Store, three: tuple[Memory, Memory, Memory]
 ) -> None:
     a, b, _ = three
@@ -85,7 +85,9 @@ def test_different_kinds_do_not_make_a_circle(
     assert len(store.links.everything()) == 2
 
 
-def test_a_link_to_nothing_is_refused(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+def test_link_to_a_missing_memory_is_refused(
+    store: Store, three: tuple[Memory, Memory, Memory]
+) -> None:
     a, *_ = three
     for made in (
         link(a, "see-also", memory("not stored")),
@@ -95,7 +97,7 @@ def test_a_link_to_nothing_is_refused(store: Store, three: tuple[Memory, Memory,
             store.links.add(made)
 
 
-def test_superseding_and_undoing_it_set_the_state(
+def test_superseding_and_undoing_set_the_state(
     store: Store, three: tuple[Memory, Memory, Memory]
 ) -> None:
     a, b, _ = three
@@ -105,7 +107,7 @@ def test_superseding_and_undoing_it_set_the_state(
     assert state_of(store, a) == "active"
 
 
-def test_the_state_follows_the_life_of_the_successor(
+def test_state_follows_the_successors_state(
     store: Store, three: tuple[Memory, Memory, Memory]
 ) -> None:
     a, b, _ = three
@@ -119,7 +121,7 @@ def test_the_state_follows_the_life_of_the_successor(
     assert state_of(store, a) == "active"
 
 
-def test_with_two_successors_one_is_enough(
+def test_one_of_two_successors_is_enough(
     store: Store, three: tuple[Memory, Memory, Memory]
 ) -> None:
     a, b, c = three
@@ -130,10 +132,10 @@ def test_with_two_successors_one_is_enough(
 
 
 @pytest.mark.parametrize("given", ["active", "archived"])
-def test_no_rewrite_hides_that_a_successor_lives(
+def test_rewrite_does_not_undo_supersession(
     store: Store, three: tuple[Memory, Memory, Memory], given: State
 ) -> None:
-    """A writer that read the row before the link was made must not undo what the link did."""
+    """A writer that read the row before the link was made must not revert the link's effect."""
     a, b, _ = three
     if given == "archived":
         a = replace(store, msgspec.structs.replace(a, state="archived"))

@@ -1,4 +1,4 @@
-"""Backup, rebuilding, and the checks behind `doctor`."""
+"""Backups and index rebuilds are complete, and the checks behind `doctor` pass on a sound store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite.store import SqliteStore
 
 
-def test_a_sound_store_has_no_findings(store: Store) -> None:
+def test_sound_store_has_no_findings(store: Store) -> None:
     add(store, memory("relay"), memory("door", sensitive=True), memory("wall", state="deleted"))
     model = store.vectors.adopt("tiny", "a", 2)
     assert all(finding.ok and finding.remedy is None for finding in store.upkeep.findings())
@@ -22,7 +22,7 @@ def test_a_sound_store_has_no_findings(store: Store) -> None:
     assert all(finding.ok for finding in store.upkeep.findings())
 
 
-def test_rebuilding_the_lexical_index_takes_what_is_given(store: Store) -> None:
+def test_lexical_rebuild_stores_the_given_documents(store: Store) -> None:
     one, gone = memory("relay"), memory("door", state="deleted")
     add(store, one, gone)
     spoken = Document(("zebra",), (), (), (), ())
@@ -31,21 +31,21 @@ def test_rebuilding_the_lexical_index_takes_what_is_given(store: Store) -> None:
     assert found(store, "zebra") == [one.id]
 
 
-def test_a_rebuild_that_fails_leaves_the_old_index(store: Store) -> None:
+def test_failed_rebuild_keeps_the_old_index(store: Store) -> None:
     one = memory("relay")
     add(store, one)
 
-    def breaks() -> object:
+    def failing_documents() -> object:
         yield one, document(memory("zebra"))
         raise KeyError("out of documents")
 
     with pytest.raises(KeyError):
-        store.upkeep.rebuild_lexical(breaks())  # type: ignore[arg-type]  # a generator that never ends well
+        store.upkeep.rebuild_lexical(failing_documents())  # type: ignore[arg-type]  # raises midway
     assert found(store, "relay") == [one.id]
     assert found(store, "zebra") == []
 
 
-def test_rebuilding_vectors_keeps_the_old_ones_answering(store: Store) -> None:
+def test_rebuilding_vectors_keeps_old_ones_searchable(store: Store) -> None:
     one = memory("relay")
     add(store, one, memory("secret", sensitive=True))
     model = store.vectors.adopt("tiny", "a", 2)
@@ -56,14 +56,14 @@ def test_rebuilding_vectors_keeps_the_old_ones_answering(store: Store) -> None:
     assert store.memories.stats().passages == 1
 
 
-def test_the_version_of_the_analyser_is_kept(open_store: Open) -> None:
+def test_analyzer_version_is_kept(open_store: Open) -> None:
     store = open_store()
     assert store.upkeep.version("analyser") == 0
     store.upkeep.set_version("analyser", 7)
     assert open_store().upkeep.version("analyser") == 7
 
 
-def test_a_backup_holds_everything_and_is_private(store: Store, tmp_path: Path) -> None:
+def test_backup_is_complete_and_private(store: Store, tmp_path: Path) -> None:
     one = memory("relay")
     add(store, one)
     model = store.vectors.adopt("tiny", "a", 2)
@@ -84,8 +84,8 @@ def test_a_backup_holds_everything_and_is_private(store: Store, tmp_path: Path) 
         copy.close()
 
 
-def test_what_a_failed_backup_left_is_taken_away_by_the_next(store: Store, tmp_path: Path) -> None:
-    """Its journal above all, which SQLite would take for the new file's."""
+def test_leftovers_of_a_failed_backup_are_removed_by_the_next(store: Store, tmp_path: Path) -> None:
+    """Above all the journal, which SQLite would apply to the new file."""
     folder = tmp_path / "copies"
     folder.mkdir()
     for rest in ("", "-journal", "-wal", "-shm"):
@@ -94,14 +94,14 @@ def test_what_a_failed_backup_left_is_taken_away_by_the_next(store: Store, tmp_p
     assert [file.name for file in folder.iterdir()] == ["backup.db"]
 
 
-def test_a_backup_overwrites_nothing(store: Store, tmp_path: Path) -> None:
+def test_backup_overwrites_nothing(store: Store, tmp_path: Path) -> None:
     target = tmp_path / "precious.txt"
     target.write_text("precious")
-    with pytest.raises(StoreError, match=r"precious\.txt exists"):
+    with pytest.raises(StoreError, match=r"precious\.txt already exists"):
         store.upkeep.backup(target)
     assert target.read_text() == "precious"
 
 
-def test_a_backup_that_cannot_be_written_names_its_target(store: Store, tmp_path: Path) -> None:
+def test_failed_backup_names_its_target(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"missing.*backup\.db"):
         store.upkeep.backup(tmp_path / "missing" / "backup.db")

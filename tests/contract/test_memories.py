@@ -1,4 +1,4 @@
-"""Rows and revisions: what is written is there, once, whole, and what is purged is nowhere."""
+"""Memories and their revisions are stored once and completely, and purged ones are nowhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Count, Filter, Memory, Revision, Sort
 
 
-def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
+def test_memory_round_trips(store: Store) -> None:
     one = memory(
         "The relay listens on port 7001.",
         title="Relay",
@@ -35,7 +35,7 @@ def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
     assert list(store.memories.everything()) == [one]
 
 
-def test_the_same_id_and_content_again_changes_nothing(store: Store) -> None:
+def test_same_id_and_content_changes_nothing(store: Store) -> None:
     one = memory("The relay listens on port 7001.")
     add(store, one)
     assert add(store, one) == [AddResult("unchanged", 1)]
@@ -45,7 +45,7 @@ def test_the_same_id_and_content_again_changes_nothing(store: Store) -> None:
     assert store.memories.stats().memories == {"active": 1}
 
 
-def test_the_same_id_with_other_content_is_a_conflict(store: Store) -> None:
+def test_same_id_with_other_content_is_a_conflict(store: Store) -> None:
     one = memory("The relay listens on port 7001.")
     add(store, one)
     other = msgspec.structs.replace(one, content="The relay listens on port 9.")
@@ -54,7 +54,7 @@ def test_the_same_id_with_other_content_is_a_conflict(store: Store) -> None:
     assert store.memories.get(one.id) == one
 
 
-def test_a_forgotten_id_is_not_taken_again(store: Store) -> None:
+def test_forgotten_id_is_not_reused(store: Store) -> None:
     one = memory("The relay listens on port 7001.")
     add(store, one)
     replace(store, msgspec.structs.replace(one, state="deleted"), "forget")
@@ -62,7 +62,7 @@ def test_a_forgotten_id_is_not_taken_again(store: Store) -> None:
         add(store, one)
 
 
-def test_many_are_added_together_or_not_at_all(store: Store) -> None:
+def test_batch_is_added_completely_or_not_at_all(store: Store) -> None:
     known = memory("known")
     add(store, known)
     fresh, clash = memory("fresh"), memory("clash", id=known.id)
@@ -72,7 +72,7 @@ def test_many_are_added_together_or_not_at_all(store: Store) -> None:
     assert found(store, "fresh") == []
 
 
-def test_a_missing_memory_is_named(store: Store) -> None:
+def test_missing_memory_is_named(store: Store) -> None:
     missing = new_id()
     for act in (store.memories.get, store.memories.revisions, store.memories.purge):
         with pytest.raises(NotFound, match=missing):
@@ -93,7 +93,7 @@ def test_each_change_is_a_revision(store: Store) -> None:
     assert found(store, "7002") == [one.id]
 
 
-def test_a_change_made_for_an_older_revision_is_refused(store: Store) -> None:
+def test_change_to_an_older_revision_is_refused(store: Store) -> None:
     one = memory("The relay listens on port 7001.")
     add(store, one)
     replace(store, msgspec.structs.replace(one, content="first writer"))
@@ -103,7 +103,7 @@ def test_a_change_made_for_an_older_revision_is_refused(store: Store) -> None:
     assert found(store, "second") == []
 
 
-def test_forgetting_leaves_both_indexes_and_restoring_comes_back(store: Store) -> None:
+def test_forgetting_leaves_both_indexes_and_restoring_returns(store: Store) -> None:
     one = memory("The relay listens on port 7001.")
     add(store, one)
     model = store.vectors.adopt("tiny", "none", 2)
@@ -121,7 +121,7 @@ def test_forgetting_leaves_both_indexes_and_restoring_comes_back(store: Store) -
 
 @pytest.mark.parametrize("neighbours", [0, 40])
 @pytest.mark.parametrize("size", [20, 6_000])
-def test_a_purged_memory_leaves_no_byte_behind(
+def test_purged_memory_leaves_no_bytes(
     open_store: Open, tmp_path: Path, neighbours: int, size: int
 ) -> None:
     store = open_store()
@@ -160,7 +160,7 @@ def test_a_purged_memory_leaves_no_byte_behind(
         store.memories.get(one.id)
 
 
-def test_purging_is_seen_by_another_open_store(open_store: Open) -> None:
+def test_purge_is_seen_by_another_open_store(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     one = memory("The relay listens on port 7001.")
     add(ours, one)
@@ -169,7 +169,7 @@ def test_purging_is_seen_by_another_open_store(open_store: Open) -> None:
     assert found(theirs, "relay") == []
 
 
-def test_a_history_that_comes_with_a_memory_is_kept(store: Store) -> None:
+def test_imported_history_is_kept(store: Store) -> None:
     past = memory("It was so.")
     now = msgspec.structs.replace(past, content="It is so.", revision=2)
     revisions = (
@@ -199,8 +199,8 @@ def test_pages_are_ordered_and_counted(store: Store) -> None:
 
 
 @pytest.mark.parametrize("sort", ["recency", "importance"])
-def test_pages_go_on_after_a_memory(store: Store, sort: Sort) -> None:
-    """Of several created at one moment, and equally important, none is missed and none comes twice."""
+def test_pages_continue_after_a_memory(store: Store, sort: Sort) -> None:
+    """Memories with equal times and importance are each returned exactly once."""
     days = ("2024-01-01", "2024-01-01", "2024-01-02", "2024-01-01", "2024-01-03")
     importance = (0.5, 0.1, 0.1, 0.5, 0.1)
     made = [
@@ -219,7 +219,7 @@ def test_pages_go_on_after_a_memory(store: Store, sort: Sort) -> None:
     assert store.memories.page(filter, sort, 10, 1, turned[1].id).memories == tuple(turned[3:])
 
 
-def test_pages_go_on_after_no_memory_that_the_caller_may_not_see(store: Store) -> None:
+def test_pages_do_not_continue_after_a_hidden_memory(store: Store) -> None:
     one = memory("One thing.", owner="ana")
     add(store, one)
     with pytest.raises(NotFound, match=one.id):
@@ -240,7 +240,7 @@ def test_counts_by_source(store: Store) -> None:
     assert pairs(store.memories.sources(Filter(source="notes/"), None, 9)) == [("notes/a.md", 2)]
 
 
-def test_counts_by_day_on_any_clock(store: Store) -> None:
+def test_counts_by_day_in_any_time_zone(store: Store) -> None:
     times = (
         "2024-03-01T00:30:00Z",
         "2024-03-01T23:00:00Z",
@@ -264,7 +264,7 @@ def pairs(counts: tuple[Count, ...]) -> list[tuple[str, int]]:
     return [(count.name, count.memories) for count in counts]
 
 
-def test_stats_count_what_is_there(store: Store) -> None:
+def test_stats_count_what_is_stored(store: Store) -> None:
     one = memory("One thing.", category="code", tags=("a", "b"), scope="x")
     two = memory("Another thing.", tags=("a",), scope="y", sensitive=True)
     three = memory("A third thing.")
@@ -289,7 +289,7 @@ def test_another_open_store_sees_every_change(open_store: Open) -> None:
     assert ours.memories.get(one.id) == two
 
 
-def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> None:
+def test_id_prefix_matches_only_visible_memories(store: Store) -> None:
     ids = [f"aaaa1111-0000-7000-8000-00000000000{digit}" for digit in "19f"]
     for id, owner in zip(ids, ("ana", "bo", "ana"), strict=True):
         add(store, memory(f"text {id}", id=id, owner=owner))
@@ -301,7 +301,7 @@ def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> Non
     assert store.memories.ids_with_prefix(ids[1], 9) == [ids[1]]
 
 
-def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_their_texts(
+def test_write_times_and_named_times_are_stored_with_texts(
     store: Store,
 ) -> None:
     start, end = "2024-02-01T00:00:00.000000Z", "2030-02-01T00:00:00.000000Z"
@@ -330,17 +330,17 @@ def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_thei
     assert store.memories.dated(ids)[dated.id].times == first[plain.id].times
 
 
-def test_the_times_of_a_text_are_stored_anew_with_its_terms(store: Store) -> None:
+def test_times_of_a_text_are_stored_again_with_its_terms(store: Store) -> None:
     dated = memory("The fair is on 3 May 2024.")
     store.memories.add_many(
         [Entry(dated, msgspec.structs.replace(document(dated), times=None))]
-    )  # as of before
+    )  # the times as before
     assert store.memories.dated([dated.id])[dated.id].times is None
     store.upkeep.rebuild_lexical(iter([(dated, document(dated))]))
     assert store.memories.dated([dated.id])[dated.id].times == document(dated).times
 
 
-def test_what_a_filter_shows_and_how_important_it_is_is_known_without_reading_it(
+def test_filter_and_importance_are_known_without_reading_rows(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = memory("The relay listens on port 7001.", scope="work", importance=0.7)

@@ -1,4 +1,4 @@
-"""A moment: what was acknowledged before it is known in it, and later changes are not looked for."""
+"""Within a moment, a store knows everything acknowledged before it and ignores later changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
 
-def test_what_was_written_before_is_known(open_store: Open) -> None:
+def test_earlier_writes_are_seen(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     for store in (ours, theirs, ours):
         one = memory("relay")
@@ -24,7 +24,7 @@ def test_what_was_written_before_is_known(open_store: Open) -> None:
             assert ours.memories.visible_count(Filter()) == len(found(ours, "relay"))
 
 
-def test_later_changes_are_not_looked_for(open_store: Open) -> None:
+def test_later_changes_are_not_checked(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     first, second = memory("relay"), memory("relay")
     add(ours, first)
@@ -33,11 +33,11 @@ def test_later_changes_are_not_looked_for(open_store: Open) -> None:
         add(theirs, second)
         assert found(ours, "relay") == [first.id]
         with ours.moment():
-            assert found(ours, "relay") == [first.id], "one within another is the same"
+            assert found(ours, "relay") == [first.id], "a nested moment is the same moment"
     assert set(found(ours, "relay")) == {first.id, second.id}
 
 
-def test_others_learn_what_a_moment_does_not(open_store: Open) -> None:
+def test_other_callers_see_what_a_moment_does_not(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     first, second = memory("relay"), memory("relay door")
     add(ours, first)
@@ -52,12 +52,12 @@ def test_others_learn_what_a_moment_does_not(open_store: Open) -> None:
             found(ours, words)
     assert learned == [{first.id, second.id}]
     assert found(ours, "door") == [second.id], (
-        "a cache that was asked within an older moment is fresh after it"
+        "a cache used within an older moment is current after it"
     )
 
 
-def test_a_copy_of_the_context_takes_the_moment_along(open_store: Open) -> None:
-    """As legs of a recall do in threads of their own."""
+def test_copied_context_keeps_the_moment(open_store: Open) -> None:
+    """The legs of a recall run in threads with a copied context."""
     ours, theirs = open_store(), open_store()
     first = memory("relay")
     add(ours, first)
@@ -73,7 +73,7 @@ def test_a_copy_of_the_context_takes_the_moment_along(open_store: Open) -> None:
     assert answers == [[first.id]]
 
 
-def test_models_and_vectors_are_fresh_in_the_next_moment(open_store: Open) -> None:
+def test_next_moment_sees_new_models_and_vectors(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     one = memory("relay")
     add(ours, one)
@@ -87,7 +87,7 @@ def test_models_and_vectors_are_fresh_in_the_next_moment(open_store: Open) -> No
     assert ours.vectors.models() == ()
 
 
-def test_times_of_validity_are_followed(open_store: Open) -> None:
+def test_validity_times_are_followed(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     one = memory("relay")
     add(ours, one)
@@ -103,7 +103,7 @@ def test_times_of_validity_are_followed(open_store: Open) -> None:
     assert found(ours, "relay") == [one.id]
 
 
-def test_a_store_that_missed_more_than_is_recorded_reloads(store: Store, open_store: Open) -> None:
+def test_store_that_missed_the_log_reloads(store: Store, open_store: Open) -> None:
     other = open_store()
     one = memory("relay")
     add(store, one)
@@ -112,7 +112,7 @@ def test_a_store_that_missed_more_than_is_recorded_reloads(store: Store, open_st
     assert len(found(store, "relay", depth=10_000)) == 1_501
 
 
-def test_an_id_that_is_stored_again_is_another_memory(store: Store) -> None:
+def test_reused_id_is_another_memory(store: Store) -> None:
     first = memory("relay")
     add(store, first)
     assert found(store, "relay") == [first.id]

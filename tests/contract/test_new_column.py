@@ -1,4 +1,4 @@
-"""A column of a memory costs its type, a line in the table of fields and a migration for each store, nothing else."""
+"""A new memory column needs only its type, a field table line, and a migration per store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from support.stores import add, memory
 from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite.store import SqliteStore
 
-# Adds the column `colour` as a change of the source would, then takes memories through all that must carry it.
+# Adds the column `colour` as a source change would, then passes memories through every part that
+# must carry it.
 NEW_COLUMN = """
 import sys
 from pathlib import Path
@@ -23,25 +24,26 @@ import trivet.types
 class Memory(trivet.types.memories.Memory, frozen=True, kw_only=True):
     colour: str = "none"
 
-trivet.types.memories.Memory = Memory
+for module in (trivet.types, trivet.types.memories, trivet.types.answers):
+    module.Memory = Memory
 
 from trivet import memory_fields
 
 memory_fields.FIELDS = (*memory_fields.FIELDS, memory_fields.Field("colour", "text", front="colour"))
 
-from trivet.store import migrations
+from trivet.store import sql_files
 
 COLUMN = "ALTER TABLE memory ADD COLUMN colour text NOT NULL DEFAULT 'none';"
-latest, step = migrations.latest, migrations.step
-migrations.latest = lambda folder: latest(folder) + 1
-migrations.step = lambda folder, number: (
-    migrations.Step(number, COLUMN) if number > latest(folder) else step(folder, number)
+latest, step = sql_files.latest_version, sql_files.step
+sql_files.latest_version = lambda folder: latest(folder) + 1
+sql_files.step = lambda folder, number: (
+    sql_files.MigrationStep(number, COLUMN) if number > latest(folder) else step(folder, number)
 )
 
 from support.stores import add, memory, replace
 from trivet.memory.admin.importer import MemoryLine, _same
 from trivet.sources.files.front_matter import split_front_matter
-from trivet.sources.files.front_matter import mirrored, written
+from trivet.sources.files.front_matter import parse_mirror, written
 from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter
@@ -65,7 +67,7 @@ def check(store):
     assert msgspec.json.decode(line, type=MemoryLine).memory == red
     assert not _same(one, red)
     front, body, _ = split_front_matter(written(red, []))
-    assert mirrored(front, body).fields["colour"] == "red"
+    assert parse_mirror(front, body).fields["colour"] == "red"
     return one.id
 
 embedded, server = SqliteStore(file), PostgresStore(url)
@@ -81,7 +83,7 @@ for store in (embedded, server, backup, moved):
 """
 
 
-def test_a_new_column_is_carried_everywhere(tmp_path: Path, postgres: PostgresServer) -> None:
+def test_new_column_is_carried_everywhere(tmp_path: Path, postgres: PostgresServer) -> None:
     url, one = postgres.database(), memory("what was there before")
     for store in (SqliteStore(tmp_path / "memory.db"), PostgresStore(url)):
         add(store, one)

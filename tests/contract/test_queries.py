@@ -1,4 +1,4 @@
-"""The named SQL: every store has every query, and a store's own folder holds only what it spells otherwise."""
+"""Every store has every named query, and its own folder holds only those that differ."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from trivet.store.sqlite.connections import QUERIES as SQLITE
 
 STORES = {"postgres": POSTGRES, "sqlite": SQLITE}
 SHARED = Path(str(trivet.store.__file__)).with_name("sql")
-# A laptop that follows a server is always a file; between databases only tenants of PostgreSQL move.
+# A laptop that follows a server always uses a file; only PostgreSQL tenants move between databases.
 OWN = {"sqlite": ("replica",), "postgres": ("cells",)}
 FILES = sorted(file.stem for file in SHARED.glob("*.sql"))
 
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", STORES)
-def test_a_store_has_every_query_with_nothing_left_open(name: str, file: str) -> None:
+def test_store_has_every_query_with_all_placeholders_filled(name: str, file: str) -> None:
     queries = STORES[name]
     for query in queries.names(file):
         sql = queries(file)[query]
@@ -34,7 +34,7 @@ def test_a_store_has_every_query_with_nothing_left_open(name: str, file: str) ->
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_store_says_only_what_it_spells_otherwise(name: str, tmp_path: Path) -> None:
+def test_store_overrides_only_queries_that_differ(name: str, tmp_path: Path) -> None:
     queries = STORES[name]
     own = queries.dialect.folder / "sql"
     assert {file.stem for file in own.glob("*.sql")} <= {*FILES, *OWN.get(name, ())}
@@ -45,17 +45,17 @@ def test_a_store_says_only_what_it_spells_otherwise(name: str, tmp_path: Path) -
             query = block.partition("\n")[0].strip()
             try:
                 same = alone(file.stem)[query] == queries(file.stem)[query]
-            except LookupError:  # the shared file has it without a body, or not at all
+            except LookupError:  # the shared file declares it without a body, or not at all
                 same = False
             assert not same, f"{query} of {file} is the same in {SHARED}"
 
 
-def test_a_query_that_a_store_lacks_is_an_error(tmp_path: Path) -> None:
+def test_missing_query_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LookupError, match=r"lacks the queries .*postings.* of lexical\.sql"):
         Queries(msgspec.structs.replace(SQLITE.dialect, folder=tmp_path))("lexical")
 
 
-def test_a_misspelt_name_in_braces_is_an_error(tmp_path: Path) -> None:
+def test_misspelled_placeholder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sql").mkdir()
     (tmp_path / "sql" / "accounts.sql").write_text("-- name: user\nSELECT {colums} FROM account;\n")
     own = "-- name: has_all_tags\ntrue;\n-- name: tags\nSELECT 1;\n-- name: day_of_creation\n1;\n"
@@ -66,7 +66,7 @@ def test_a_misspelt_name_in_braces_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_migrations_are_numbered_without_a_gap(name: str) -> None:
+def test_migrations_are_numbered_without_gaps(name: str) -> None:
     folder = STORES[name].dialect.folder
     numbers = sorted(int(file.stem) for file in (folder / "migrations").glob("*.sql"))
     assert numbers == list(range(1, latest_version(folder) + 1))

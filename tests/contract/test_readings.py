@@ -1,4 +1,4 @@
-"""Readings: given to one reader at a time, never lost, and never finished with stale words."""
+"""Each reading is leased to one reader at a time, never lost, and never stores outdated text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trivet.store.relational.store import RelationalStore as Store
 from .graphs import assert_as_if_new, counts, finish, held, read_all
 
 
-def test_a_leased_reading_is_given_to_nobody_else(open_store: Open) -> None:
+def test_leased_reading_is_not_leased_again(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     add(ours, memory("one"), memory("two"), memory("three"))
     first, second = ours.graph.lease("rules", 2, 60), theirs.graph.lease("rules", 2, 60)
@@ -29,7 +29,7 @@ def test_a_leased_reading_is_given_to_nobody_else(open_store: Open) -> None:
     assert ours.graph.lease("triples", 2, 60) == (), "each reader has its own queue"
 
 
-def test_many_take_readings_at_once_and_each_is_taken_once(open_store: Open) -> None:
+def test_concurrent_workers_take_each_reading_once(open_store: Open) -> None:
     stores = [open_store() for _ in range(4)]
     add(stores[0], *(memory(f"number {number}") for number in range(60)))
     taken: list[int] = []
@@ -48,7 +48,7 @@ def test_many_take_readings_at_once_and_each_is_taken_once(open_store: Open) -> 
     assert len(taken) == len(set(taken)) == 60
 
 
-def test_a_lease_that_ran_out_or_was_given_back_falls_due_again(store: Store) -> None:
+def test_expired_or_returned_lease_is_due_again(store: Store) -> None:
     add(store, memory("relay"))
     assert len(store.graph.lease("rules", 10, 0)) == 1
     readings = store.graph.lease("rules", 10, 60)
@@ -61,7 +61,7 @@ def test_a_lease_that_ran_out_or_was_given_back_falls_due_again(store: Store) ->
     assert len(store.graph.lease("rules", 10, 60)) == 1
 
 
-def test_a_failed_reading_waits_and_is_counted(store: Store) -> None:
+def test_failed_reading_waits_and_is_counted(store: Store) -> None:
     add(store, memory("relay"), memory("door"))
     first, second = store.graph.lease("rules", 10, 60)
     store.graph.fail("rules", [first], "the model is down", 300.0)
@@ -74,7 +74,7 @@ def test_a_failed_reading_waits_and_is_counted(store: Store) -> None:
     assert (again.key, again.attempts) == (first.key, 2)
 
 
-def test_a_reading_of_older_words_is_dropped(store: Store, tmp_path: Path) -> None:
+def test_reading_of_an_older_revision_is_dropped(store: Store, tmp_path: Path) -> None:
     one = memory("we met Clara at Acme")
     add(store, one)
     stale = store.graph.lease("rules", 10, 60)
@@ -90,7 +90,7 @@ def test_a_reading_of_older_words_is_dropped(store: Store, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("end", ["forgotten", "purged", "made sensitive"])
-def test_a_reading_of_what_has_gone_is_dropped(store: Store, end: str) -> None:
+def test_reading_of_a_removed_memory_is_dropped(store: Store, end: str) -> None:
     one = memory("we met Clara at Acme")
     add(store, one)
     stale = store.graph.lease("rules", 10, 60)
@@ -113,7 +113,7 @@ def test_finishing_twice_stores_once(store: Store) -> None:
     assert counts(store) == (2, 2)
 
 
-def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store) -> None:
+def test_delays_from_a_fast_clock_fall_due(store: Store) -> None:
     add(store, memory("relay"))
     decade = 10 * 365 * 86_400.0
     (reading,) = store.graph.lease("rules", 10, decade)
@@ -126,7 +126,7 @@ def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store) -
     )
 
 
-def test_whether_more_than_a_few_wait_to_be_read_is_told_without_counting_all(store: Store) -> None:
+def test_more_than_a_few_is_known_without_counting_all(store: Store) -> None:
     add(store, memory("one"), memory("two"))
     assert [store.graph.has_more_than("rules", few) for few in (1, 2)] == [True, False]
     assert not store.graph.has_more_than("triples", 0)

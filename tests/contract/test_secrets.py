@@ -1,4 +1,4 @@
-"""Sealed secrets go with their memories; the audit record stays."""
+"""Sealed secrets are deleted with their memories, and the audit record stays."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def add_with(store: Store, *secrets: Sealed) -> Memory:
     return one
 
 
-def test_they_are_written_with_the_memory_and_with_each_change(store: Store) -> None:
+def test_secrets_are_written_with_each_revision(store: Store) -> None:
     one = add_with(store, sealed(1))
     assert store.secrets.of(one.id) == (sealed(1),)
     store.memories.replace(one, document(one), "edit", [sealed(2)])
     assert store.secrets.of(one.id) == (sealed(1), sealed(2))
 
 
-def test_a_refused_change_writes_none(store: Store) -> None:
+def test_refused_change_writes_no_secret(store: Store) -> None:
     one = add_with(store, sealed(1))
     late = msgspec.structs.replace(one, revision=7)
     with pytest.raises(Conflict):
@@ -41,14 +41,14 @@ def test_a_refused_change_writes_none(store: Store) -> None:
     assert store.secrets.of(one.id) == (sealed(1),)
 
 
-def test_an_unchanged_memory_gets_no_second_copy(store: Store) -> None:
+def test_unchanged_memory_stores_no_second_copy(store: Store) -> None:
     one = add_with(store, sealed(1))
     [added] = store.memories.add_many([Entry(one, document(one), (), (sealed(1),))])
     assert added.status == "unchanged"
     assert store.secrets.of(one.id) == (sealed(1),)
 
 
-def test_purge_takes_them_along_and_leaves_the_record(store: Store) -> None:
+def test_purge_deletes_secrets_and_keeps_the_record(store: Store) -> None:
     one = add_with(store, sealed(1))
     store.audit.note("reveal", one.id, "revision 1: jwt")
     store.memories.purge(one.id)
@@ -58,7 +58,7 @@ def test_purge_takes_them_along_and_leaves_the_record(store: Store) -> None:
     assert (entry.act, entry.memory, entry.detail) == ("reveal", one.id, "revision 1: jwt")
 
 
-def test_they_are_found_by_their_key_and_sealed_anew(store: Store) -> None:
+def test_secrets_are_found_by_key_and_sealed_again(store: Store) -> None:
     one, two = add_with(store, sealed(1), sealed(2)), add_with(store, sealed(1, "b"))
     waiting = store.secrets.not_under("b", 10)
     assert sorted(waiting, key=lambda pair: pair[1].number) == [
@@ -74,10 +74,10 @@ def test_they_are_found_by_their_key_and_sealed_anew(store: Store) -> None:
     assert store.secrets.of(two.id) == (sealed(1, "b"),)
 
 
-def test_what_a_retired_key_sealed_is_not_written(store: Store) -> None:
+def test_secret_sealed_by_a_retired_key_is_refused(store: Store) -> None:
     one = add_with(store, sealed(1))
     store.secrets.retire(["a"], "b")
-    with pytest.raises(RetiredKey, match="retired here by b"):
+    with pytest.raises(RetiredKey, match="replaced here by b"):
         add_with(store, sealed(1))
     with pytest.raises(RetiredKey):
         store.memories.replace(one, document(one), "edit", [sealed(2)])
@@ -91,14 +91,14 @@ def test_what_a_retired_key_sealed_is_not_written(store: Store) -> None:
     assert store.secrets.keys_in_use() == ("a", "b")
 
 
-def test_the_record_is_read_from_its_end(store: Store) -> None:
+def test_record_is_read_from_its_end(store: Store) -> None:
     for number in range(3):
         store.audit.note("rotate", None, str(number))
     assert [entry.detail for entry in store.audit.noted(2)] == ["2", "1"]
     assert [finding.check for finding in store.upkeep.findings() if not finding.ok] == []
 
 
-def test_scrubbing_changes_the_past_in_place(store: Store) -> None:
+def test_scrubbing_changes_revisions_in_place(store: Store) -> None:
     one = memory("the word xyzzy")
     add(store, one)
     clean = msgspec.structs.replace(one, content="the word [secret:jwt:1]")

@@ -1,4 +1,4 @@
-"""Counts of what was shown, and what was said of it."""
+"""Usage counts what was shown and how users judged it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trivet.errors import NotFound
 from trivet.store.relational.store import RelationalStore as Store
 
 
-def test_counts_add_up_over_processes(open_store: Open) -> None:
+def test_counts_add_up_across_processes(open_store: Open) -> None:
     store, other = open_store(), open_store()
     one, two = memory("One."), memory("Two.")
     add(store, one, two)
@@ -25,7 +25,7 @@ def test_counts_add_up_over_processes(open_store: Open) -> None:
     assert store.usage.shown() == {one.id, two.id}
 
 
-def test_a_memory_that_was_never_shown(store: Store) -> None:
+def test_memory_that_was_never_shown(store: Store) -> None:
     one = memory("One.")
     add(store, one)
     assert (store.usage.of(one.id).shown, store.usage.of(one.id).last_shown) == (0, None)
@@ -33,7 +33,7 @@ def test_a_memory_that_was_never_shown(store: Store) -> None:
         store.usage.of(new_id())
 
 
-def test_the_last_word_on_a_query_counts(store: Store) -> None:
+def test_last_verdict_on_a_query_counts(store: Store) -> None:
     one = memory("One.")
     add(store, one)
     store.usage.judge(one.id, "which one?", "useful")
@@ -45,7 +45,7 @@ def test_the_last_word_on_a_query_counts(store: Store) -> None:
     ]
 
 
-def test_users_see_their_own_words_alone(store: Store) -> None:
+def test_users_see_only_their_own_verdicts(store: Store) -> None:
     for user in ("ana", "bo"):
         store.accounts.add_user(user, "writer")
     one = memory("One.", owner="ana")
@@ -57,7 +57,7 @@ def test_users_see_their_own_words_alone(store: Store) -> None:
     assert ((ana.useful, ana.not_useful), (bo.useful, bo.not_useful)) == ((1, 0), (0, 1))
 
 
-def test_counts_go_with_their_memory(store: Store) -> None:
+def test_counts_are_deleted_with_their_memory(store: Store) -> None:
     one = memory("One.")
     add(store, one)
     store.usage.note({one.id: 1})
@@ -66,7 +66,7 @@ def test_counts_go_with_their_memory(store: Store) -> None:
     assert (store.usage.shown(), store.usage.judged()) == (frozenset(), ())
 
 
-def test_the_counts_of_all_are_those_that_were_shown_or_spoken_of(store: Store) -> None:
+def test_all_counts_cover_what_was_shown_or_judged(store: Store) -> None:
     shown, spoken, silent = memory("one"), memory("two"), memory("three")
     add(store, shown, spoken, silent)
     store.usage.note({shown.id: 3})

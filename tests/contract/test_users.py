@@ -1,4 +1,4 @@
-"""Private by default: what a user of a server sees and may do, in every read and every write of a store."""
+"""Memories are private by default in every read and write of a server's store."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def bo(store: Store) -> Store:
     return store.seen_by("bo")
 
 
-def hers(text: str, **more: object) -> Memory:
+def ana_memory(text: str, **more: object) -> Memory:
     return memory(text, owner="ana", source="diary.md", **more)  # type: ignore[arg-type]
 
 
 def seen(store: Store, one: Memory, user: str) -> set[str]:
-    """The ways by which this memory is seen, of all there are."""
+    """Return every access path through which the user sees this memory."""
     filter = Filter(states=EVERY_STATE, viewer=user)
     theirs = store.seen_by(user)
     model = store.vectors.adopt("tiny", "a", 2)
@@ -74,8 +74,8 @@ def seen(store: Store, one: Memory, user: str) -> set[str]:
 TEXT = "we met Clara at the northern lighthouse on a very windy day"
 
 
-def test_a_stranger_sees_nothing_by_any_way(store: Store, ana: Store) -> None:
-    one = hers(TEXT, tags=("trip",))
+def test_other_user_sees_nothing_through_any_path(store: Store, ana: Store) -> None:
+    one = ana_memory(TEXT, tags=("trip",))
     add(ana, one)
     assert seen(store, one, "ana") == WAYS
     assert seen(store, one, "bo") == set()
@@ -83,12 +83,12 @@ def test_a_stranger_sees_nothing_by_any_way(store: Store, ana: Store) -> None:
 
 @pytest.mark.parametrize("grantee", ["bo", "*"])
 @pytest.mark.parametrize("by", ["memory", "tag"])
-def test_a_share_shows_it_by_every_way_and_taking_it_back_hides_it(
+def test_sharing_shows_it_everywhere_and_unsharing_hides_it(
     store: Store, ana: Store, grantee: str, by: str
 ) -> None:
-    one, other = hers(TEXT, tags=("trip",)), hers(f"{TEXT}, twice", tags=("secret",))
+    one, other = ana_memory(TEXT, tags=("trip",)), ana_memory(f"{TEXT}, twice", tags=("secret",))
     add(ana, one, other)
-    seen(store, one, "bo")  # fills every cache
+    seen(store, one, "bo")  # fill every cache
     if by == "memory":
         ana.shares.share_memory(one.id, grantee, "read")
     else:
@@ -102,31 +102,31 @@ def test_a_share_shows_it_by_every_way_and_taking_it_back_hides_it(
     assert seen(store, one, "bo") == set()
 
 
-def test_a_shared_tag_is_a_live_rule(store: Store, ana: Store, bo: Store) -> None:
+def test_shared_tag_applies_to_later_changes(store: Store, ana: Store, bo: Store) -> None:
     ana.shares.share_tag("trip", "bo", "read")
-    one = hers(TEXT)
+    one = ana_memory(TEXT)
     add(ana, one)
     assert "words" not in seen(store, one, "bo")
     tagged = replace(ana, msgspec.structs.replace(one, tags=("trip",)))
     assert "words" in seen(store, one, "bo")
     replace(ana, msgspec.structs.replace(tagged, tags=()))
     assert "words" not in seen(store, one, "bo")
-    his = memory("bo was here", owner="bo", tags=("trip",))
-    add(bo, his)
-    assert not ana.memories.get_many([his.id]), (
-        "her rule shows her memories, not everybody's with that tag"
+    bo_memory = memory("bo was here", owner="bo", tags=("trip",))
+    add(bo, bo_memory)
+    assert not ana.memories.get_many([bo_memory.id]), (
+        "her rule shares her memories, not everyone's with that tag"
     )
 
 
 @pytest.mark.parametrize("permission", ["read", "write"])
 @pytest.mark.parametrize("by", ["memory", "tag"])
-def test_only_writers_change_and_only_the_owner_ends_or_shows(
+def test_writers_change_and_only_owners_forget_or_share(
     ana: Store, bo: Store, permission: Permission, by: str
 ) -> None:
-    one, her_other = hers(TEXT, tags=("trip",)), hers("another one")
-    his = memory("mine", owner="bo")
-    add(ana, one, her_other)
-    add(bo, his)
+    one, ana_other = ana_memory(TEXT, tags=("trip",)), ana_memory("another one")
+    bo_memory = memory("mine", owner="bo")
+    add(ana, one, ana_other)
+    add(bo, bo_memory)
     if by == "memory":
         ana.shares.share_memory(one.id, "bo", permission)
     else:
@@ -136,25 +136,25 @@ def test_only_writers_change_and_only_the_owner_ends_or_shows(
         with pytest.raises(Forbidden, match="for reading"):
             replace(bo, changed)
         with pytest.raises(Forbidden):
-            bo.links.add(link(one, "see-also", his))
+            bo.links.add(link(one, "see-also", bo_memory))
         with pytest.raises(Forbidden):
-            bo.links.add(link(his, "supersedes", one))
-        assert bo.links.add(link(his, "see-also", one))
+            bo.links.add(link(bo_memory, "supersedes", one))
+        assert bo.links.add(link(bo_memory, "see-also", one))
     else:
         changed = replace(bo, changed)
         assert ana.memories.get(one.id).content == "we met nobody"
-        assert bo.links.add(link(one, "see-also", his))
-        with pytest.raises(Forbidden, match="Only its owner can have a memory superseded"):
-            bo.links.add(link(his, "supersedes", one))
-        assert bo.links.add(link(one, "supersedes", his))
+        assert bo.links.add(link(one, "see-also", bo_memory))
+        with pytest.raises(Forbidden, match="Only its owner can supersede"):
+            bo.links.add(link(bo_memory, "supersedes", one))
+        assert bo.links.add(link(one, "supersedes", bo_memory))
     for action in ("forget", "restore", "import"):
-        with pytest.raises(Forbidden, match=f"who alone can {action}"):
+        with pytest.raises(Forbidden, match=f"Only its owner can {action}"):
             replace(bo, bo.memories.get(one.id), action)
-    with pytest.raises(Forbidden, match="alone can purge"):
+    with pytest.raises(Forbidden, match="Only its owner can purge"):
         bo.memories.purge(one.id)
-    with pytest.raises(Forbidden, match="alone can share"):
+    with pytest.raises(Forbidden, match="Only its owner can share"):
         bo.shares.share_memory(one.id, "eve", "read")
-    with pytest.raises(Forbidden, match="alone can share"):
+    with pytest.raises(Forbidden, match="Only its owner can share"):
         bo.shares.unshare_memory(one.id, "bo")
     for field, value in {"tags": ("public",), "sensitive": True, "scope": "elsewhere"}.items():
         with pytest.raises(Forbidden):
@@ -162,10 +162,8 @@ def test_only_writers_change_and_only_the_owner_ends_or_shows(
     assert ana.memories.get(one.id).tags == ("trip",)
 
 
-def test_what_a_stranger_says_of_an_id_is_what_is_said_of_one_that_does_not_exist(
-    ana: Store, bo: Store
-) -> None:
-    one, other = hers(TEXT), memory("mine", owner="bo")
+def test_hidden_and_missing_ids_give_the_same_error(ana: Store, bo: Store) -> None:
+    one, other = ana_memory(TEXT), memory("mine", owner="bo")
     add(ana, one)
     add(bo, other)
     sealed = Sealed(
@@ -198,8 +196,8 @@ def test_what_a_stranger_says_of_an_id_is_what_is_said_of_one_that_does_not_exis
     assert len(ana.secrets.of(one.id)) == 1
 
 
-def test_what_is_sensitive_is_its_owners_alone(store: Store, ana: Store) -> None:
-    one = hers(TEXT, tags=("trip",))
+def test_sensitive_memory_is_visible_only_to_its_owner(store: Store, ana: Store) -> None:
+    one = ana_memory(TEXT, tags=("trip",))
     add(ana, one)
     ana.shares.share_memory(one.id, "bo", "write")
     ana.shares.share_tag("trip", "bo", "read")
@@ -212,8 +210,8 @@ def test_what_is_sensitive_is_its_owners_alone(store: Store, ana: Store) -> None
     assert seen(store, one, "bo") == WAYS
 
 
-def test_what_its_owner_has_forgotten_is_gone_for_others(store: Store, ana: Store) -> None:
-    one = hers(TEXT, tags=("trip",))
+def test_forgotten_memory_is_gone_for_others(store: Store, ana: Store) -> None:
+    one = ana_memory(TEXT, tags=("trip",))
     add(ana, one)
     ana.shares.share_memory(one.id, "*", "write")
     forgotten = replace(ana, msgspec.structs.replace(one, state="deleted"), "forget")
@@ -223,8 +221,8 @@ def test_what_its_owner_has_forgotten_is_gone_for_others(store: Store, ana: Stor
     assert seen(store, one, "bo") == WAYS
 
 
-def test_links_show_when_both_ends_do(ana: Store, bo: Store) -> None:
-    one, two = hers(TEXT), hers("the lighthouse has a keeper")
+def test_links_are_shown_when_both_ends_are_visible(ana: Store, bo: Store) -> None:
+    one, two = ana_memory(TEXT), ana_memory("the lighthouse has a keeper")
     add(ana, one, two)
     ana.links.add(link(one, "resolved-by", two))
     ana.shares.share_memory(one.id, "bo", "read")
@@ -241,10 +239,8 @@ def test_links_show_when_both_ends_do(ana: Store, bo: Store) -> None:
     )
 
 
-def test_an_id_that_a_stranger_holds_can_be_asked_for_and_is_told_by_nothing(
-    ana: Store, bo: Store
-) -> None:
-    one = hers(TEXT)
+def test_id_of_another_user_can_be_claimed_without_a_trace(ana: Store, bo: Store) -> None:
+    one = ana_memory(TEXT)
     add(ana, one)
     claimed = bo.memories.claim(one.id)
     assert claimed != one.id
@@ -257,16 +253,14 @@ def test_an_id_that_a_stranger_holds_can_be_asked_for_and_is_told_by_nothing(
         add(bo, memory("mine", owner="bo", id=one.id))
 
 
-def test_nobody_stores_for_somebody_else(bo: Store, store: Store) -> None:
+def test_users_cannot_store_for_others(bo: Store, store: Store) -> None:
     with pytest.raises(Forbidden):
-        add(bo, hers("put into her mouth"))
+        add(bo, ana_memory("put into her mouth"))
     assert list(store.memories.everything()) == []
 
 
-def test_writes_of_users_are_on_the_record_and_those_of_the_store_are_not(
-    store: Store, ana: Store
-) -> None:
-    one, two = hers(TEXT, tags=("trip",)), hers("another")
+def test_writes_of_users_are_recorded_and_those_of_the_store_not(store: Store, ana: Store) -> None:
+    one, two = ana_memory(TEXT, tags=("trip",)), ana_memory("another")
     add(store, memory("by whoever has the store"))
     assert store.audit.noted(10) == ()
     add(ana, one, two)
@@ -293,8 +287,8 @@ def test_writes_of_users_are_on_the_record_and_those_of_the_store_are_not(
     ] == [True]
 
 
-def test_a_refused_write_is_not_on_the_record(store: Store, ana: Store, bo: Store) -> None:
-    one = hers(TEXT)
+def test_refused_write_is_not_recorded(store: Store, ana: Store, bo: Store) -> None:
+    one = ana_memory(TEXT)
     add(ana, one)
     ana.shares.share_memory(one.id, "bo", "read")
     before = store.audit.noted(10)
@@ -331,9 +325,7 @@ def test_users_and_keys(store: Store) -> None:
         accounts.remove_user("ana")
 
 
-def test_what_is_done_with_users_and_keys_is_on_the_record_with_who_did_it(
-    store: Store, ana: Store
-) -> None:
+def test_user_and_key_changes_record_the_actor(store: Store, ana: Store) -> None:
     store.accounts.add_user("ana", "admin")
     ana.accounts.add_user("bo", "reader")
     ana.accounts.add_key(
@@ -347,10 +339,10 @@ def test_what_is_done_with_users_and_keys_is_on_the_record_with_who_did_it(
     assert noted == [(None, "add user"), *(("ana", act) for act in acts)]
 
 
-def test_who_has_stored_something_is_known_after_they_are_gone(store: Store, ana: Store) -> None:
+def test_users_with_memories_are_known_after_removal(store: Store, ana: Store) -> None:
     assert not store.accounts.has_stored("ana")
     store.accounts.add_user("ana", "writer")
-    one = hers(TEXT)
+    one = ana_memory(TEXT)
     add(ana, one)
     replace(ana, msgspec.structs.replace(one, state="deleted"), "forget")
     store.accounts.remove_user("ana")
@@ -358,32 +350,32 @@ def test_who_has_stored_something_is_known_after_they_are_gone(store: Store, ana
     assert not ana.accounts.has_stored("bo")
 
 
-def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(
+def test_new_user_does_not_inherit_a_removed_users_shares(
     store: Store, ana: Store, bo: Store
 ) -> None:
     store.accounts.add_user("bo", "reader")
-    one = hers(TEXT, tags=("trip",))
+    one = ana_memory(TEXT, tags=("trip",))
     add(ana, one)
     ana.shares.share_memory(one.id, "bo", "read")
     ana.shares.share_tag("trip", "bo", "read")
     assert {share.user for share in bo.shares.all()} == {"bo"}
-    assert seen(store, one, "bo") == WAYS  # fills every cache
+    assert seen(store, one, "bo") == WAYS  # fill every cache
     store.accounts.remove_user("bo")
     assert bo.shares.all() == ()
     assert seen(store, one, "bo") == set()
 
 
-def test_where_the_store_is_is_not_told_to_users(
+def test_store_location_is_hidden_from_users(
     store: Store, ana: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = store.memories.stats().path
 
-    def troubled(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise StoreError(f"The disk that holds {place} is full. Nothing was written.")
 
-    monkeypatch.setattr(Memories, "_insert", troubled)
-    monkeypatch.setattr(type(ana.memories._database), "read", troubled)
-    for act in (lambda: add(ana, hers("x")), lambda: ana.memories.get(hers("x").id)):
+    monkeypatch.setattr(Memories, "_insert", fail)
+    monkeypatch.setattr(type(ana.memories._database), "read", fail)
+    for act in (lambda: add(ana, ana_memory("x")), lambda: ana.memories.get(ana_memory("x").id)):
         with pytest.raises(StoreError) as error:
             act()
         assert (

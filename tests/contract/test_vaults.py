@@ -1,4 +1,4 @@
-"""The ledger of what was ingested, alike in every store, and one transaction around what belongs together."""
+"""Every store keeps the same ledger of ingested files, and related writes share a transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def part(id: str, path: str = "a.md") -> VaultPart:
     return VaultPart(id, path, "place", "content", "said", "{}")
 
 
-def test_it_keeps_what_was_noted(store: Store, open_store: Open) -> None:
+def test_ledger_round_trips(store: Store, open_store: Open) -> None:
     store.vaults.keep(VAULT)
     store.vaults.note_file("notes", FILE, [part("1"), part("2")], [])
     store.vaults.note_links("notes", [VaultLink("1", "see-also", "2")], [])
@@ -30,7 +30,7 @@ def test_it_keeps_what_was_noted(store: Store, open_store: Open) -> None:
     assert (other.vaults(), len(other.parts("notes"))) == ((moved,), 2)
 
 
-def test_a_part_that_another_file_took_over_is_not_taken_away(store: Store) -> None:
+def test_part_taken_over_by_another_file_is_not_removed(store: Store) -> None:
     store.vaults.keep(VAULT)
     store.vaults.note_file("notes", FILE, [part("1"), part("2")], [])
     store.vaults.note_file("notes", VaultFile("b.md", 1, 1, "r"), [part("1", "b.md")], [])
@@ -40,7 +40,7 @@ def test_a_part_that_another_file_took_over_is_not_taken_away(store: Store) -> N
     assert (store.vaults.parts("notes"), store.vaults.files("notes")) == ((), (FILE,))
 
 
-def test_a_dropped_vault_leaves_nothing(store: Store) -> None:
+def test_dropped_vault_leaves_nothing(store: Store) -> None:
     store.vaults.keep(VAULT)
     store.vaults.note_file("notes", FILE, [part("1")], [])
     store.vaults.note_links("notes", [VaultLink("1", "see-also", "2")], [])
@@ -54,7 +54,7 @@ def test_a_dropped_vault_leaves_nothing(store: Store) -> None:
     ) == ((), (), (), ())
 
 
-def test_links_come_and_go(store: Store) -> None:
+def test_links_are_added_and_removed(store: Store) -> None:
     store.vaults.keep(VAULT)
     link = VaultLink("1", "see-also", "2")
     store.vaults.note_links("notes", [link, link], [])
@@ -62,9 +62,7 @@ def test_links_come_and_go(store: Store) -> None:
     assert store.vaults.links("notes") == ()
 
 
-def test_what_is_written_together_is_there_together_or_not_at_all(
-    store: Store, open_store: Open
-) -> None:
+def test_grouped_writes_commit_or_roll_back_together(store: Store, open_store: Open) -> None:
     store.vaults.keep(VAULT)
     one = memory("one")
 
@@ -89,7 +87,7 @@ def test_what_is_written_together_is_there_together_or_not_at_all(
     )
 
 
-def test_lines_are_moved_without_a_revision(store: Store) -> None:
+def test_moving_lines_adds_no_revision(store: Store) -> None:
     one = memory("one", source="notes/a.md")
     add(store, one)
     store.vaults.set_lines(one.id, 3, 9)

@@ -1,4 +1,4 @@
-"""The vector index: models, dimensions, the best passage of each memory, and freshness."""
+"""The vector index handles models and dimensions, ranks by the best passage, and stays current."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
 
-def test_the_first_model_serves_and_a_second_waits(store: Store) -> None:
+def test_first_model_serves_and_a_second_waits(store: Store) -> None:
     one = memory("relay")
     add(store, one)
     first = store.vectors.adopt("tiny", "spec-a", 2)
@@ -28,14 +28,14 @@ def test_the_first_model_serves_and_a_second_waits(store: Store) -> None:
     assert len(store.vectors.models()) == 2
 
 
-def test_an_adopted_model_keeps_its_dimension(store: Store) -> None:
+def test_adopted_model_keeps_its_dimension(store: Store) -> None:
     store.vectors.adopt("tiny", "spec", 2)
     with pytest.raises(EmbedderError, match="3 dimensions"):
         store.vectors.adopt("tiny", "spec", 3)
     assert [model.dimension for model in store.vectors.models()] == [2]
 
 
-def test_an_adopted_model_may_move(store: Store) -> None:
+def test_adopted_model_may_move(store: Store) -> None:
     store.vectors.adopt("tiny", "openai:m@http://old/v1", 2)
     store.vectors.adopt("tiny", "openai:m@http://new/v1", 2)
     assert [model.spec for model in store.vectors.models()] == ["openai:m@http://new/v1"]
@@ -58,7 +58,7 @@ def test_serving_drops_the_others(store: Store) -> None:
     assert store.jobs.backlog(left).waiting == 1
 
 
-def test_a_query_of_another_dimension_is_an_error(store: Store) -> None:
+def test_query_of_another_dimension_is_an_error(store: Store) -> None:
     add(store, memory("relay"))
     model = store.vectors.adopt("tiny", "a", 2)
     embed(store, model, {"relay": (1, 0)})
@@ -66,8 +66,8 @@ def test_a_query_of_another_dimension_is_an_error(store: Store) -> None:
         near(store, model, (1, 0, 0))
 
 
-def test_a_removed_model_leaves_nothing_to_the_next(open_store: Open) -> None:
-    """The next model may have the same name and another dimension; no cache may mistake it for the old one."""
+def test_removed_model_leaves_nothing_to_the_next(open_store: Open) -> None:
+    """The next model may have the same name and another dimension; no cache may mix them up."""
     ours, theirs = open_store(), open_store()
     one = memory("relay")
     add(ours, one)
@@ -97,7 +97,7 @@ def test_order_and_scores_are_those_of_the_cosine(store: Store) -> None:
     assert near(store, model, (1, 0), depth=2) == [memories["same"].id, memories["close"].id]
 
 
-def test_ties_go_by_id_also_at_the_cut(store: Store) -> None:
+def test_ties_go_by_id_also_at_the_depth_limit(store: Store) -> None:
     memories = [memory("relay") for _ in range(12)]
     add(store, *reversed(memories))
     model = store.vectors.adopt("tiny", "a", 2)
@@ -105,7 +105,7 @@ def test_ties_go_by_id_also_at_the_cut(store: Store) -> None:
     assert near(store, model, (1, 0), depth=5) == sorted(one.id for one in memories)[:5]
 
 
-def test_a_memory_scores_by_its_best_passage(store: Store) -> None:
+def test_memory_scores_by_its_best_passage(store: Store) -> None:
     long, short = memory("first part. second part."), memory("short")
     add(store, long, short)
     model = store.vectors.adopt("tiny", "a", 2)
@@ -148,7 +148,7 @@ def test_passages_know_their_terms(store: Store) -> None:
     assert store.vectors.described(model, [long.id, short.id]) == found
 
 
-def test_the_best_of_many_passages_loses_what_it_has_by_chance(store: Store) -> None:
+def test_best_of_many_passages_is_corrected_for_chance(store: Store) -> None:
     long, short = memory("first part. second part."), memory("short")
     add(store, long, short)
     model = store.vectors.adopt("tiny", "a", 2)
@@ -170,7 +170,7 @@ def test_the_best_of_many_passages_loses_what_it_has_by_chance(store: Store) -> 
     assert second.score == pytest.approx(1 - 0.5 * scores.std() * np.log(2), abs=2e-3)
 
 
-def test_a_depth_counts_memories_and_not_passages(store: Store) -> None:
+def test_depth_counts_memories_not_passages(store: Store) -> None:
     talkative, quiet = memory("talk talk talk"), memory("quiet")
     add(store, talkative, quiet)
     model = store.vectors.adopt("tiny", "a", 2)
@@ -185,7 +185,7 @@ def test_a_depth_counts_memories_and_not_passages(store: Store) -> None:
     assert near(store, model, (1, 0), depth=2) == [talkative.id, quiet.id]
 
 
-def test_a_changed_memory_has_no_old_vector(store: Store) -> None:
+def test_changed_memory_has_no_old_vector(store: Store) -> None:
     one = memory("relay")
     add(store, one)
     model = store.vectors.adopt("tiny", "a", 2)
@@ -201,7 +201,7 @@ def test_a_changed_memory_has_no_old_vector(store: Store) -> None:
     assert store.memories.stats().passages == 0
 
 
-def test_sensitive_and_forgotten_memories_ask_for_no_vector(store: Store) -> None:
+def test_sensitive_and_forgotten_memories_need_no_vector(store: Store) -> None:
     add(store, memory("secret", sensitive=True), memory("gone", state="deleted"), memory("known"))
     model = store.vectors.adopt("tiny", "a", 2)
     assert [job.content for job in store.jobs.lease(model, 10, 60)] == ["known"]
@@ -209,7 +209,7 @@ def test_sensitive_and_forgotten_memories_ask_for_no_vector(store: Store) -> Non
     assert store.jobs.backlog(model).waiting == 1
 
 
-def test_the_matrix_notices_other_connections(open_store: Open) -> None:
+def test_matrix_sees_other_connections(open_store: Open) -> None:
     ours, theirs = open_store(), open_store()
     one = memory("relay")
     add(ours, one)
@@ -224,8 +224,8 @@ def test_the_matrix_notices_other_connections(open_store: Open) -> None:
     assert near(ours, model, (0, 1)) == [two.id]
 
 
-def test_many_removals_are_packed_away(open_store: Open) -> None:
-    """More rows replaced than the matrix tolerates as gaps, in several rounds."""
+def test_matrix_is_compacted_after_many_removals(open_store: Open) -> None:
+    """Replace more rows than the matrix tolerates as gaps, in several rounds."""
     store = open_store()
     memories = [memory(f"text {number}") for number in range(700)]
     add(store, *memories)
@@ -240,8 +240,8 @@ def test_many_removals_are_packed_away(open_store: Open) -> None:
     assert near(store, model, (0, 1), depth=50) == near(open_store(), model, (0, 1), depth=50)
 
 
-def test_a_large_store_finds_the_nearest(store: Store) -> None:
-    """Above the size that is searched exactly, what is very near is still found first, with and without a filter."""
+def test_large_store_finds_the_nearest(store: Store) -> None:
+    """Above the exact-search size, close vectors still come first, with and without a filter."""
     generator = np.random.default_rng(7)
     count, dimension = 6_000, 64
     vectors = generator.normal(size=(count, dimension)).astype(np.float32)

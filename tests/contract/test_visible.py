@@ -1,4 +1,4 @@
-"""The one visibility predicate, alone and combined, the same in listings and in both indexes."""
+"""The visibility predicate gives the same result in listings and in both indexes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivet.types import Filter, Memory, State
 FAR_PAST, FAR_FUTURE = "2001-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"
 EVERY_STATE: tuple[State, ...] = ("active", "archived", "deleted", "superseded")
 
-# Each filter with a memory that passes it and one that does not; both would pass with no filter.
+# Each filter with a memory that passes it and one that does not. Without a filter both would pass.
 PAIRS: dict[str, tuple[Filter, Memory, Memory]] = {
     "scope": (Filter(scope="team"), memory("relay", scope="team"), memory("relay", scope="other")),
     "scope below": (
@@ -116,9 +116,7 @@ READS: dict[str, Search] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_filter_is_inside_every_read_and_judges_one_memory_like_all(
-    store: Store, name: str
-) -> None:
+def test_filter_applies_inside_every_read(store: Store, name: str) -> None:
     filter, passes, fails = PAIRS[name]
     add(store, passes, fails)
     model = store.vectors.adopt("tiny", "none", 2)
@@ -132,7 +130,7 @@ def test_a_filter_is_inside_every_read_and_judges_one_memory_like_all(
 
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize(("valid_from", "valid_to"), [(None, FAR_PAST), (FAR_FUTURE, None)])
-def test_without_a_time_only_what_is_true_now_is_seen(
+def test_without_a_time_only_current_memories_are_seen(
     store: Store, read: str, valid_from: str | None, valid_to: str | None
 ) -> None:
     true_now = memory("relay", valid_from=FAR_PAST, valid_to=FAR_FUTURE)
@@ -146,8 +144,8 @@ def test_without_a_time_only_what_is_true_now_is_seen(
 
 
 @pytest.mark.parametrize("read", ["lexical", "vectors"])
-def test_a_selective_filter_still_fills_the_answer(store: Store, read: str) -> None:
-    """The rare ones score worst of 5,000, so that filtering after the search would find none."""
+def test_selective_filter_still_fills_the_answer(store: Store, read: str) -> None:
+    """The rare memories score worst of 5,000, so filtering after the search would find none."""
     common = [memory("relay relay relay port") for _ in range(4_980)]
     rare = [
         memory("relay and a good many other words that make it score worse", tags=("rare",))
@@ -167,8 +165,8 @@ def test_a_selective_filter_still_fills_the_answer(store: Store, read: str) -> N
 
 
 @pytest.mark.parametrize("read", READS)
-def test_a_known_filter_notices_changes(open_store: Open, read: str) -> None:
-    """The same filter is asked again and again while another process moves a memory in and out of it."""
+def test_cached_filter_follows_changes(open_store: Open, read: str) -> None:
+    """The same filter is reused while another process moves a memory in and out of it."""
     ours, theirs = open_store(), open_store()
     one = memory("relay", tags=("x",))
     add(ours, one)
@@ -195,7 +193,7 @@ def test_many_filters_do_not_mix(store: Store, read: str) -> None:
             assert READS[read](store, model, Filter(scope=one.scope)) == [one.id]
 
 
-def test_memories_by_their_sources_tell_whether_the_filter_shows_them(store: Store) -> None:
+def test_memories_by_source_tell_whether_the_filter_shows_them(store: Store) -> None:
     shown = memory("relay", source="notes/a.md", scope="team")
     hidden = memory("relay", source="notes/a.md", scope="other", sensitive=True)
     named = memory("relay", scope="team")
@@ -214,7 +212,7 @@ def test_memories_by_their_sources_tell_whether_the_filter_shows_them(store: Sto
     }
 
 
-def test_memories_of_others_are_not_found_by_their_sources(store: Store) -> None:
+def test_memories_of_others_are_not_found_by_source(store: Store) -> None:
     mine, theirs = (memory("relay", source="notes/a.md", owner=owner) for owner in ("ana", "ben"))
     add(store, mine, theirs)
     told = store.seen_by("ana").memories.of_sources(["notes/a.md", theirs.id], Filter(viewer="ana"))

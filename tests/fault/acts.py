@@ -1,4 +1,7 @@
-"""What the processes do that the fault tests kill. Each tells what it has done through a pipe, and no sooner."""
+"""Actions of the processes that the fault tests kill.
+
+Each reports through a pipe only what it has completed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ def open_store(path: str, embedder: str = "none", background: bool = False) -> T
 
 
 def words(name: str, number: int) -> str:
-    """Words no other memory has, so that each can be asked for alone. Of letters, since digits would be split off."""
+    """Return words that no other memory has, so each can be searched alone.
+
+    They are letters only, because the analyzer splits off digits.
+    """
     code = f"{name}z{number}z".translate(_LETTERS)
     return f"{code}aq {code}eq {code}oq"
 
@@ -32,8 +38,8 @@ def words(name: str, number: int) -> str:
 _LETTERS = str.maketrans("0123456789", "bcdfghjklm")
 
 
-def write_for_ever(path: str, embedder: str, name: str, seed: int, tell: Connection) -> None:
-    """Remembers, edits and forgets until it is killed, with its worker in the background."""
+def write_until_killed(path: str, embedder: str, name: str, seed: int, tell: Connection) -> None:
+    """Remember, edit and forget until killed, with the worker in the background."""
     random = Random(seed)
     mine: list[str] = []
     with open_store(path, embedder, background=True) as trivet:
@@ -69,7 +75,7 @@ def drain(path: str, embedder: str, tell: Connection) -> None:
 
 
 def measure(folder: str, embedder: str, texts: list[str], tell: Connection) -> None:
-    """A run of the lab that loads its dataset."""
+    """Run a lab measurement that loads its dataset."""
     tell.send(0)
     with measured(folder, embedder, texts):
         tell.send("done")
@@ -93,7 +99,7 @@ def reindex(path: str, embedder: str, tell: Connection) -> None:
         trivet.reindex(progress=tell.send)
 
 
-def take_in(path: str, lines: list[str], tell: Connection) -> None:
+def import_lines(path: str, lines: list[str], tell: Connection) -> None:
     with open_store(path) as trivet:
         tell.send(0)
         trivet.import_(lines, progress=tell.send)
@@ -106,8 +112,8 @@ def back_up(path: str, target: str, tell: Connection) -> None:
         tell.send(1)
 
 
-def fill_the_disk(path: str, most_bytes: int, tell: Connection) -> None:
-    """No file of this process may grow beyond a size: what a full disk does, without needing a disk to fill."""
+def write_on_a_full_disk(path: str, most_bytes: int, tell: Connection) -> None:
+    """Limit the size of this process's files, which acts like a full disk."""
     trivet = open_store(path)
     kept = _until_refused(
         most_bytes, lambda number: trivet.remember(words("full", number) + " filler" * 200).id
@@ -149,7 +155,7 @@ def _until_refused(most_bytes: int, act: Callable[[int], str]) -> tuple[list[str
 
 
 def write_and_recall(path: str, name: str, count: int, tell: Connection) -> None:
-    """Each write is found at once by its own process; the ids are told at the end, or what went wrong."""
+    """Check that this process finds each write at once, then send the ids or the error."""
     tell.send("ready")
     heard(tell)
     ids: list[str] = []
@@ -163,7 +169,7 @@ def write_and_recall(path: str, name: str, count: int, tell: Connection) -> None
                     raise AssertionError(f"{said!r} was written as {ids[-1]} and found as {found}")
                 if number % 5 == 4:
                     trivet.edit(ids[-2], content=words(f"{name}edited", number - 1))
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - the test reads the error from the pipe
         tell.send(f"{type(error).__name__}: {error}")
     else:
         tell.send(ids)
@@ -174,9 +180,12 @@ def memories(path: Path, count: int) -> list[str]:
 
 
 def copied(path: Path, texts: tuple[str, ...]) -> list[str]:
-    """A store of these memories at the path, and their ids. It is made once and copied: many tests begin with it."""
+    """Copy a store of these memories to the path and return their ids.
+
+    The store is built once, because many tests start with it.
+    """
     content, ids = _made(texts)
-    path.touch(0o600)  # as a store is made: for its owner alone
+    path.touch(0o600)  # stores are created for their owner alone
     path.write_bytes(content)
     return list(ids)
 
@@ -188,13 +197,13 @@ def _made(texts: tuple[str, ...]) -> tuple[bytes, tuple[str, ...]]:
         with open_store(str(path)) as trivet:
             stored = trivet.remember_many({"content": text} for text in texts)
         assert [file.name for file in path.parent.iterdir()] == [path.name], (
-            "a store that is closed is one file"
+            "a closed store is one file"
         )
         return path.read_bytes(), tuple(one.id for one in stored)
 
 
 def received(connection: Connection) -> list[Any]:
-    """All that was told before the other end closed or died."""
+    """Return everything sent before the other end closed or died."""
     told = []
     try:
         while True:

@@ -22,7 +22,7 @@ Start = Callable[..., Started]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts an act of acts.py in a process of its own and gives it with the pipe it tells through."""
+    """Start an action of acts.py in its own process and return it with its pipe."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         [

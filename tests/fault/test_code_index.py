@@ -1,4 +1,4 @@
-"""A process that indexes code and is killed at any moment: the next one takes up its work and answers fully."""
+"""After code indexing is killed at any moment, the next process completes the index."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trivet.code.index.refresh import MIN_SHARED_BYTES
 FILES = 140
 KILLS = 5
 
-# Counts the calls of functions, Python's and C's, while a tree is indexed, and dies before the one of the given number.
-# With 0 it counts to the end and tells.
+# Counts Python and C function calls while a tree is indexed, and dies before the call of the given
+# number. With 0 it counts all calls and prints the total.
 INDEXING = """
 import os, sys
 from trivet.code.code_index import CodeIndex
-from trivet.code.index import helpers
-helpers.FEWEST_BYTES = int(sys.argv[3])
+from trivet.code.index import refresh
+refresh.MIN_SHARED_BYTES = int(sys.argv[3])
 last, count = int(sys.argv[2]), 0
 def called(frame, event, argument):
     global count
@@ -55,7 +55,7 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_next_search_answers_fully(
+def test_next_search_answers_fully(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "whole"))
@@ -63,7 +63,7 @@ def test_the_next_search_answers_fully(
     rest, draw = [], random.Random(17)
     for round in range(KILLS):
         monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / f"round{round}"))
-        # One in each part of the work, so that the end of it is met too.
+        # Draw one from each part of the work, so that the end is covered too.
         last = int(calls * (round + draw.random()) / KILLS)
         assert indexing(tree, last).returncode == -9
         with CodeIndex.open(tree) as index:
@@ -75,10 +75,10 @@ def test_the_next_search_answers_fully(
                 ]
             assert index.refresh().indexed == 0
     assert rest[0] == FILES
-    assert rest[-1] < FILES, "what was kept before the end is not read again"
+    assert rest[-1] < FILES, "what was stored before the kill is not read again"
 
 
-def test_helpers_of_one_that_was_killed_leave_nothing_half_done(
+def test_helpers_of_a_killed_process_leave_no_partial_work(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "whole"))

@@ -1,4 +1,4 @@
-"""No room left: a clear error, nothing half written, and all is well once there is room."""
+"""On a full disk, writes fail cleanly and completely, and the store works once there is room."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from support.waiting import heard
 from trivet import StoreError
 
 from .acts import (
-    fill_the_disk,
     import_on_a_full_disk,
     memories,
     open_on_a_full_disk,
     open_store,
     words,
+    write_on_a_full_disk,
 )
 from .conftest import Start
 
 
-def test_a_write_that_does_not_fit_is_not_there(start: Start, path: Path) -> None:
-    _, pipe = start(fill_the_disk, str(path), 2_000_000)
+def test_refused_write_is_absent(start: Start, path: Path) -> None:
+    _, pipe = start(write_on_a_full_disk, str(path), 2_000_000)
     (kept, error), after = heard(pipe), heard(pipe)
     assert 10 < len(kept) < 2_000
     assert str(path) in error
@@ -35,13 +35,13 @@ def test_a_write_that_does_not_fit_is_not_there(start: Start, path: Path) -> Non
         assert {memory.id for memory in trivet.list(limit=1_000).memories} == {*kept, after}
         refused = words(
             "full", len(kept)
-        )  # in quotes, or others would be found that differ by a letter
-        assert trivet.recall(f'"{refused}"').hits == (), "the refused one is in no index"
+        )  # quoted, because unquoted words also match with one letter changed
+        assert trivet.recall(f'"{refused}"').hits == (), "the refused memory is in no index"
         for number in (0, len(kept) - 1):
             assert trivet.recall(words("full", number)).hits[0].id == kept[number]
 
 
-def test_a_store_that_does_not_fit_can_be_made_later(start: Start, path: Path) -> None:
+def test_store_can_be_created_after_a_full_disk(start: Start, path: Path) -> None:
     _, pipe = start(open_on_a_full_disk, str(path), 20_000)
     (kept, error), id = heard(pipe), heard(pipe)
     assert kept == []
@@ -52,9 +52,7 @@ def test_a_store_that_does_not_fit_can_be_made_later(start: Start, path: Path) -
         assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_an_import_that_does_not_fit_can_be_repeated(
-    start: Start, path: Path, tmp_path: Path
-) -> None:
+def test_import_can_be_repeated_after_a_full_disk(start: Start, path: Path, tmp_path: Path) -> None:
     memories(path, 600)
     with open_store(str(path)) as trivet:
         lines = list(trivet.export())
@@ -69,7 +67,7 @@ def test_an_import_that_does_not_fit_can_be_repeated(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of two megabytes, where the machine lets us have one."""
+    """A two-megabyte disk, if the machine allows one."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
@@ -81,7 +79,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+def test_real_full_disk(small_disk: Path) -> None:
     with open_store(str(small_disk / "memory.db")) as trivet:
         first = trivet.remember(words("first", 0)).id
         ballast = small_disk / "ballast"

@@ -1,4 +1,4 @@
-"""Reading for the graph, killed or out of room: a memory is read wholly or not at all, and in the end all are read."""
+"""A graph reading that is killed or out of disk space leaves no partial result and is retried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = ("Clara", "Acme", "Berlin", "Dresden", "Emil", "Rostock")
 
 
 def said(number: int) -> str:
-    """Words of which every memory mentions several concepts, some of its own and some that others mention too."""
+    """Return words that mention several concepts, some unique and some shared."""
     random = Random(number)
     return f"we met {random.choice(NAMES)} in {random.choice(NAMES)}, and Person{number}x saw Thing{number}y"
 
@@ -43,7 +43,7 @@ def read(path: str, tell: Connection) -> None:
 
 
 def read_until_killed(path: str, mentions: int, tell: Connection) -> None:
-    """Dies in the middle of a transaction, with so many mentions written."""
+    """Kill the process inside a transaction after this many mentions."""
     written = 0
 
     def count(statement: str) -> None:
@@ -59,7 +59,7 @@ def read_until_killed(path: str, mentions: int, tell: Connection) -> None:
 
 
 def read_on_a_full_disk(path: str, tell: Connection) -> None:
-    """No file may grow, as on a full disk; then it may again, and the same store object goes on."""
+    """Block file growth like a full disk, then allow it and reuse the same store object."""
     with open_store(path) as trivet:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
@@ -76,7 +76,7 @@ def read_on_a_full_disk(path: str, tell: Connection) -> None:
 
 
 def mentions_by_memory(path: Path) -> dict[str, set[str]]:
-    """What the graph holds for each memory, straight from its tables."""
+    """Return what the graph holds for each memory, directly from its tables."""
     store = SqliteStore(path)
     rows = store._database.read().execute(
         "SELECT m.id, c.name FROM memory AS m JOIN mention AS n ON n.memory = m.key JOIN concept AS c USING (concept)"
@@ -89,7 +89,7 @@ def mentions_by_memory(path: Path) -> dict[str, set[str]]:
 
 
 def wholly_read(path: Path, ids: list[str]) -> list[str]:
-    """The memories that were read; none of them in part."""
+    """Return the memories that were read, and check that none was read in part."""
     found = mentions_by_memory(path)
     for number, id in enumerate(ids):
         if id in found:
@@ -98,7 +98,7 @@ def wholly_read(path: Path, ids: list[str]) -> list[str]:
 
 
 def finish(path: Path, ids: list[str]) -> None:
-    """The next one to come along ends the work, with what a killed one had leased."""
+    """Finish the remaining work as the next process would, including killed processes' leases."""
     store = SqliteStore(path)
     store.graph.retry_now("rules")
     store.close()
@@ -133,8 +133,8 @@ def test_killed_at_any_moment(start: Start, path: Path) -> None:
     finish(path, ids)
 
 
-def test_what_a_killed_one_had_taken_is_embedded_and_read_on_demand(path: Path) -> None:
-    """`embed` and `reindex` do not wait until the lease of one that died runs out."""
+def test_leased_work_of_a_killed_process_runs_on_demand(path: Path) -> None:
+    """`embed` and `reindex` do not wait for a dead process's lease to expire."""
     ids = memories(path, 10)
     for again in (Trivet.embed, Trivet.reindex):
         store = SqliteStore(path)
@@ -147,7 +147,7 @@ def test_what_a_killed_one_had_taken_is_embedded_and_read_on_demand(path: Path) 
     assert len(wholly_read(path, ids)) == len(ids)
 
 
-def test_a_full_disk(start: Start, path: Path) -> None:
+def test_full_disk(start: Start, path: Path) -> None:
     ids = memories(path, 600)
     _, pipe = start(read_on_a_full_disk, str(path))
     error, (mentions, waiting), (all_mentions, left) = heard(pipe), heard(pipe), heard(pipe)
@@ -155,7 +155,7 @@ def test_a_full_disk(start: Start, path: Path) -> None:
     assert "rollback" not in error
     assert mentions < all_mentions
     assert waiting > 0
-    assert left == 0, "as soon as there is room"
+    assert left == 0, "the work finishes as soon as there is room"
     assert len(wholly_read(path, ids)) == len(ids)
     with open_store(str(path)) as trivet:
         assert problems(trivet) == []

@@ -1,4 +1,4 @@
-"""A process that is killed while it writes an index file leaves nothing that is read."""
+"""A process killed while it writes an index file leaves nothing that is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trivet.store.relational.index import write_index as index_upkeep
 WRITER = """
 import sys
 from trivet import Trivet
-from trivet.store.relational import index_files, index_upkeep
+from trivet.store.relational.index import index_files, write_index
 
 def half(stream, *_):
     stream.write(b"half of a file")
@@ -28,12 +28,12 @@ def half(stream, *_):
     sys.stdin.read()
 
 index_files.ArrayWriter = half
-index_upkeep.LEAST_MEMORIES = 1
+write_index.MIN_MEMORIES = 1
 Trivet.open(sys.argv[1], embedder="none", background=False).engine.store.upkeep.renew_index()
 """
 
 
-# What a new process has mapped once it searched by words.
+# The arrays that a new process has mapped after a search by words.
 READER = """
 import sys
 from support.stores import found
@@ -74,10 +74,10 @@ def test_killed_while_writing(
         "The harbour office keeps the relay."
     ]
     other.purge(other.recall("relay").hits[0].memory.id)
-    assert not list(folder.iterdir()), "what it left may hold what is purged"
+    assert not list(folder.iterdir()), "leftovers may hold purged text"
 
 
-def test_killed_while_writing_the_file_of_a_tenant_on_a_server(
+def test_killed_while_writing_a_server_tenants_file(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
@@ -88,15 +88,15 @@ def test_killed_while_writing_the_file_of_a_tenant_on_a_server(
     folder = store._database.index_files.folder
     (left,) = folder.iterdir()
     assert left.suffix == ".partial"
-    assert not store.upkeep.renew_index(), "another process seems to be writing"
+    assert not store.upkeep.renew_index(), "another process appears to be writing"
     store.memories.purge(one.id)
-    assert not list(folder.iterdir()), "what it left may hold what is purged"
+    assert not list(folder.iterdir()), "leftovers may hold purged text"
     store.close()
     postgres.drop(url)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has mapped")
-def test_a_new_process_maps_the_file_that_another_one_wrote(
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's mappings")
+def test_new_process_maps_the_file_of_another(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)

@@ -1,4 +1,4 @@
-"""An ingest that is killed halfway is taken up where it ended."""
+"""An ingest that is killed midway continues where it stopped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from trivet.sources.files import ingest
 KILLED = """
 import os, sys
 from trivet import Trivet
-from trivet.sources.files.markdown import read_markdown
-from trivet.sources.files import Options, ingest
-from trivet.sources.files.ingest import Changes
-from trivet.sources.files.vault import resolve_vault
-from trivet.sources.files.vault import Listing, list_files
-import trivet.sources.files.ingest as changes
+from trivet.sources.files import ingest
+import trivet.sources.files.ingestion as changes
 real, count = changes.apply, [0]
 def apply(*arguments):
     count[0] += 1
@@ -31,7 +27,7 @@ with Trivet.open(sys.argv[1], embedder="none", background=False) as memory:
 """
 
 
-def test_a_killed_ingest_is_taken_up_where_it_ended(path: Path, write: Write, vault: Path) -> None:
+def test_killed_ingest_continues_where_it_stopped(path: Path, write: Write, vault: Path) -> None:
     for number in range(6):
         write(
             f"{number}.md",
@@ -49,7 +45,7 @@ def test_a_killed_ingest_is_taken_up_where_it_ended(path: Path, write: Write, va
         assert (again.changed, again.links_added, again.links_removed) == (False, 0, 0)
 
 
-def test_a_move_that_is_killed_halfway_keeps_the_id(path: Path, write: Write, vault: Path) -> None:
+def test_move_killed_midway_keeps_the_id(path: Path, write: Write, vault: Path) -> None:
     """Two files exchange a section, and the process dies between their two transactions."""
     one, two = "# A\n\nalpha\n\n## S\n\n{}\n", "# B\n\nbeta\n\n## T\n\n{}\n"
     write("a.md", one.format("from a to b"))

@@ -1,4 +1,4 @@
-"""A migration that is killed halfway leaves the old store whole."""
+"""A migration that is killed midway leaves the old store intact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.store.sql_files import step
 from trivet.store.sqlite.database import FOLDER, _statements
 from trivet.store.sqlite.store import SqliteStore
 
-# Opens a store, and is killed after so many statements of the migration.
+# Opens a store, and is killed after this many statements of the migration.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -36,7 +36,7 @@ STEPS = len(list(_statements(step(FOLDER, 2).sql)))
 
 
 @pytest.mark.parametrize("after", [0, 1, STEPS // 2, STEPS - 1, STEPS])
-def test_killed_in_the_middle_it_is_the_old_store_whole(path: Path, after: int) -> None:
+def test_killed_migration_leaves_the_old_store_intact(path: Path, after: int) -> None:
     memories = make_version_one(path, more=20)
     before = contents(path)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])

@@ -1,4 +1,4 @@
-"""A process that is killed while the model reads loses nothing: another takes over once the lease is over."""
+"""If a process is killed while the model reads, another takes over after the lease expires."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_killed_while_reading(open_trivet: Opened, path: Path, held: Held) -> No
         process.wait(LIMIT_SECONDS)
     with serving(knows({"Mira": [states("Mira", "works at", "Acme")]})) as model:
         other = open_trivet(graph_llm=model.spec)
-        assert other.engine.worker.read_triples() == 0, "still leased to the one that was killed"
-        _let_the_lease_run_out(path)
+        assert other.engine.worker.read_triples() == 0, "still leased to the killed process"
+        _expire_lease(path)
         assert other.engine.worker.read_triples() == 1
         assert [row[:3] for row in held()] == [("mira", "works at", "acme")]
 
 
-def _let_the_lease_run_out(path: Path) -> None:
+def _expire_lease(path: Path) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""A rotation of keys that is killed halfway loses no secret."""
+"""A key rotation that is killed midway loses no secret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from support.invented_secrets import github
 from trivet import Trivet
 
-# Rotates, and is killed after so many transactions of it.
+# Rotates, and is killed after this many transactions.
 KILLED = """
 import os, signal, sys
 import trivet.memory.sealed_secrets
@@ -34,9 +34,7 @@ Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old
 
 @pytest.mark.usefixtures("configuration")
 @pytest.mark.parametrize("after", [0, 2])
-def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(
-    trivet: Trivet, path: Path, after: int
-) -> None:
+def test_killed_rotation_loses_no_secret(trivet: Trivet, path: Path, after: int) -> None:
     ids = [trivet.remember(github(str(number))).id for number in range(6)]
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
     assert killed.returncode == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""Killed in the middle of longer work: opening for the first time, embedding, rebuilding, importing, copying."""
+"""Opening, embedding, rebuilding, importing and backing up can each be killed midway."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from trivet.store.sqlite.store import SqliteStore
 from .acts import (
     back_up,
     drain,
+    import_lines,
     measure,
     measured,
     memories,
@@ -23,14 +24,13 @@ from .acts import (
     open_store,
     received,
     reindex,
-    take_in,
     words,
 )
 from .conftest import Start, Started
 
 
 def kill(started: Started, after: int, within_seconds: float) -> list[Any]:
-    """Kills a process after it has told so much and a moment more, or lets it finish if it is quicker."""
+    """Kill a process shortly after this many reports, unless it finishes first."""
     process, pipe = started
     told = []
     for _ in range(after):
@@ -48,7 +48,7 @@ def problems(trivet: Trivet) -> list[str]:
     return [f"{finding.check}: {finding.detail}" for finding in trivet.doctor() if not finding.ok]
 
 
-def test_killed_while_the_store_is_made(start: Start, tmp_path: Path) -> None:
+def test_killed_while_creating_the_store(start: Start, tmp_path: Path) -> None:
     random = Random(1)
     finished = 0
     for turn in range(25):
@@ -61,7 +61,7 @@ def test_killed_while_the_store_is_made(start: Start, tmp_path: Path) -> None:
                 assert trivet.get(told[1]).content == "the very first words"
             trivet.remember("life goes on here")
             assert trivet.recall("life goes on").hits[0].content == "life goes on here"
-    assert finished < 25, "every one was quicker than its killer"
+    assert finished < 25, "every process finished before the kill"
 
 
 def test_killed_while_embedding(start: Start, path: Path, embedder: WordEmbedder) -> None:
@@ -75,7 +75,7 @@ def test_killed_while_embedding(start: Start, path: Path, embedder: WordEmbedder
     finish(path, embedder, ids)
 
 
-def test_a_run_of_the_lab_takes_over_from_one_that_was_killed_while_embedding(
+def test_lab_run_takes_over_from_one_killed_while_embedding(
     start: Start, tmp_path: Path, embedder: WordEmbedder
 ) -> None:
     texts = [words("m", number) for number in range(80)]
@@ -113,7 +113,7 @@ def test_killed_while_rebuilding(start: Start, path: Path, embedder: WordEmbedde
 
 
 def finish(path: Path, embedder: WordEmbedder, ids: list[str]) -> None:
-    """The next one to come along ends the work, and every memory is found by both legs."""
+    """Finish the work as the next process would and check that both legs find every memory."""
     store = SqliteStore(path)
     store.jobs.retry_now()  # what a killed worker had leased
     store.close()
@@ -139,7 +139,7 @@ def test_killed_while_importing(start: Start, path: Path, tmp_path: Path) -> Non
     for turn in range(5):
         target = tmp_path / f"target{turn}.db"
         kill(
-            start(take_in, str(target), lines),
+            start(import_lines, str(target), lines),
             random.randint(1, len(lines)),
             random.uniform(0, 0.05),
         )
@@ -156,7 +156,7 @@ def in_any_order(lines: Any) -> list[str]:
     return sorted(json.dumps(json.loads(line), sort_keys=True) for line in lines)
 
 
-def test_killed_while_copying(start: Start, path: Path, tmp_path: Path) -> None:
+def test_killed_while_backing_up(start: Start, path: Path, tmp_path: Path) -> None:
     random = Random(5)
     ids = memories(path, 1_500)
     whole = 0
@@ -172,4 +172,4 @@ def test_killed_while_copying(start: Start, path: Path, tmp_path: Path) -> None:
         with open_store(str(target)) as copy:
             assert problems(copy) == []
             assert copy.list().total == len(ids)
-    assert whole < 10, "every one was quicker than its killer"
+    assert whole < 10, "every process finished before the kill"

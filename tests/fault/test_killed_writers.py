@@ -1,4 +1,4 @@
-"""Several writers on one file, killed at random, over and over: what was acknowledged is there, everywhere."""
+"""Concurrent writers on one file that are killed at random never lose an acknowledged write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite.store import SqliteStore
 
-from .acts import Told, open_store, received, write_for_ever
+from .acts import Told, open_store, received, write_until_killed
 from .conftest import Start, Started
 
 ROUNDS = 8
@@ -26,7 +26,7 @@ def test_no_acknowledged_write_is_lost(start: Start, path: Path, embedder: WordE
     for turn in range(ROUNDS):
         names = [f"r{turn}w{writer}" for writer in range(WRITERS)]
         started = [
-            start(write_for_ever, str(path), embedder.spec(), name, random.randrange(1_000_000))
+            start(write_until_killed, str(path), embedder.spec(), name, random.randrange(1_000_000))
             for name in names
         ]
         for told in killed_after(started, [random.randint(3, 40) for _ in started]):
@@ -40,7 +40,7 @@ def test_no_acknowledged_write_is_lost(start: Start, path: Path, embedder: WordE
 
 
 def killed_after(started: list[Started], counts: list[int]) -> list[list[Told]]:
-    """Reads what each writer tells, kills it once it has told so much, and reads what was still in the pipe."""
+    """Read each writer's reports, kill it after its count, and read the rest of the pipe."""
     told: list[list[Told]] = [[] for _ in started]
 
     def follow(place: int) -> None:
@@ -59,7 +59,7 @@ def killed_after(started: list[Started], counts: list[int]) -> list[list[Told]]:
 
 
 def check(trivet: Trivet, acknowledged: dict[str, Said], intended: dict[str, Said]) -> None:
-    """A write that was under way when its writer died is there whole or not at all; every other is there."""
+    """Check that interrupted writes are whole or absent and all other writes are present."""
     assert [finding for finding in trivet.doctor() if not finding.ok] == []
     everywhere = trivet.list(limit=1_000, state=["active", "deleted"])
     memories = {memory.id: memory for memory in everywhere.memories}
@@ -72,7 +72,8 @@ def check(trivet: Trivet, acknowledged: dict[str, Said], intended: dict[str, Sai
             memory.state == state and (not living or memory.content == words)
             for words, state in allowed
         )
-        # In quotes, or others would be found for a deleted one that differ by a letter.
+        # Quoted, because unquoted words of a deleted memory also match others with one letter
+        # changed.
         found = [
             hit.id for hit in trivet.recall(f'"{memory.content}"', recipe="legs(lexical)").hits
         ]

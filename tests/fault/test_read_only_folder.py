@@ -1,4 +1,4 @@
-"""A folder that may not be written to says so."""
+"""A folder without write permission gives an error that says so."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ for target in sys.argv[2:]:
 """
 
 
-def test_a_read_only_folder_says_so(tmp_path: Path) -> None:
+def test_read_only_folder_is_reported(tmp_path: Path) -> None:
     file_lock = tmp_path / "locked"
     file_lock.mkdir()
     with Trivet.open(file_lock / "kept.db", embedder="none", background=False) as trivet:
@@ -37,7 +37,7 @@ def test_a_read_only_folder_says_so(tmp_path: Path) -> None:
         folder.chmod(folder.stat().st_mode | 0o111)
     targets = [file_lock / "new.db", file_lock / "below" / "new.db", file_lock / "kept.db"]
     script = [sys.executable, "-c", AS_SOMEBODY_ELSE, str(tmp_path / "own.db"), *map(str, targets)]
-    # Where another test has keys, the folder of the configuration is its owner's alone.
+    # Where another test stores keys, the configuration folder is private to its owner.
     environment = {**os.environ, "TRIVET_CONFIG": str(tmp_path / "none.toml")}
     ran = subprocess.run(script, capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""The soak campaign notices what it is there to notice: a round of it holds, and a loss behind its back does not."""
+"""The soak campaign passes a sound round and detects data loss that is caused behind its back."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from soak.world import FOLDERS, World, world
 @pytest.fixture
 def attacked(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     for name in (*FOLDERS, *(name for name in os.environ if name.startswith("TRIVET_"))):
-        monkeypatch.setenv(name, os.environ[name])  # so that they are put back
+        monkeypatch.setenv(name, os.environ[name])  # so that monkeypatch restores them
     with world("sqlite", Random(1), writers=2, seconds=1) as made:
         kill_writers.inject(made)
         yield made
 
 
-def test_a_lost_a_doubled_and_a_purged_write_are_noticed(attacked: World) -> None:
+def test_lost_duplicated_and_purged_writes_are_detected(attacked: World) -> None:
     assert not any(check(attacked, at_the_end=False).values())
     lost, doubled = [
         subject

@@ -1,4 +1,4 @@
-"""Several processes at work on one file: none fails, none loses a write, each sees what the others wrote."""
+"""Several processes can use one file without errors or lost writes and see each other's changes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .conftest import Start
 
 
 @pytest.mark.parametrize(
-    ("processes", "count"), [(2, 150), (6, 5)], ids=["two for long", "six from the first moment"]
+    ("processes", "count"), [(2, 150), (6, 5)], ids=["two writing long", "six starting together"]
 )
 def test_no_error_and_no_lost_write(start: Start, path: Path, processes: int, count: int) -> None:
-    """All begin together, with no store there yet."""
+    """All processes start together, before the store exists."""
     names = [f"p{number}" for number in range(processes)]
     pipes = [start(write_and_recall, str(path), name, count)[1] for name in names]
     for pipe in pipes:

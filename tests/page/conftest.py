@@ -1,4 +1,4 @@
-"""One browser and one server with some memories of an invented team, for all tests of the page."""
+"""One browser and one server with memories of an invented team, shared by all page tests."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def shared_browser(town: Served, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def stranger(shared_browser: Browser) -> Browser:
-    """A browser that was never here."""
+    """A browser without cookies or stored keys."""
     shared_browser.forget()
     shared_browser.look()
     return shared_browser
@@ -87,7 +87,10 @@ def stranger(shared_browser: Browser) -> Browser:
 
 @pytest.fixture
 def browser(town: Served, stranger: Browser) -> Iterator[Browser]:
-    """Signed in as the owner. Whatever the test does, no script fails, and the policy refuses nothing."""
+    """A browser signed in as the owner.
+
+    The test fails on script errors and content security policy violations.
+    """
     stranger.sign_in(town.key("local"))
     yield stranger
     assert [

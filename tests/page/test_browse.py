@@ -1,4 +1,4 @@
-"""The list of all memories: of any length, by day, by what they have in common, by keys."""
+"""The browse view handles long lists and filters by day, source and tag, also by keyboard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG = "#/browse?scope=archive/long"
 
 @pytest.fixture(scope="module")
 def long_list(town: Served) -> list[str]:
-    """The ids of more memories than a page holds, newest first, on two days of long ago."""
+    """The ids of more memories than a page holds, newest first, from two days in the past."""
     many = [
         {
             "content": f"Item {number} of a long list",
@@ -41,7 +41,7 @@ def shown(browser: Browser) -> list[Any]:
 
 
 def offset(browser: Browser) -> int:
-    """Which row the address says is the first in sight."""
+    """Return the first visible row according to the address."""
     found = re.search(r"offset=(\d+)", browser.hash)
     return int(found[1]) if found else 0
 
@@ -50,7 +50,7 @@ def _is_shown(browser: Browser, id: str) -> bool:
     return id in shown(browser)
 
 
-def test_only_what_is_in_sight_is_drawn_and_the_address_follows(
+def test_only_visible_rows_are_drawn_and_the_address_follows(
     browser: Browser, long_list: list[str]
 ) -> None:
     browser.go(LONG)
@@ -74,7 +74,7 @@ def test_only_what_is_in_sight_is_drawn_and_the_address_follows(
     browser.until(lambda: long_list[20] in shown(browser), "a reload leads elsewhere")
 
 
-def test_keys_walk_beyond_what_is_in_sight_and_open(browser: Browser, long_list: list[str]) -> None:
+def test_keys_scroll_and_open_memories(browser: Browser, long_list: list[str]) -> None:
     browser.go(LONG)
     browser.see(".long-list li.memory")
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_keys_walk_beyond_what_is_in_sight_and_open(browser: Browser, long_list:
     browser.until(lambda: long_list[29] in shown(browser), "Back leads elsewhere")
 
 
-def test_a_day_filters_and_so_do_sources_and_tags(browser: Browser, long_list: list[str]) -> None:
+def test_filters_by_day_source_and_tag(browser: Browser, long_list: list[str]) -> None:
     browser.go(LONG)
     browser.see(".timeline a[aria-label='2 Feb 2001: 30 memories']")
     browser.press("t")
@@ -104,7 +104,7 @@ def test_a_day_filters_and_so_do_sources_and_tags(browser: Browser, long_list: l
     browser.see(".count", "100 memories")
 
 
-def test_tags_sources_by_a_part_of_their_name_and_the_order(
+def test_tags_and_sources_filter_by_substring_and_sort(
     browser: Browser, long_list: list[str]
 ) -> None:
     browser.go("#/browse")

@@ -1,4 +1,4 @@
-"""What every view promises: keys reach everything, axe finds nothing, stored text stays text, a phone is enough."""
+"""Every view is fully usable by keyboard, passes axe, escapes stored text, and fits a phone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.http_server import Served
 
 from .conftest import PORT
 
-# Each view by the address where it has something to show, and what is there once it does.
+# Each view's address with content to show, and what the page shows once loaded.
 VIEWS = {
     "search": ("#/search?query=staging+database", "main li.hit"),
     "first": ("#/search", "main li.memory"),
@@ -52,7 +52,7 @@ HOSTILE: tuple[dict[str, Any], ...] = (
 
 
 def test_axe_finds_nothing(browser: Browser) -> None:
-    """In both sets of colours, which change without a new look at the server."""
+    """Check both color schemes; switching needs no request to the server."""
     axe = axe_source()
     found: dict[tuple[str, bool], list[str]] = {}
     for name, (hash, shown) in VIEWS.items():
@@ -71,7 +71,7 @@ def test_axe_finds_nothing(browser: Browser) -> None:
     assert found == {}
 
 
-def test_axe_finds_nothing_at_the_door(stranger: Browser) -> None:
+def test_axe_finds_nothing_on_the_sign_in_page(stranger: Browser) -> None:
     axe = axe_source()
     for dark in (False, True):
         stranger.look(WIDE, dark)
@@ -81,7 +81,7 @@ def test_axe_finds_nothing_at_the_door(stranger: Browser) -> None:
         assert stranger.unreachable(axe) == []
 
 
-def test_a_phone_is_wide_enough(browser: Browser) -> None:
+def test_views_fit_a_phone(browser: Browser) -> None:
     browser.look(PHONE)
     for name, (hash, shown) in VIEWS.items():
         browser.go(hash)
@@ -91,7 +91,7 @@ def test_a_phone_is_wide_enough(browser: Browser) -> None:
         assert browser.script("return document.documentElement.scrollWidth") <= PHONE[0], name
 
 
-def test_stored_text_stays_text(town: Served, browser: Browser) -> None:
+def test_stored_text_is_escaped(town: Served, browser: Browser) -> None:
     client = town.client("local")
     stored = client.done("POST", "/v1/memories/batch", json={"memories": HOSTILE})
     try:
@@ -121,7 +121,7 @@ def test_stored_text_stays_text(town: Served, browser: Browser) -> None:
             client.done("POST", f"/v1/memories/{one['id']}/purge")
 
 
-def test_everything_is_reached_by_keys(browser: Browser) -> None:
+def test_everything_is_reachable_by_keys(browser: Browser) -> None:
     browser.go("#/search?query=staging")
     browser.see("main li.hit")
     browser.press(Keys.ESCAPE, "?")
@@ -138,13 +138,13 @@ def test_everything_is_reached_by_keys(browser: Browser) -> None:
     ].get_attribute("data-item")
     browser.press("/")
     assert browser.focused.get_attribute("name") == "query"
-    browser.press("j")  # a letter like any other now
+    browser.press("j")  # an ordinary letter here
     browser.until(
         lambda: browser.hash == "#/search?query=stagingj", "the field does not take letters"
     )
 
 
-def test_tab_walks_through_all_there_is(browser: Browser) -> None:
+def test_tab_visits_every_control(browser: Browser) -> None:
     browser.go("#/search?query=staging")
     browser.see("main li.hit")
     reachable = browser.script(
@@ -159,7 +159,7 @@ def test_tab_walks_through_all_there_is(browser: Browser) -> None:
     assert len(seen) >= reachable
 
 
-def test_the_colours_are_the_persons_choice(browser: Browser) -> None:
+def test_color_scheme_is_the_users_choice(browser: Browser) -> None:
     browser.go("#/search")
     browser.see("main li.memory")
     ground = "return getComputedStyle(document.body).backgroundColor"

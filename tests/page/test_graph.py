@@ -1,4 +1,4 @@
-"""The graph: walking by keys and clicks, time, many nodes, and names that would like to be markup."""
+"""The graph view supports keys, touch and past dates, and renders hostile names as text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from support.browser import Browser
 from support.http_server import Served
 
 HOSTILE = "<img src=x onerror=\"window.hacked='node'\">"
-# Of the concepts of one memory not all are followed, so many memories share the work.
+# A walk does not follow every concept of one memory, so many memories carry the data.
 PIERS = [[f"`pier-{number}-{other}`" for other in range(25)] for number in range(13)]
 
 
 @pytest.fixture(scope="module")
 def ferries(town: Served) -> Iterator[dict[str, str]]:
-    """Memories about ferries, in a scope of their own, which are gone afterwards: other tests count what there is."""
+    """Memories about ferries in their own scope, removed afterwards so that counts stay right."""
     client = town.client("local")
     texts: dict[str, dict[str, Any]] = {
         "old": {
@@ -67,7 +67,7 @@ def start_of(browser: Browser) -> str:
     return str(browser.see("main .nodes li:first-child .node-name").text)
 
 
-def test_one_walks_by_keys_alone(ferries: dict[str, str], browser: Browser) -> None:
+def test_keys_alone_walk_the_graph(ferries: dict[str, str], browser: Browser) -> None:
     browser.go("#/graph")
     field = browser.see("input[name=start]")
     browser.see("main .beginnings li")
@@ -94,9 +94,7 @@ def test_one_walks_by_keys_alone(ferries: dict[str, str], browser: Browser) -> N
     browser.until(lambda: start_of(browser) == label, "the picture does not walk by keys")
 
 
-def test_time_goes_back_and_what_stays_keeps_its_place(
-    ferries: dict[str, str], browser: Browser
-) -> None:
+def test_going_back_in_time_keeps_positions(ferries: dict[str, str], browser: Browser) -> None:
     shown(browser, "#/graph?start=Clara%20Nordlicht&depth=1&scope=sea")
     assert "Kormoran" in browser.text("main .nodes")
     where = (
@@ -120,14 +118,14 @@ def test_time_goes_back_and_what_stays_keeps_its_place(
         lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest"
     )
     after = browser.script(where)
-    assert after.items() <= before.items(), "what stays keeps its place"
+    assert after.items() <= before.items(), "remaining nodes keep their position"
     assert 2 <= len(after) < len(before)
     browser.driver.refresh()
     browser.see("main .nodes", "Albatros")
     browser.see("output", "2024-06-01")
 
 
-def test_shapes_tell_memories_from_concepts_and_kinds_of_links(
+def test_shapes_distinguish_memories_concepts_and_link_kinds(
     ferries: dict[str, str], browser: Browser
 ) -> None:
     shown(browser, f"#/graph?start={ferries['new']}&depth=2&scope=sea")
@@ -139,7 +137,7 @@ def test_shapes_tell_memories_from_concepts_and_kinds_of_links(
     browser.see(".legend", "statement")
 
 
-def test_fingers_move_and_enlarge_the_picture(ferries: dict[str, str], browser: Browser) -> None:
+def test_touch_moves_and_zooms_the_picture(ferries: dict[str, str], browser: Browser) -> None:
     shown(browser, "#/graph?start=Clara%20Nordlicht&depth=1&scope=sea")
     cdp = browser.driver.execute_cdp_cmd
     frame = browser.script(
@@ -179,9 +177,9 @@ def test_fingers_move_and_enlarge_the_picture(ferries: dict[str, str], browser: 
         )
     finally:
         cdp("Emulation.setTouchEmulationEnabled", {"enabled": False})
-    assert start_of(browser) == "Clara Nordlicht", "nobody walked"
+    assert start_of(browser) == "Clara Nordlicht", "the start node is unchanged"
     assert browser.script("return [visualViewport.scale, scrollY]") == [1, 0], (
-        "the page stays as it is"
+        "the page itself does not zoom or scroll"
     )
 
 
@@ -193,7 +191,7 @@ def test_three_hundred_nodes_and_hostile_names(ferries: dict[str, str], browser:
     browser.go("#/graph?start=Otto%20Ostwind&depth=2&limit=300&scope=sea")
     count = "return document.querySelectorAll('.node').length"
     browser.until(lambda: browser.script(count) == 300, "not all are drawn")
-    assert browser.all(".picture[data-state=calm]"), "who wants no motion is shown it at rest"
+    assert browser.all(".picture[data-state=calm]"), "with reduced motion the picture is still"
     overlap = json.loads(
         browser.script(
             "const at = [...document.querySelectorAll('.node')].map(one => one.getAttribute('transform'));"
@@ -208,7 +206,7 @@ def test_three_hundred_nodes_and_hostile_names(ferries: dict[str, str], browser:
     assert browser.all("main img") == []
 
 
-def test_a_name_that_is_not_there_says_what_is_near(browser: Browser) -> None:
+def test_unknown_name_suggests_similar_ones(browser: Browser) -> None:
     browser.go("#/graph?start=Nobodyhere")
     browser.see("main .empty", "Nobodyhere")
-    browser.complaints()  # the browser tells of every 404
+    browser.complaints()  # the browser logs every 404

@@ -1,4 +1,4 @@
-"""The inbox by keys alone: accept, edit, reject, several at once, link with what it updates, and take it back."""
+"""The inbox can be worked by keys alone: accept, edit, reject, batch, link and undo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ SAID = (
 
 @pytest.fixture
 def client(town: Served) -> Iterator[Client]:
-    """With an inbox of these, the last one first, and of nothing else; what they became is gone after the test."""
+    """A client whose inbox holds only these, last first.
+
+    Accepted memories are removed after the test.
+    """
     client = town.client("local")
     waiting = client.done("GET", "/v1/inbox")["proposals"]
     if waiting:
@@ -31,7 +34,7 @@ def client(town: Served) -> Iterator[Client]:
     ]
     yield client
     for id in made:
-        # With its memory the proposal goes too, so that the same can be proposed by the next test.
+        # Deleting the memory deletes the proposal, so the next test can propose the same text.
         if client("GET", f"/v1/inbox/{id}").json()["state"] != "accepted":
             client.done("PATCH", f"/v1/inbox/{id}", json={"action": "add"}) if _waits(
                 client, id
@@ -58,21 +61,21 @@ def decided(client: Client, state: str) -> set[str]:
     }
 
 
-def test_decided_by_keys_alone(browser: Browser, client: Client) -> None:
+def test_decisions_by_keys_alone(browser: Browser, client: Client) -> None:
     browser.go("#/inbox")
     browser.see("li.proposal", SAID[0])
     assert shown(browser) == list(reversed(SAID))
     browser.press("j", "a")
     browser.until(lambda: len(shown(browser)) == 3, "it was not accepted")
     assert SAID[3] in decided(client, "accepted")
-    browser.press("j", "r")  # the focus is on the next one already, and j goes on from there
+    browser.press("j", "r")  # the focus is already on the next one, and j continues from there
     browser.until(lambda: len(shown(browser)) == 2, "it was not rejected")
     assert SAID[1] in decided(client, "rejected")
     browser.press("z")
     browser.until(lambda: len(shown(browser)) == 3, "it was not taken back")
     browser.press("e")
     field = browser.see("li.proposal textarea")
-    assert field.get_attribute("value") == SAID[1], "the one that came back has the focus"
+    assert field.get_attribute("value") == SAID[1], "the restored proposal has the focus"
     field.send_keys(Keys.END, " In the wood.", Keys.CONTROL, Keys.ENTER)
     browser.gone("li.proposal textarea")
     browser.until(lambda: len(shown(browser)) == 2, "the edited one was not accepted")
@@ -80,13 +83,13 @@ def test_decided_by_keys_alone(browser: Browser, client: Client) -> None:
     [foxes] = [
         one for one in client.done("GET", "/v1/inbox")["proposals"] if one["content"] == SAID[2]
     ]
-    client.done("POST", "/v1/accept", json={"ids": [foxes["id"]]})  # by somebody else, meanwhile
+    client.done("POST", "/v1/accept", json={"ids": [foxes["id"]]})  # another client, meanwhile
     browser.press("k", "r")
     browser.see("#status .wrong", "was accepted already")
-    browser.complaints()  # the browser tells of every 409
+    browser.complaints()  # the browser logs every 409
 
 
-def test_several_at_once_and_back_and_what_was_decided(browser: Browser, client: Client) -> None:
+def test_batch_decisions_undo_and_history(browser: Browser, client: Client) -> None:
     browser.go("#/inbox")
     browser.see("li.proposal", SAID[0])
     browser.press("j", "x", "j", "j", "x")
@@ -105,10 +108,10 @@ def test_several_at_once_and_back_and_what_was_decided(browser: Browser, client:
     assert browser.hash == "#/inbox?state=rejected"
     browser.see(".tabs a", "Waiting").click()
     browser.until(lambda: len(shown(browser)) == 4, "it does not wait")
-    browser.complaints()  # the browser tells of every 404: a rejected one may concern what is gone by now
+    browser.complaints()  # a rejected proposal may refer to a removed memory: a logged 404
 
 
-def test_what_it_may_update_is_linked_by_one_click(browser: Browser, client: Client) -> None:
+def test_likely_update_is_linked_by_one_click(browser: Browser, client: Client) -> None:
     old = client.done(
         "POST", "/v1/memories", json={"content": "Otters sleep at midnight, in the reeds."}
     )["id"]
@@ -127,7 +130,7 @@ def test_what_it_may_update_is_linked_by_one_click(browser: Browser, client: Cli
     assert client.done("GET", f"/v1/memories/{old}")["state"] == "active"
     browser.go("#/inbox")
     browser.see("li.proposal", SAID[3])
-    browser.press("u")  # the first one: it updates another, which the person looks for
+    browser.press("u")  # the first one: it updates another, which the user searches for
     field = browser.see("dialog input[data-picker]")
     field.clear()
     field.send_keys("otters reeds")

@@ -1,4 +1,4 @@
-"""One memory: read, edited while somebody else does, forgotten and brought back, linked, judged, shared."""
+"""The memory view reads, edits, forgets, links, judges and shares, and handles conflicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def client(town: Served) -> Client:
 
 @pytest.fixture
 def make(client: Client, browser: Browser) -> Iterator[Make]:
-    """Stores a memory that is gone after the test. The page leaves it first, and asks for nothing of it any more."""
+    """Store a memory that is removed after the test.
+
+    The page leaves it first, so that it no longer requests it.
+    """
     made: list[str] = []
 
     def store(content: str, **more: object) -> str:
@@ -39,7 +42,7 @@ def now(client: Client, id: str, field: str) -> object:
     return client.done("GET", f"/v1/memories/{id}")[field]
 
 
-def test_an_edit_is_a_revision_and_it_and_forgetting_are_undone(
+def test_edit_is_a_revision_and_edit_and_forget_are_undone(
     browser: Browser, client: Client, make: Make
 ) -> None:
     id = make("The relay listens on port 7001.", tags=["net"])
@@ -61,14 +64,12 @@ def test_an_edit_is_a_revision_and_it_and_forgetting_are_undone(
     assert now(client, id, "state") == "deleted"
     browser.see("#status button", "Undo").click()
     browser.see("main header button", "Forget").click()
-    browser.see("main header button", "Bring it back").click()
+    browser.see("main header button", "Restore").click()
     browser.see("main header button", "Forget")
     assert now(client, id, "state") == "active"
 
 
-def test_who_edits_what_somebody_changed_sees_both(
-    browser: Browser, client: Client, make: Make
-) -> None:
+def test_conflicting_edit_shows_both_versions(browser: Browser, client: Client, make: Make) -> None:
     id = make("The relay listens on port 7001.", title="Relay")
     browser.go(f"#/memory/{id}")
     browser.see("main h1", "Relay")
@@ -79,18 +80,20 @@ def test_who_edits_what_somebody_changed_sees_both(
     )
     field.send_keys(" Mine.")
     browser.see("form.edit button[type=submit]").click()
-    browser.see(".theirs", "Somebody changed it")
+    browser.see(".theirs", "Someone changed it")
     assert "The relay is gone." in browser.text(".theirs .text")
     assert now(client, id, "content") == "The relay is gone.", (
-        "nothing is written before the person decides"
+        "nothing is written before the user decides"
     )
-    browser.complaints()  # the browser tells of every 412
-    browser.see("form.edit button[type=submit]", "Save yours over theirs").click()
+    browser.complaints()  # the browser logs every 412
+    browser.see("form.edit button[type=submit]", "Overwrite with yours").click()
     browser.see("main .text", "port 7001. Mine.")
-    assert now(client, id, "title") == "No relay", "what the person did not touch stays theirs"
+    assert now(client, id, "title") == "No relay", (
+        "fields the user did not edit keep the other version"
+    )
 
 
-def test_history_shows_any_difference_and_brings_a_revision_back(
+def test_history_shows_differences_and_restores_a_revision(
     browser: Browser, client: Client, make: Make
 ) -> None:
     id = make("Port 7001.")
@@ -108,7 +111,7 @@ def test_history_shows_any_difference_and_brings_a_revision_back(
     browser.see("main h1", "Port 7003.")
 
 
-def test_it_is_linked_by_search_judged_and_shared(
+def test_memory_is_linked_by_search_judged_and_shared(
     browser: Browser, town: Served, client: Client, make: Make
 ) -> None:
     reader = town.client("rea", "reader")
@@ -139,9 +142,7 @@ def test_it_is_linked_by_search_judged_and_shared(
     reader.refused(404, "GET", f"/v1/memories/{middle}")
 
 
-def test_a_tag_is_shared_and_who_shares_what_is_listed(
-    browser: Browser, town: Served, make: Make
-) -> None:
+def test_tag_is_shared_and_shares_are_listed(browser: Browser, town: Served, make: Make) -> None:
     reader = town.client("rea", "reader")
     tagged, other = make("Heron four.", tags=["birds"]), make("Heron five.", tags=["birds"])
     browser.go(f"#/memory/{tagged}")
@@ -152,7 +153,7 @@ def test_a_tag_is_shared_and_who_shares_what_is_listed(
     browser.go("#/people")
     row = browser.see(".shares li", "rea may read all with the tag birds")
     row.find_element("css selector", "button").click()
-    browser.see("#status", "Taken back.")
+    browser.see("#status", "No longer shared.")
     reader.refused(404, "GET", f"/v1/memories/{other}")
     browser.see("form[aria-label='Share a tag'] input[name=tag]").send_keys("birds")
     browser.see("form[aria-label='Share a tag'] input[name=user]").send_keys("rea", Keys.ENTER)
@@ -169,9 +170,7 @@ def test_a_tag_is_shared_and_who_shares_what_is_listed(
     town.client("local").done("DELETE", "/v1/shares?user=rea&tag=birds")
 
 
-def test_a_reader_is_offered_nothing_that_they_may_not_do(
-    browser: Browser, town: Served, make: Make
-) -> None:
+def test_reader_sees_no_forbidden_actions(browser: Browser, town: Served, make: Make) -> None:
     id = make("Heron one.")
     town.client("local").done("POST", "/v1/shares", json={"user": "*", "id": id})
     browser.sign_in(town.key("rea", "reader"))
@@ -181,13 +180,13 @@ def test_a_reader_is_offered_nothing_that_they_may_not_do(
     browser.press("d", "e")
     assert browser.all("form") == []
     browser.go("#/inbox")
-    browser.see("main .empty", "Nothing waits")
+    browser.see("main .empty", "Nothing is waiting")
     browser.go("#/memory/01990000-0000-7000-8000-000000000000")
     browser.see("main h1", "No such memory")
-    browser.complaints()  # the browser tells of every 404
+    browser.complaints()  # the browser logs every 404
 
 
-def test_what_is_sensitive_is_edited_only_after_it_was_revealed(
+def test_sensitive_memory_is_edited_only_after_reveal(
     browser: Browser, client: Client, make: Make
 ) -> None:
     id = make("The door opens with 4711.", sensitive=True)
@@ -205,7 +204,7 @@ def test_what_is_sensitive_is_edited_only_after_it_was_revealed(
     assert client.done("GET", "/v1/audit?limit=1")[0]["act"] == "reveal"
 
 
-def test_hostile_text_stays_text_in_every_view(
+def test_hostile_text_is_escaped_in_every_view(
     browser: Browser, client: Client, make: Make
 ) -> None:
     ids = [make(**{**one, "content": one["content"].replace("\0", "")}) for one in HOSTILE[:3]]

@@ -1,4 +1,4 @@
-"""Search as one types, filters in the address, why and why not, by keys."""
+"""Search runs while typing, keeps filters in the address, and explains results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from support.browser import Browser
 from support.http_server import Served
 
 
-def test_typing_finds_and_the_address_says_what(browser: Browser) -> None:
+def test_typing_searches_and_updates_the_address(browser: Browser) -> None:
     browser.go("#/search")
     browser.see("input[name=query]").send_keys("port of the staging database")
     hit = browser.see("main li.hit:first-child", "6543")
@@ -24,8 +24,8 @@ def test_typing_finds_and_the_address_says_what(browser: Browser) -> None:
     )
 
 
-def test_an_older_answer_never_replaces_a_newer_one(browser: Browser) -> None:
-    """The first question's answer is held back until the second one's is shown."""
+def test_older_answer_never_replaces_a_newer_one(browser: Browser) -> None:
+    """The first query's answer is held back until the second one's is shown."""
     browser.go("#/search")
     browser.see("main li.memory")
     browser.script(
@@ -48,7 +48,7 @@ def test_an_older_answer_never_replaces_a_newer_one(browser: Browser) -> None:
     assert browser.script("return window.held") == 0
 
 
-def test_what_is_probably_not_relevant_is_said_first(browser: Browser) -> None:
+def test_probably_irrelevant_results_are_announced(browser: Browser) -> None:
     browser.go("#/search?query=volcano+insurance")
     browser.see("main .results > *:first-child", "othing")
 
@@ -67,7 +67,7 @@ def test_filters_are_in_the_address_and_survive_a_reload(browser: Browser) -> No
     assert browser.hash == "#/search?query=database"
 
 
-def test_a_link_with_many_filters_shows_what_it_says(browser: Browser) -> None:
+def test_link_with_many_filters_restores_them(browser: Browser) -> None:
     browser.go("#/search?query=runs&scope=acme/shop&category=facts&state=active&created_after=7d")
     browser.see("main li.hit", "02:15")
     assert len(browser.all(".chips li")) == 4
@@ -81,12 +81,12 @@ def test_why_opens_by_keyboard_with_the_whole_path(browser: Browser) -> None:
     panel = browser.see("main li.hit:first-child .why", "All legs fused")
     assert "words" in panel.text
     assert "#1" in panel.text
-    assert "Relevant at all" in panel.text
+    assert "Relevance:" in panel.text
     browser.press("w")
     browser.until(lambda: not panel.is_displayed(), "why stays open")
 
 
-def test_what_it_supersedes_is_named_by_its_title(town: Served, browser: Browser) -> None:
+def test_superseded_memory_is_named_by_title(town: Served, browser: Browser) -> None:
     client = town.client("local")
     told = [
         {"content": "Ferrets sleep in the shed.", "title": "Ferrets of old"},
@@ -116,14 +116,12 @@ def test_why_not_is_asked_by_picking_or_by_id(town: Served, browser: Browser) ->
     ]
     field.clear()
     field.send_keys(found["id"])
-    browser.see("dialog .note.good", "place")
+    browser.see("dialog .note.good", "rank")
     browser.press(Keys.ESCAPE)
     browser.gone("dialog")
 
 
-def test_what_is_sensitive_is_masked_until_revealed_which_is_noted(
-    town: Served, browser: Browser
-) -> None:
+def test_sensitive_text_is_masked_until_an_audited_reveal(town: Served, browser: Browser) -> None:
     browser.go("#/search?query=keys+of+the+office+printer")
     hit = browser.see("main li.hit", "masked")
     assert "Bert" not in browser.driver.page_source
@@ -132,8 +130,8 @@ def test_what_is_sensitive_is_masked_until_revealed_which_is_noted(
     assert "reveal" in str(town.client("local").done("GET", "/v1/audit")[0])
 
 
-def test_what_was_amiss_with_an_answer_is_said(town: Served, browser: Browser) -> None:
-    """This store has no embedder, so its memories are found by words alone."""
+def test_degraded_answer_is_reported(town: Served, browser: Browser) -> None:
+    """This store has no embedder, so only words find its memories."""
     answer = town.client("local").done("POST", "/v1/recall", json={"query": "staging"})
     browser.go("#/search?query=staging")
     browser.see("main li.hit")

@@ -1,4 +1,4 @@
-"""Signing in: by a link once, by a key, and what a stranger sees."""
+"""Users sign in with a one-time link or a key, and anyone else sees nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from trivet.serve.http.endpoints.page import (
     page_files,
 )
 
-# What the first view may weigh, of our own bytes; the issue's promise to whoever opens it over a slow line.
+# Maximum size of the first view's own bytes, promised for slow connections.
 FIRST_VIEW_BYTES = 100_000
 
 
-def test_a_link_signs_in_once(town: Served, stranger: Browser) -> None:
+def test_link_signs_in_once(town: Served, stranger: Browser) -> None:
     link = link_to("", town.links).removeprefix("/")
     stranger.go(link)
     stranger.see("main li.memory")
@@ -28,19 +28,17 @@ def test_a_link_signs_in_once(town: Served, stranger: Browser) -> None:
     assert link.rpartition("/")[2] not in stranger.script("return JSON.stringify(localStorage)")
     stranger.forget()
     stranger.go(link)
-    stranger.see("main [role=alert]", "used already")
+    stranger.see("main [role=alert]", "already used")
     assert not stranger.all("main li.memory")
 
 
-def test_a_stranger_sees_nothing_and_comes_where_they_wanted(
-    town: Served, stranger: Browser
-) -> None:
+def test_signing_in_leads_to_the_requested_page(town: Served, stranger: Browser) -> None:
     stranger.go("#/search?query=staging+port")
     field = stranger.see("input[name=key]")
     assert "6543" not in stranger.driver.page_source
     assert stranger.all("nav#views a") == []
     field.send_keys("tvt.default.000000000000.wrong", Keys.ENTER)
-    stranger.see("main [role=alert]", "not known")
+    stranger.see("main [role=alert]", "unknown")
     field.clear()
     field.send_keys(town.key("local"), Keys.ENTER)
     stranger.see("main li.hit", "6543")
@@ -50,7 +48,7 @@ def test_a_stranger_sees_nothing_and_comes_where_they_wanted(
     ) == [True, False]
 
 
-def test_signing_out_makes_the_key_void(town: Served, stranger: Browser) -> None:
+def test_signing_out_revokes_the_key(town: Served, stranger: Browser) -> None:
     key = town.key("local")
     stranger.sign_in(key)
     stranger.go("#/search")
@@ -60,18 +58,18 @@ def test_signing_out_makes_the_key_void(town: Served, stranger: Browser) -> None
     town.with_key(key).refused(401, "GET", "/v1/memories")
 
 
-def test_a_key_that_ends_leads_back_to_signing_in(town: Served, browser: Browser) -> None:
+def test_expired_key_leads_to_the_sign_in_page(town: Served, browser: Browser) -> None:
     browser.go("#/search")
     field = browser.see("input[name=query]")
     browser.see("main li.memory")
     browser.script("localStorage.setItem('trivet.key', 'tvt.default.000000000000.gone')")
     field.send_keys("staging")
     browser.see("input[name=key]")
-    browser.complaints()  # the browser tells of every 401
+    browser.complaints()  # the browser logs every 401
 
 
-def test_wrong_links_are_refused_and_soon_not_even_looked_at(town: Served) -> None:
-    """From another address of this machine, which has a bucket of its own: the browser's stays full."""
+def test_wrong_links_are_refused_then_rate_limited(town: Served) -> None:
+    """Use another local address with its own rate limit, so that the browser's is untouched."""
     import httpx2
 
     transport = httpx2.HTTPTransport(local_address="127.0.0.9")
@@ -84,7 +82,7 @@ def test_wrong_links_are_refused_and_soon_not_even_looked_at(town: Served) -> No
         assert client.post("/page/sign-in", json={"token": town.links.make()}).status_code == 429
 
 
-def test_links_end_and_are_few() -> None:
+def test_links_expire_and_are_limited() -> None:
     moment = 0.0
     links = SignInLinks(lambda: moment)
     first, last = links.make(), links.make()
@@ -97,7 +95,7 @@ def test_links_end_and_are_few() -> None:
     assert not links.take(last)
 
 
-def test_every_file_comes_under_the_policy_and_is_small(town: Served) -> None:
+def test_every_file_has_the_policy_and_is_small(town: Served) -> None:
     client = town.with_key(None)
     for path, file in page_files().items():
         answer = client("GET", path)
@@ -111,7 +109,7 @@ def test_every_file_comes_under_the_policy_and_is_small(town: Served) -> None:
     assert (files("trivet") / "page" / "index.html").read_bytes() == page_files()["/"].body
 
 
-def test_the_policy_is_exactly_this() -> None:
+def test_policy_is_exactly_this() -> None:
     assert POLICY == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -119,7 +117,7 @@ def test_the_policy_is_exactly_this() -> None:
     )
 
 
-def test_the_first_view_is_light_and_comes_from_here_alone(town: Served, browser: Browser) -> None:
+def test_first_view_is_small_and_loads_no_external_files(town: Served, browser: Browser) -> None:
     browser.go("#/search")
     browser.see("main li.memory")
     names = browser.script("return performance.getEntriesByType('resource').map(one => one.name)")

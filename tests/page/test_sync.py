@@ -1,4 +1,4 @@
-"""A laptop that follows a server, on its page: how far it is from the server, what clashed and what was refused."""
+"""A syncing laptop's page shows the distance to the server, conflicts and refused changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from trivet.sync import verbs
 
 @pytest.fixture
 def laptop(town: Served, stranger: Browser, tmp_path: Path) -> Iterator[Trivet]:
-    """Of wim, who edited two memories offline: one was changed meanwhile, one is only his to read now."""
+    """Wim's laptop with two offline edits.
+
+    One memory changed meanwhile, the other became read-only.
+    """
     owner, wim = town.client("local"), town.client("wim", "writer")
     settings = settings_for(tmp_path / "laptop.db", key=town.key("wim", "writer"))
     lent = owner.done("POST", "/v1/memories", json={"content": "The key hangs on a nail."})["id"]
@@ -40,9 +43,7 @@ def laptop(town: Served, stranger: Browser, tmp_path: Path) -> Iterator[Trivet]:
             client.done("POST", f"/v1/memories/{id}/purge")
 
 
-def test_what_clashed_and_what_was_refused_is_decided_on_the_page(
-    laptop: Trivet, stranger: Browser
-) -> None:
+def test_conflict_and_refusal_are_resolved_on_the_page(laptop: Trivet, stranger: Browser) -> None:
     browser = stranger
     browser.go("#/health")
     browser.see(".sync", "as wim")
@@ -51,15 +52,15 @@ def test_what_clashed_and_what_was_refused_is_decided_on_the_page(
     assert (
         "The key hangs on a nail." in browser.see("main .refused", "The key is <b>gone</b>.").text
     )
-    browser.see("main .finding button", "Let go of it").click()
-    browser.see("dialog button", "Let go of it").click()
+    browser.see("main .finding button", "Discard").click()
+    browser.see("dialog button", "Discard").click()
     browser.gone("main .refused")
     assert laptop.sync_refused() == ()
     browser.see("main .finding a", "The office is in Bremen.").click()
     browser.see(".conflicts del", "The office is in Bremen.")
     browser.see(".conflicts ins", "The office is in Kiel.")
     browser.picture("conflict")
-    browser.see(".conflicts button", "Take this edit").click()
+    browser.see(".conflicts button", "Accept this edit").click()
     browser.see("main h1", "The office is in Kiel.")
     browser.gone(".conflicts")
     assert laptop.sync_conflicts() == ()
@@ -69,13 +70,13 @@ def test_what_clashed_and_what_was_refused_is_decided_on_the_page(
 
 
 def _conflict(laptop: Trivet, browser: Browser) -> None:
-    """The page of the memory that clashed."""
+    """Open the page of the conflicting memory."""
     (clash,) = laptop.sync_conflicts()
     browser.go(f"#/memory/{clash.id}")
-    browser.see(".conflicts h2", "Another edit waits beside it")
+    browser.see(".conflicts h2", "A conflicting edit")
 
 
-def test_a_memory_may_stay_as_it_is_beside_an_edit(laptop: Trivet, stranger: Browser) -> None:
+def test_conflict_can_keep_the_current_memory(laptop: Trivet, stranger: Browser) -> None:
     _conflict(laptop, stranger)
     stranger.see(".conflicts button", "Keep the memory as it is").click()
     stranger.gone(".conflicts")
@@ -83,23 +84,21 @@ def test_a_memory_may_stay_as_it_is_beside_an_edit(laptop: Trivet, stranger: Bro
     assert laptop.sync_conflicts() == ()
 
 
-def test_another_text_settles_a_clash(laptop: Trivet, stranger: Browser) -> None:
-    """It begins with the words of the edit."""
+def test_conflict_can_be_resolved_with_new_text(laptop: Trivet, stranger: Browser) -> None:
+    """The text field starts with the edited text."""
     _conflict(laptop, stranger)
     stranger.see(".conflicts button", "Write another text").click()
     field = stranger.see("dialog textarea")
     assert field.get_attribute("value") == "The office is in Kiel."
     field.clear()
     field.send_keys("The office moves to <i>Kiel</i> in May.")
-    stranger.see("dialog button", "Save it").click()
+    stranger.see("dialog button", "Save").click()
     stranger.gone(".conflicts")
     stranger.see("main h1", "The office moves to <i>Kiel</i> in May.")
     assert laptop.sync_conflicts() == ()
 
 
-def test_a_clash_of_a_sensitive_memory_is_masked_until_it_is_revealed(
-    laptop: Trivet, stranger: Browser
-) -> None:
+def test_sensitive_conflict_is_masked_until_revealed(laptop: Trivet, stranger: Browser) -> None:
     (clash,) = laptop.sync_conflicts()
     laptop.edit(clash.id, sensitive=True)
     _conflict(laptop, stranger)
@@ -109,6 +108,6 @@ def test_a_clash_of_a_sensitive_memory_is_masked_until_it_is_revealed(
     assert not [one for one in stranger.all(".conflicts button") if one.text != "Reveal"]
     stranger.see(".conflicts .masked button", "Reveal").click()
     stranger.see(".conflicts ins", "The office is in Kiel.")
-    stranger.see(".conflicts button", "Take this edit").click()
+    stranger.see(".conflicts button", "Accept this edit").click()
     stranger.gone(".conflicts")
     assert laptop.get(clash.id, reveal=True).content == "The office is in Kiel."

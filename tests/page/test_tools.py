@@ -1,4 +1,4 @@
-"""Compare, health and people: what each shows and does, and what a user who is no admin is not shown."""
+"""The compare, health and people views work, and only admins see the restricted ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.browser import PHONE, Browser, axe_source
 from support.http_server import Served
 
 
-def test_two_recipes_what_moved_and_grades_by_keys(town: Served, browser: Browser) -> None:
+def test_comparing_two_recipes_and_grading_by_keys(town: Served, browser: Browser) -> None:
     browser.go("#/compare?query=staging+database&a=rrf+%7C+legs(lexical)&b=rrf+%7C+legs(graph)")
     browser.see("main .sides section:nth-child(2) h2", "Recipe B")
     browser.see("main [role=status]", "moved")
@@ -32,11 +32,11 @@ def test_two_recipes_what_moved_and_grades_by_keys(town: Served, browser: Browse
     lines = [json.loads(line) for line in browser.script("return window.saved")]
     assert {"query": "staging database", "id": first, "grade": 3} in lines
     assert {line["grade"] for line in lines} == {0, 3}
-    browser.see("main form button", "Drop them").click()
+    browser.see("main form button", "Delete them").click()
     browser.gone("main .grades button[aria-pressed=true]")
 
 
-def test_two_runs_of_the_lab_are_read_in_the_browser(browser: Browser, tmp_path: Path) -> None:
+def test_lab_runs_can_be_compared_in_the_browser(browser: Browser, tmp_path: Path) -> None:
     def run(name: str, values: dict[str, float], top: list[str]) -> str:
         file = tmp_path / name / "per_query.jsonl"
         file.parent.mkdir()
@@ -60,7 +60,7 @@ def test_two_runs_of_the_lab_are_read_in_the_browser(browser: Browser, tmp_path:
     browser.see("input[name=run-B]").send_keys(
         run("b", {"q1": 0.6, "q2": 0.1, "q3": 0.2}, ["d2", "d3"])
     )
-    browser.see("main .note", "3 queries: 1 better in B, 1 worse, 1 alike")
+    browser.see("main .note", "3 queries: 1 better in B, 1 worse, 1 equal")
     rows = browser.all("main tbody tr")
     assert [row.get_attribute("data-item") for row in rows] == ["q2", "q1", "q3"]
     assert "−0.900" in rows[0].text or "-0.900" in rows[0].text
@@ -75,7 +75,7 @@ def test_two_runs_of_the_lab_are_read_in_the_browser(browser: Browser, tmp_path:
     assert not any("per_query" in name for name in names)
 
 
-def test_health_shows_what_is_amiss_and_mends_it(town: Served, browser: Browser) -> None:
+def test_health_shows_problems_and_repairs_them(town: Served, browser: Browser) -> None:
     memory = town.house.trivet(town.house.caller(town.key("local")))
     with memory.engine.store.memories._database.write() as connection:
         connection.execute("DELETE FROM lexical")
@@ -83,21 +83,19 @@ def test_health_shows_what_is_amiss_and_mends_it(town: Served, browser: Browser)
     browser.see("main .finding", "memories missing from the lexical index")
     browser.see("main .figures", "Active")
     browser.see("main .budget", "store on disk")
-    browser.see("main .finding button", "Rebuild the index of words").click()
-    browser.see("#status", "begun")
+    browser.see("main .finding button", "Rebuild the word index").click()
+    browser.see("#status", "started")
     memory.engine.worker.errand.wait()
     browser.see("main button", "Check again").click()
-    browser.see("main .note.good", "All is well")
+    browser.see("main .note.good", "checks passed")
 
 
 def click(browser: Browser, selector: str) -> None:
-    """Also where the line that says what was done lies over it for a moment."""
+    """Click even if the status line covers the element for a moment."""
     browser.script("arguments[0].click()", browser.see(selector))
 
 
-def test_an_admin_adds_a_user_and_hands_over_a_key_that_is_shown_once(
-    town: Served, browser: Browser
-) -> None:
+def test_admin_adds_a_user_and_sees_the_key_once(town: Served, browser: Browser) -> None:
     browser.go("#/people")
     browser.see("input[name=name]").send_keys("berta", Keys.ENTER)
     browser.see("main tbody th", "berta")
@@ -115,7 +113,7 @@ def test_an_admin_adds_a_user_and_hands_over_a_key_that_is_shown_once(
     assert {one["user"] for one in berta.done("GET", "/v1/keys")} == {"berta"}
     click(browser, "main button[aria-label^='Revoke the key'][aria-label$='of berta']")
     browser.see("dialog button.danger").click()
-    browser.see("#status", "void")
+    browser.see("#status", "revoked")
     assert berta("GET", "/v1/keys").status_code == 401
     browser.complaints()
     click(browser, "main button[aria-label='Remove berta']")
@@ -123,9 +121,9 @@ def test_an_admin_adds_a_user_and_hands_over_a_key_that_is_shown_once(
     browser.see("#status", "removed")
 
 
-def test_who_is_no_admin_sees_neither_people_nor_mending(town: Served, stranger: Browser) -> None:
+def test_non_admin_sees_no_people_and_no_repairs(town: Served, stranger: Browser) -> None:
     stranger.sign_in(town.key("wim", "writer"))
-    for hash, text in {"#/people": "for an admin", "#/health": "Active"}.items():
+    for hash, text in {"#/people": "Only an admin", "#/health": "Active"}.items():
         stranger.go(hash)
         stranger.see("main", text)
         stranger.until(lambda: not stranger.all("[aria-busy]"), "it does not come to rest")
@@ -148,7 +146,7 @@ IN_BOTH = ("graph", "compare", "people")
 
 
 def test_axe_finds_nothing(browser: Browser) -> None:
-    """In both sets of colours, which change without a new look at the server."""
+    """Check both color schemes; switching needs no request to the server."""
     axe = axe_source()
     found: dict[tuple[str, bool], list[str]] = {}
     for name, (hash, selector) in VIEWS.items():
@@ -169,7 +167,7 @@ def test_axe_finds_nothing(browser: Browser) -> None:
     assert found == {}
 
 
-def test_a_phone_is_wide_enough(browser: Browser) -> None:
+def test_views_fit_a_phone(browser: Browser) -> None:
     browser.look(PHONE)
     for name, (hash, selector) in VIEWS.items():
         browser.go(hash)

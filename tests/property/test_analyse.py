@@ -1,4 +1,4 @@
-"""The analyser on any text: it never fails, and what it indexes it also finds."""
+"""The analyzer accepts any text, and a query finds everything it indexes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trivet.analyse import (
 )
 
 texts = st.text(max_size=200)
-# Letters of many scripts, joiners, digits and quotes close together, where the rules meet.
+# Letters of many scripts, joiners, digits and quotes close together, where the rules interact.
 knotty = st.text(
     alphabet="aBzÄßéıİŉ1२9_-./:@#+'’\\\"  \n数据库カナไทย한글\u0301\u200d\ufdfa\u3000😀",
     max_size=60,
@@ -41,7 +41,7 @@ parts = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=10)
 @example("\ud800")
 @example("ŉ")
 @example("a" * 10_000)
-def test_no_text_makes_it_fail_and_terms_are_clean(text: str) -> None:
+def test_any_text_yields_clean_terms(text: str) -> None:
     terms = analyse(text)
     for term in terms:
         assert term
@@ -57,7 +57,7 @@ def test_no_text_makes_it_fail_and_terms_are_clean(text: str) -> None:
 @example("ŉ")
 @example("ᾳ\u0345")
 @example("ΐ")
-def test_folding_twice_is_folding_once(text: str) -> None:
+def test_folding_is_idempotent(text: str) -> None:
     folded = fold(text)
     assert fold(folded) == folded
     assert folded == folded.strip()
@@ -65,7 +65,7 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 
 @given(texts | knotty)
-def test_case_and_form_do_not_matter(text: str) -> None:
+def test_case_and_unicode_form_do_not_matter(text: str) -> None:
     assert fold(text.casefold()) == fold(text)
     assert fold(unicodedata.normalize("NFD", text)) == fold(text)
     assert sorted(set(analyse(unicodedata.normalize("NFC", text)))) == sorted(
@@ -74,7 +74,7 @@ def test_case_and_form_do_not_matter(text: str) -> None:
 
 
 @given(st.lists(words, min_size=1, max_size=8))
-def test_every_indexed_word_is_found_when_queried(spoken: list[str]) -> None:
+def test_every_indexed_word_is_found(spoken: list[str]) -> None:
     held = set(analyse(" ".join(spoken)))
     language = language_of_text(" ".join(spoken))
     for word in spoken:
@@ -85,7 +85,7 @@ def test_every_indexed_word_is_found_when_queried(spoken: list[str]) -> None:
 
 
 @given(knotty)
-def test_every_token_of_a_knotty_text_is_found_when_queried(text: str) -> None:
+def test_every_token_of_mixed_text_is_found(text: str) -> None:
     language = language_of_text(text)
     held = set(analyse(text, language))
     for token in text.split():
@@ -110,18 +110,18 @@ def test_identifiers_are_kept_whole_and_split(pieces: list[str], joiner: str) ->
 
 
 @given(st.lists(parts, min_size=2, max_size=4))
-def test_camel_humps_are_kept_whole_and_split(pieces: list[str]) -> None:
+def test_camel_case_is_kept_whole_and_split(pieces: list[str]) -> None:
     camel = pieces[0] + "".join(piece.title() for piece in pieces[1:])
     assume(len(camel) <= LONGEST_TERM)
     terms = set(analyse(camel))
     for piece in pieces:
         assert set(analyse(piece)) <= terms
-    assert terms & set(analyse(camel.lower())), "the whole is found in any case"
+    assert terms & set(analyse(camel.lower())), "the whole identifier is found in any case"
     assert is_identifier(camel)
 
 
 @given(st.text(alphabet="数据库端口东京大学服务器", min_size=2, max_size=12), st.data())
-def test_any_part_of_an_unspaced_text_is_found(text: str, data: st.DataObject) -> None:
+def test_any_part_of_unspaced_text_is_found(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     stop = data.draw(st.integers(start + 1, len(text)))
     question = analyse_query(text[start:stop])
@@ -130,7 +130,7 @@ def test_any_part_of_an_unspaced_text_is_found(text: str, data: st.DataObject) -
 
 
 @given(st.lists(words, min_size=1, max_size=6), st.data())
-def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.DataObject) -> None:
+def test_phrase_occurs_in_its_text_as_whole_words(spoken: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(spoken) - 1))
     stop = data.draw(st.integers(start + 1, len(spoken)))
     text = fold(
@@ -147,7 +147,8 @@ def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.
     assert analyse_query(f'a "{phrase}" b').phrases == ((phrase,) if len(phrase) > 1 else ())
 
 
-# Mostly ASCII, with words that are not, white space of many kinds, and marks that fold into nothing or into spaces.
+# Mostly ASCII, with non-ASCII words, many kinds of white space, and marks that fold to nothing or
+# to spaces.
 spotted = st.lists(
     st.sampled_from(
         [
@@ -177,7 +178,7 @@ spotted = st.lists(
 
 @given(spotted | knotty, st.data())
 @example("plain text " * 3, None)
-def test_a_phrase_is_found_without_folding_where_folding_finds_it(
+def test_phrase_search_without_folding_matches_folding(
     text: str, data: st.DataObject | None
 ) -> None:
     text, folded = (
@@ -203,10 +204,10 @@ def test_a_phrase_is_found_without_folding_where_folding_finds_it(
     ),
     st.data(),
 )
-def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(
+def test_text_with_a_phrase_has_the_terms_of_its_inner_words(
     said: list[str], data: st.DataObject
 ) -> None:
-    """So that a text without them need not be looked at."""
+    """A search can therefore skip texts without these terms."""
     text, folded = f"It was {' '.join(said)}.", fold(" ".join(said))
     start = data.draw(st.integers(0, len(folded) // 2))
     phrase = folded[start:].strip()
@@ -216,7 +217,7 @@ def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(
         assert indexed.may_occur_among(f" {' '.join(terms)} ")
 
 
-def test_what_the_index_says_of_a_phrase() -> None:
+def test_index_tells_whether_a_phrase_may_occur() -> None:
     phrase = IndexedPhrase("what the github runner caches keep")
     assert phrase.terms == {"github", "runner", "cach"}
     assert phrase.may_occur_among(" github git hub runner cach keep ")
@@ -225,7 +226,7 @@ def test_what_the_index_says_of_a_phrase() -> None:
 
 @given(texts | knotty)
 @example("Die Besprechung wurde auf den 3. März verschoben, weil der Raum nicht frei war.")
-def test_what_is_stored_is_analysed_as_what_is_asked(text: str) -> None:
+def test_stored_text_is_analyzed_like_queries(text: str) -> None:
     language = language_of_text(text)
     assert language_and_terms(text) == (language, analyse(text, language))
 
@@ -249,7 +250,7 @@ around = st.sampled_from(
 
 
 @given(st.sampled_from(IDENTIFIERS), cases, around, around)
-def test_a_text_that_holds_an_identifier_has_its_term_or_those_of_its_parts(
+def test_text_with_an_identifier_has_its_term_or_part_terms(
     identifier: str, written: Callable[[str], str], before: str, after: str
 ) -> None:
     text, asked = f"It was {before}{written(identifier)}{after} again.", analyse_query(identifier)
@@ -261,7 +262,7 @@ def test_a_text_that_holds_an_identifier_has_its_term_or_those_of_its_parts(
 
 
 @pytest.mark.parametrize("text", ["conn 4012", "e conn", "e_conn_40120", "user name"])
-def test_most_texts_are_known_to_lack_an_identifier(text: str) -> None:
+def test_most_texts_are_ruled_out_for_an_identifier(text: str) -> None:
     asked = analyse_query("E_CONN_4012 in getUserName")
     held = set(analyse(text, ENGLISH))
     assert not any(

@@ -1,4 +1,4 @@
-"""Any JSON object is either a valid request or an InvalidInput that names what is wrong."""
+"""Any JSON object is either a valid request or raises an InvalidInput that names the problem."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ likely = st.one_of(
 requests = st.dictionaries(st.sampled_from(NAMES) | any_text, json_values | likely, max_size=6)
 
 
-# One verb of each form: what is checked is the same code for all.
+# One verb of each form; the validation code is the same for all verbs.
 @pytest.mark.parametrize(
     "name", ["remember", "recall", "edit", "list", "link", "share", "inbox_accept", "stats"]
 )
-@settings(max_examples=30)  # of each verb: they are all checked by the same code
+@settings(max_examples=30)  # per verb; all share the same code
 @given(given=requests)
 @example(given={"\ud800": 1})
 @example(given={"content": "x", "importance": 10**400})
-def test_check_answers_or_teaches(name: str, given: dict[str, Any]) -> None:
+def test_check_accepts_or_names_the_problem(name: str, given: dict[str, Any]) -> None:
     verb = VERBS[name]
     required = {
         "content": "text",
@@ -99,7 +99,7 @@ def test_ids_are_canonical_or_refused(value: Any) -> None:
         assert str(uuid.UUID(canonical)) == canonical == str(value).strip().lower()
 
 
-def test_new_ids_are_valid_and_differ() -> None:
+def test_new_ids_are_valid_and_unique() -> None:
     ids = {new_id() for _ in range(1_000)}
     assert len(ids) == 1_000
     assert all(check_id(id) == id for id in ids)

@@ -1,4 +1,4 @@
-"""What the terms of a memory tell of how literally it holds a query: where they say that it cannot, it does not."""
+"""If a memory's terms rule out a literal match of the query, its text does not hold it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ said = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 
 
 @given(st.data(), said, st.none() | said)
-def test_a_memory_whose_terms_rule_it_out_does_not_hold_the_query_literally(
+def test_memory_ruled_out_by_terms_has_no_literal_match(
     data: Any, content: str, title: str | None
 ) -> None:
     one = memory(content, title=title)

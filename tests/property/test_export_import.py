@@ -1,4 +1,4 @@
-"""Whatever is stored, edited, forgotten and linked survives an export and an import unchanged."""
+"""Everything stored, edited, forgotten and linked survives an export and an import unchanged."""
 
 from __future__ import annotations
 
@@ -52,10 +52,12 @@ def open_store(folder: str, name: str) -> Trivet:
     return Trivet.open(Path(folder) / name, embedder="none", background=False)
 
 
-def live(trivet: Trivet, ids: list[str], name: str, place: int, fields: dict[str, Any]) -> None:
-    """One act on one memory; what the rules forbid just does not happen."""
+def apply_action(
+    trivet: Trivet, ids: list[str], name: str, place: int, fields: dict[str, Any]
+) -> None:
+    """Apply one action to one memory; refused actions are skipped."""
     id = ids[place % len(ids)]
-    with suppress(TrivetError):  # an act may be refused; what matters is what is there afterwards
+    with suppress(TrivetError):  # a refused action is fine; only the resulting state is compared
         if name == "edit":
             trivet.edit(id, **{key: value for key, value in fields.items() if key != "created_at"})
         elif name == "forget":
@@ -70,7 +72,7 @@ def live(trivet: Trivet, ids: list[str], name: str, place: int, fields: dict[str
             )
 
 
-def whole(trivet: Trivet) -> list[Any]:
+def all_records(trivet: Trivet) -> list[Any]:
     return sorted(
         (json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps
     )
@@ -78,19 +80,19 @@ def whole(trivet: Trivet) -> list[Any]:
 
 @settings(max_examples=25)
 @given(st.lists(memories, min_size=1, max_size=4), acts)
-def test_export_and_import_lose_nothing(stored: list[dict[str, Any]], lived: list[Any]) -> None:
+def test_export_and_import_lose_nothing(stored: list[dict[str, Any]], actions: list[Any]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         open_store(folder, "a.db") as one,
         open_store(folder, "b.db") as other,
     ):
         ids = [one.remember(**fields).id for fields in stored]
-        for name, place, fields in lived:
-            live(one, ids, name, place, fields)
+        for name, place, fields in actions:
+            apply_action(one, ids, name, place, fields)
         report = other.import_(one.export(include_sensitive=True))
         assert report.errors == ()
-        assert whole(other) == whole(one)
+        assert all_records(other) == all_records(one)
         assert all(finding.ok for finding in (*one.doctor(), *other.doctor()))
         again = other.import_(one.export(include_sensitive=True))
         assert again.unchanged == len(set(ids))
-        assert whole(other) == whole(one)
+        assert all_records(other) == all_records(one)

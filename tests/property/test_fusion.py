@@ -1,4 +1,4 @@
-"""What must hold for every fusion of any rankings."""
+"""Invariants of every fusion, for any rankings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivet.types import Candidate, Fused, Ranking
 
 
 @given(fusions, some_rankings(), st.randoms())
-def test_the_order_in_which_legs_answer_does_not_matter(
+def test_order_of_legs_does_not_matter(
     fusion: Fusion, rankings: list[Ranking], random: Random
 ) -> None:
     shuffled = random.sample(rankings, len(rankings))
@@ -24,7 +24,7 @@ def test_the_order_in_which_legs_answer_does_not_matter(
 
 @pytest.mark.parametrize("text", METHODS)
 @given(ranking=a_ranking("lexical"))
-def test_a_single_leg_keeps_its_order(text: str, ranking: Ranking) -> None:
+def test_single_leg_keeps_its_order(text: str, ranking: Ranking) -> None:
     fused = fuse(parse_fusion(text), [ranking, Ranking(leg="dense", floor=-1.0)])
     assert ids(fused) == [candidate.id for candidate in ranking.candidates]
 
@@ -43,7 +43,7 @@ def test_every_memory_of_any_leg_appears_once(fusion: Fusion, rankings: list[Ran
 
 
 @given(fusions, some_rankings())
-def test_contributions_say_what_the_legs_said(fusion: Fusion, rankings: list[Ranking]) -> None:
+def test_contributions_match_the_legs(fusion: Fusion, rankings: list[Ranking]) -> None:
     said = {
         (ranking.leg, candidate.id): (rank, candidate.score)
         for ranking in rankings
@@ -59,7 +59,7 @@ def test_contributions_say_what_the_legs_said(fusion: Fusion, rankings: list[Ran
 
 
 @given(fusions, some_rankings())
-def test_an_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -> None:
+def test_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -> None:
     empty = Ranking(leg="another", floor=-5.0)
     assert fuse(fusion, [empty, *rankings]) == fuse(fusion, rankings)
 
@@ -71,7 +71,7 @@ def test_an_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -
 def test_unit_and_origin_of_a_leg_do_not_matter(
     norm: str, rankings: list[Ranking], scale: int, shift: int
 ) -> None:
-    # Whole numbers, so that the transformation itself is exact.
+    # Whole numbers keep the transformation exact.
     fusion = parse_fusion(f"convex(norm={norm}, dense=2)")
     moved = [transformed(rankings[0], scale, shift), *rankings[1:]]
     assert [(one.id, one.score) for one in fuse(fusion, moved)] == [

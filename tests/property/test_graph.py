@@ -1,4 +1,4 @@
-"""Whatever a text holds: reading it never fails, and what is found stands in it."""
+"""The graph reader accepts any text, and every name it finds occurs in the text."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def test_any_text_can_be_read(title: str | None, content: str, tags: list[str]) 
 
 
 @given(titles, texts, tags)
-def test_what_is_found_stands_there(title: str | None, content: str, tags: list[str]) -> None:
+def test_found_names_occur_in_the_text(title: str | None, content: str, tags: list[str]) -> None:
     whole = _letters("\n".join([title or "", content, *tags]))
     for mention in extract(title, content, tags):
         assert mention.kind == "date" or _letters(mention.label) in whole
 
 
 def _letters(text: str) -> str:
-    """Words of a name may have anything between them that is no word itself."""
+    """Reduce a text to letters, because any non-word characters may separate a name's words."""
     return re.sub(r"[\W_]+", "", text)
 
 
 @given(texts)
-def test_names_are_runs_of_the_words_that_stand_there(text: str) -> None:
+def test_names_are_runs_of_words_in_the_text(text: str) -> None:
     for name in names_in(text):
         assert name.words
         place = 0
@@ -66,15 +66,15 @@ def test_names_are_runs_of_the_words_that_stand_there(text: str) -> None:
 
 
 @given(spoken, spoken)
-def test_what_stands_apart_is_found_apart(one: str, other: str) -> None:
-    """Two paragraphs mention no name that neither mentions alone."""
+def test_paragraphs_are_read_separately(one: str, other: str) -> None:
+    """Two paragraphs together mention no name that neither mentions alone."""
     alone = {name.text for text in (one, other) for name in names_in(f"{text}\n")}
     assert {name.text for name in names_in(f"{one}\n\n{other}")} <= alone
 
 
 @given(texts)
-def test_a_query_can_name_what_was_found(text: str) -> None:
-    """A concept is looked up by the form of its label, whose own name is the concept's."""
+def test_query_can_name_any_found_concept(text: str) -> None:
+    """A concept is looked up by the form of its label, whose own name is the concept's name."""
     for mention in extract(None, text):
         assert mention.name in (
             canonical(form(mention.label)),

@@ -1,4 +1,4 @@
-"""The graph leg over all memories of the demo: where it has nothing to say it changes nothing, and it bears change."""
+"""The graph leg changes nothing without a match, and recalls work while the graph changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trivet import Trivet
 from trivet.cli.demonstration import lines
 from trivet.store.relational.index.graph_index import MAX_INLINE_CHANGES, GraphCache
 from trivet.types import Hit
-from unit.memory.test_graph_leg import QUESTION, TWO, fill, ranked
+from unit.memory.test_graph_leg import QUESTION, WITHOUT_GRAPH, fill, ranked
 
 QUERIES = (
     "where does the relay listen", "what is slow", "how do we deploy on a friday", "who decided that", "Postgres",
@@ -33,7 +33,7 @@ QUERIES = (
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
     embedder = WordEmbedder(dimension=64)
     path = tmp_path_factory.mktemp("demo") / "memory.db"
-    # The second look is left out: it judges whatever order the legs gave, and would be most of the time.
+    # Skip reranking: it judges the candidates in any order and would take most of the time.
     with Trivet.open(path, embedder=embedder.spec(), rerank="off", background=False) as trivet:
         trivet.import_(lines())
         trivet.drain()
@@ -41,26 +41,26 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
     embedder.stop()
 
 
-def queries_of() -> list[str]:
+def all_queries() -> list[str]:
     contents = [json.loads(line).get("content", "") for line in lines()]
     return [*QUERIES, *(" ".join(text.lower().split()[:6]) for text in contents[::10])]
 
 
-def test_where_nothing_is_named_the_order_is_that_of_two_legs(demo: Trivet) -> None:
+def test_queries_without_names_rank_as_with_two_legs(demo: Trivet) -> None:
     silent = 0
-    for query in queries_of():
+    for query in all_queries():
         answer = demo.recall(query, limit=30)
         walked = [one for one in answer.health.legs if one.leg == "graph"]
         if not walked or not walked[0].candidates:
             silent += 1
-            assert ranked(answer) == ranked(demo.recall(query, limit=30, recipe=TWO)), query
+            assert ranked(answer) == ranked(demo.recall(query, limit=30, recipe=WITHOUT_GRAPH)), (
+                query
+            )
             assert not any(hit.why.path for hit in answer.hits)
     assert silent >= 5
 
 
-def test_with_an_empty_graph_the_order_is_that_of_two_legs(
-    demo: Trivet, tmp_path: Path, open_trivet: Opened
-) -> None:
+def test_empty_graph_ranks_as_two_legs(demo: Trivet, tmp_path: Path, open_trivet: Opened) -> None:
     copy = tmp_path / "empty.db"
     demo.backup(copy)
     connection = sqlite3.connect(copy)
@@ -69,18 +69,18 @@ def test_with_an_empty_graph_the_order_is_that_of_two_legs(
     connection.commit()
     connection.close()
     trivet = open_trivet(copy, embedder=demo.settings.embedder, rerank="off")
-    for query in queries_of():
+    for query in all_queries():
         answer = trivet.recall(query, limit=30)
         assert not any(one.candidates for one in answer.health.legs if one.leg == "graph")
-        assert ranked(answer) == ranked(trivet.recall(query, limit=30, recipe=TWO)), query
+        assert ranked(answer) == ranked(trivet.recall(query, limit=30, recipe=WITHOUT_GRAPH)), query
 
 
-def test_the_walk_changes_some_orders_and_is_the_same_each_time(demo: Trivet) -> None:
+def test_walk_changes_some_orders_deterministically(demo: Trivet) -> None:
     answers = {query: demo.recall(query) for query in QUERIES}
     changed = [
         query
         for query, answer in answers.items()
-        if ranked(answer) != ranked(demo.recall(query, recipe=TWO))
+        if ranked(answer) != ranked(demo.recall(query, recipe=WITHOUT_GRAPH))
     ]
     assert len(changed) >= 3
     for query in QUERIES:
@@ -88,7 +88,7 @@ def test_the_walk_changes_some_orders_and_is_the_same_each_time(demo: Trivet) ->
         assert all(0 <= hit.score <= 1 for hit in answers[query].hits)
 
 
-def test_only_what_the_scope_holds_counts(open_trivet: Opened, tmp_path: Path) -> None:
+def test_only_memories_in_scope_count(open_trivet: Opened, tmp_path: Path) -> None:
     trivet, alone = open_trivet(rerank="off"), open_trivet(tmp_path / "alone.db", rerank="off")
     texts = [
         "Clara Whitfield took a position at Acme Dynamics.",
@@ -120,7 +120,7 @@ def graph_score(hit: Hit) -> float:
     return hit.why.legs["graph"].score if "graph" in hit.why.legs else 0.0
 
 
-def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
+def test_recalls_continue_while_the_graph_changes(open_trivet: Opened) -> None:
     trivet = open_trivet(rerank="off")
     fill(trivet)
     failed: list[str] = []
@@ -147,8 +147,8 @@ def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
 
 
-def test_a_graph_that_lags_is_told(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is made anew here, so the network stays the one of before."""
+def test_outdated_graph_is_reported(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rebuilding is disabled, so the network stays outdated."""
     trivet = open_trivet()
     monkeypatch.setattr(GraphCache, "_renew", lambda _: None)
     trivet.remember("We met Clara at Acme.")
@@ -159,5 +159,5 @@ def test_a_graph_that_lags_is_told(open_trivet: Opened, monkeypatch: pytest.Monk
     )
     trivet.drain()
     (note,) = trivet.recall("Clara").health.notes
-    assert "the one of before" in note
+    assert "the previous one" in note
     assert trivet.recall("Clara", recipe="legs(lexical)").health.notes == ()

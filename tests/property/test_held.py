@@ -1,4 +1,4 @@
-"""In whatever order a model's readings come, what holds is the same."""
+"""A model's readings lead to the same facts in any order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from support.triples_model import knows, serving
 from trivet import Trivet
-from unit.memory.triples.test_held import CITIES, Told
+from unit.memory.triples.test_held import CITIES, ReadingStore
 
 
-def test_the_order_of_reading_does_not_matter(tmp_path: Path) -> None:
+def test_reading_order_does_not_matter(tmp_path: Path) -> None:
     texts = [
         ("Berlin", "2020-01-01"),
         ("Paris", "2022-01-01"),
@@ -26,9 +26,9 @@ def test_the_order_of_reading_does_not_matter(tmp_path: Path) -> None:
             with Trivet.open(
                 path, embedder="none", background=False, graph_llm=model.spec
             ) as trivet:
-                told = Told(trivet)
+                store = ReadingStore(trivet)
                 for city, since in order:
-                    told.tell(f"Mira is in {city}.", since)
+                    store.remember(f"Mira is in {city}.", since)
             connection = sqlite3.connect(path)
             query = (
                 "SELECT h.valid_from, t.name, h.valid_to, m.content "

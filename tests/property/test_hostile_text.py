@@ -1,4 +1,4 @@
-"""No text makes a reader go over it again and again: the work grows as the text does."""
+"""Every reader's work grows linearly with the text, whatever the text."""
 
 from __future__ import annotations
 
@@ -98,17 +98,17 @@ READERS: dict[str, Callable[[str], object]] = {
     "tools": neutralized,
     "transcripts": _claude_code_spoken,
 }
-# Of the processor; only a text that never ends reaches it.
+# Processor time; only text that never finishes reaches it.
 SECONDS = 20.0
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_no_text_takes_long_to_read(reader: str) -> None:
+def test_reading_time_is_linear(reader: str) -> None:
     assert [piece for piece in PIECES if _is_slow(READERS[reader], piece)] == []
 
 
 def _is_slow(read: Callable[[str], object], piece: str) -> bool:
-    numbers = count()  # no text twice: some readers remember what they have read
+    numbers = count()  # no text is repeated, because some readers cache
     try:
         with ended(SECONDS):
             return grows_too_fast(

@@ -1,4 +1,4 @@
-"""Whatever is done to a vault, in whatever steps: the store says what the files say, and what stays keeps its id."""
+"""After any changes to a vault, the store matches the files, and surviving parts keep their ids."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEPS = st.lists(
 
 @settings(max_examples=25)
 @given(STEPS)
-def test_the_store_follows_the_files(steps: list[list[tuple[str, str, str, str]]]) -> None:
+def test_store_follows_the_files(steps: list[list[tuple[str, str, str, str]]]) -> None:
     moments = count(1_700_000_000)
     with tempfile.TemporaryDirectory() as name:
         root = Path(name) / "notes"

@@ -1,4 +1,4 @@
-"""Whatever is mirrored in Markdown is read back as it was."""
+"""Memories mirrored to Markdown are read back unchanged."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def held(memory: Trivet) -> dict[str, Memory]:
 
 @settings(max_examples=25)
 @given(st.lists(MEMORIES, min_size=1, max_size=5))
-def test_what_is_written_is_read_back(memories: list[dict[str, Any]]) -> None:
+def test_mirrored_memories_read_back_equal(memories: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Trivet.open(
@@ -103,4 +103,4 @@ def test_what_is_written_is_read_back(memories: list[dict[str, Any]]) -> None:
                 assert links[0] == links[1]
                 assert not ingest(
                     one, folder / "files"
-                ).changed  # nothing new to the store they came from
+                ).changed  # nothing new for the original store

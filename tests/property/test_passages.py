@@ -1,4 +1,4 @@
-"""Passages: they cover the text in order, fit the window, overlap, and end where sentences end."""
+"""Passages cover the text in order, fit the window, overlap, and end at sentence ends."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def checked(text: str, passages: tuple[Passage, ...]) -> None:
     for one, following in pairwise(passages):
         assert one.start < following.start
         assert one.stop < following.stop
-        assert not text[one.stop : following.start].strip(), (
-            "something between two passages is lost"
-        )
+        assert not text[one.stop : following.start].strip(), "text between two passages is lost"
     assert not text[: passages[0].start].strip()
     assert not text[passages[-1].stop :].strip()
 
@@ -81,7 +79,7 @@ def test_passages_overlap_by_a_bounded_share(text: str) -> None:
         assert words([repeated])[0] <= WINDOW * PASSAGE_OVERLAP
 
 
-def test_neighbours_do_overlap() -> None:
+def test_neighbors_overlap() -> None:
     text = "".join(f"This is sentence {number}. " for number in range(60))
     passages = cut(text, words, WINDOW)
     assert len(passages) > 5
@@ -89,12 +87,12 @@ def test_neighbours_do_overlap() -> None:
 
 
 @given(st.text(min_size=1, max_size=WINDOW))
-def test_a_text_that_fits_is_one_passage(text: str) -> None:
+def test_text_that_fits_is_one_passage(text: str) -> None:
     assert cut(text, characters, WINDOW) == (Passage(0, 0, len(text)),)
 
 
 @given(st.integers(WINDOW + 1, 2_000))
-def test_a_text_without_any_end_is_cut_all_the_same(length: int) -> None:
+def test_text_without_sentence_ends_is_cut(length: int) -> None:
     passages = cut("x" * length, characters, WINDOW)
     checked("x" * length, passages)
     assert all(passage.stop - passage.start <= WINDOW for passage in passages)

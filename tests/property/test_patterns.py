@@ -1,4 +1,4 @@
-"""Every pattern of the package reads any text in work that grows as the text does: none can be made to stand still."""
+"""Every regular expression of the package runs in time linear in the text."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from trivet.graph import extract as code
 from trivet.secrets.value_shape import LazyPattern
 
 PACKAGE = Path(trivet.__file__).parent
-# The lab reads files of its own user: published datasets, its reports.
-OF_THE_LAB = "trivet.lab."
-# Patterns of these see no more than so many characters of a text, so that their square is bounded, too.
+# The lab reads its own user's files: published datasets and reports.
+LAB_MODULES = "trivet.lab."
+# Patterns in these modules see at most this many characters, which bounds quadratic work too.
 BOUNDED = {
     "trivet.agents.capture.rules": user_words.LONGEST,
     "trivet.graph.extract": code.LONGEST_LINE,
 }
-# Made by functions, because their names come from data; the walk over the modules cannot see them.
-MADE = {"trivet.dates.forms": (forms.any_form(), *map(forms.form, forms._FORMS))}
+# Built by functions because their names come from data; scanning modules does not find them.
+BUILT_BY_FUNCTIONS = {"trivet.dates.forms": (forms.any_form(), *map(forms.form, forms._FORMS))}
 AT_ONE_PLACE = ("match", "fullmatch")
-# Of the processor; only a pattern that never ends reaches it.
+# Processor time; only a pattern that never finishes reaches it.
 SECONDS = 5.0
 
 
@@ -41,19 +41,19 @@ class Found(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str]
     ways: tuple[
         str, ...
-    ]  # in which it is used: at one place of a text by `match` or `fullmatch`, or at each by `sub`
+    ]  # how it is used: at one place of a text by `match` or `fullmatch`, or at each by `sub`
 
 
 def patterns() -> list[Found]:
     found: dict[tuple[str, int, tuple[str, ...]], Found] = {}
     for module, tree in modules():
-        ways = _ways(tree)
+        ways = _uses(tree)
         held = {
             name: value
             for name, value in vars(importlib.import_module(module)).items()
             if name[:2] != "__"
         }
-        for name, value in (held | {"made": MADE.get(module, ())}).items():
+        for name, value in (held | {"made": BUILT_BY_FUNCTIONS.get(module, ())}).items():
             for pattern in _held(value):
                 one = Found(f"{module}.{name}", pattern, ways.get(name, ("sub",)))
                 found.setdefault((pattern.pattern, pattern.flags, one.ways), one)
@@ -62,20 +62,20 @@ def patterns() -> list[Found]:
 
 @cache
 def modules() -> tuple[tuple[str, ast.Module], ...]:
-    """Those that make patterns. The others are not imported: all of them would take seconds."""
+    """Return the modules that build patterns; importing all others would take seconds."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         name = ".".join(("trivet", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
             ".__init__"
         )
         text = path.read_text(encoding="utf-8")
-        if not name.startswith(OF_THE_LAB) and ("import re\n" in text or "LazyPattern" in text):
+        if not name.startswith(LAB_MODULES) and ("import re\n" in text or "LazyPattern" in text):
             found.append((name, ast.parse(text)))
     return tuple(found)
 
 
 def _held(value: Any, depth: int = 4) -> Iterator[re.Pattern[str]]:
-    """Patterns in a value: itself, in containers, in structs and in classes."""
+    """Yield the patterns in a value: itself, in containers, in structs and in classes."""
     if isinstance(value, LazyPattern):
         value = value()
     if isinstance(value, re.Pattern):
@@ -92,8 +92,8 @@ def _held(value: Any, depth: int = 4) -> Iterator[re.Pattern[str]]:
         )
 
 
-def _ways(tree: ast.Module) -> dict[str, tuple[str, ...]]:
-    """How the patterns of a module are used, by their names, if all uses are in it."""
+def _uses(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    """Return how a module uses its patterns, by name, if all uses are in the module."""
     uses: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -105,20 +105,20 @@ def _ways(tree: ast.Module) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(ways)) for name, ways in uses.items()}
 
 
-def test_patterns_stand_where_they_are_found() -> None:
-    """A pattern made inside a function would escape the other test."""
+def test_patterns_are_at_module_level() -> None:
+    """The other test would miss a pattern built inside a function."""
     inside = {
         name
         for name, tree in modules()
         for function in ast.walk(tree)
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        and any(map(_makes_a_pattern, ast.walk(function)))
+        and any(map(_builds_pattern, ast.walk(function)))
     }
     kept_in_tables = {"trivet.agents.capture.rules", "trivet.secrets.value_shape"}
-    assert inside - kept_in_tables - set(MADE) == set()
+    assert inside - kept_in_tables - set(BUILT_BY_FUNCTIONS) == set()
 
 
-def _makes_a_pattern(node: ast.AST) -> bool:
+def _builds_pattern(node: ast.AST) -> bool:
     function = node.func if isinstance(node, ast.Call) else None
     return (
         isinstance(function, ast.Attribute)
@@ -145,10 +145,10 @@ def _slow(found: Found, seconds: float) -> Text | None:
     return None
 
 
-def test_every_pattern_reads_in_linear_work() -> None:
-    assert max(BOUNDED.values()) <= 400, "so few characters that their square is milliseconds"
+def test_every_pattern_is_linear() -> None:
+    assert max(BOUNDED.values()) <= 400, "short enough that quadratic work takes milliseconds"
     found = [one for one in patterns() if one.name.rpartition(".")[0] not in BOUNDED]
-    assert len(found) > 250, "the walk over the modules finds them"
+    assert len(found) > 250, "the module scan finds the patterns"
     slow = {one.name: text for one in found if (text := _slow(one, SECONDS)) is not None}
     assert slow == {}
 
@@ -157,5 +157,5 @@ def test_every_pattern_reads_in_linear_work() -> None:
     "pattern",
     [r"[^\W\d_]+$", r"<(?=\s*/?\s*x)", r"(\w+)://", r"(?:a+)+$", r"\[.*?\]\]", r"\b[\w-]+\.com"],
 )
-def test_a_slow_pattern_would_be_found(pattern: str) -> None:
+def test_slow_pattern_is_detected(pattern: str) -> None:
     assert _slow(Found("", re.compile(pattern), ("sub",)), seconds=0.2) is not None

@@ -1,4 +1,4 @@
-"""A posting list says of each memory how often it holds a term, whatever the fields weigh."""
+"""A posting list returns how often each memory holds a term, whatever the field weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHTS = st.sampled_from([0.0, 0.3, 0.5, 1.0, 1.7, 2.0])
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, FIELDS - 1)), max_size=60),
     st.tuples(*[WEIGHTS] * FIELDS),
 )
-def test_a_list_adds_up_what_the_fields_weigh(
+def test_posting_list_sums_weighted_fields(
     stands: list[tuple[int, int]], weights: tuple[float, ...]
 ) -> None:
     found = postings_from_occurrences(

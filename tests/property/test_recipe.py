@@ -1,4 +1,4 @@
-"""A recipe parses, prints back, and means the same; anything else is refused."""
+"""A recipe parses and prints back with the same meaning, and any other text is refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ steps = st.fixed_dictionaries(
 
 
 @given(steps)
-def test_a_recipe_prints_back_whatever_the_order_of_its_steps(given: dict[str, str]) -> None:
+def test_recipe_prints_back_for_any_step_order(given: dict[str, str]) -> None:
     parts = list(given.values())
     recipe = parse_recipe(" | ".join(parts)) if parts else DEFAULT
     assert not parts or parse_recipe("|".join(reversed(parts))) == recipe
@@ -51,7 +51,7 @@ def test_a_recipe_prints_back_whatever_the_order_of_its_steps(given: dict[str, s
 
 
 @given(steps)
-def test_what_is_named_is_what_is_used(given: dict[str, str]) -> None:
+def test_named_steps_are_used(given: dict[str, str]) -> None:
     recipe = parse_recipe(" | ".join(given.values())) if given else DEFAULT
     printed = str(recipe)
     for name in ("depth", "match"):
@@ -76,6 +76,6 @@ def test_any_text_is_a_recipe_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["convex(lexcial=5)", "rrf(k=60, k.desne=10)"])
-def test_a_misspelt_leg_is_refused(text: str) -> None:
+def test_misspelled_leg_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="the legs are lexical, dense"):
         parse_recipe(text)

@@ -1,6 +1,7 @@
-"""The lab's measures and statistics against those of scikit-learn and scipy.
+"""The lab's measures and statistics match scikit-learn and scipy.
 
-These take seconds to import, so they are imported by the tests and not by every process that only looks for tests.
+The tests import both libraries, because loading them takes seconds in every process that collects
+tests.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from trivet.lab.measure.measures import measure, parse
 
 
 def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
-    """The same measure by scikit-learn, over all documents: their grades and their ranks from 1."""
+    """Compute the measure with scikit-learn from the grades and 1-based ranks of all documents."""
     from sklearn.metrics import (
         coverage_error,
         label_ranking_average_precision_score,
@@ -34,7 +35,7 @@ def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
     first = relevant & (ranks == ranks[relevant].min())
     if one.kind == "MRR":
         return float(label_ranking_average_precision_score([first], [-ranks]))
-    # How far one must go down the list to have met the first, or all, of the relevant documents.
+    # How deep in the list the first relevant document, or the last, is.
     return float(coverage_error([first if one.kind == "any" else relevant], [-ranks]) <= depth)
 
 
@@ -53,7 +54,7 @@ def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
         "all@25",
     ],
 )
-def test_a_second_library_agrees(name: str) -> None:
+def test_measure_matches_scikit_learn(name: str) -> None:
     data, run = random_case(seed=3)
     documents = [document.id for document in data.documents]
     mine = measure(data, run, [name]).per_query[name]
@@ -64,7 +65,7 @@ def test_a_second_library_agrees(name: str) -> None:
         assert mine[query] == pytest.approx(second_opinion(name, grades, ranks), abs=1e-12), query
 
 
-def test_the_interval_agrees_with_scipys_bootstrap() -> None:
+def test_interval_matches_scipy_bootstrap() -> None:
     from scipy import stats
 
     differences = np.array(drawn(200))
@@ -80,7 +81,7 @@ def test_the_interval_agrees_with_scipys_bootstrap() -> None:
     assert mine.high == pytest.approx(theirs.high, abs=0.002)
 
 
-def test_the_p_value_agrees_with_scipys_permutation_test() -> None:
+def test_p_value_matches_scipy_permutation_test() -> None:
     from scipy import stats
 
     differences = np.array(drawn(60, mean=0.03))
@@ -94,7 +95,7 @@ def test_the_p_value_agrees_with_scipys_permutation_test() -> None:
     assert one(differences.tolist()).p == pytest.approx(theirs, abs=0.015)
 
 
-def test_the_p_value_of_few_queries_is_exact() -> None:
+def test_p_value_of_few_queries_is_exact() -> None:
     from scipy import stats
 
     differences = [0.3, -0.1, 0.2, 0.05, 0.4, -0.02, 0.1, 0.0]
@@ -104,14 +105,14 @@ def test_the_p_value_of_few_queries_is_exact() -> None:
     assert one(differences).p == pytest.approx(theirs, abs=1e-12)
 
 
-def test_the_detectable_difference_is_that_of_the_paired_t_test() -> None:
+def test_detectable_difference_matches_the_paired_t_test() -> None:
     from scipy import stats
 
     differences = np.array(drawn(50))
     spread = np.std(differences, ddof=1)
     expected = (stats.t.ppf(0.975, 49) + stats.t.ppf(0.8, 49)) * spread / math.sqrt(50)
     assert detectable(differences) == pytest.approx(expected)
-    # A paired t-test finds a true difference of that size in about four of five samples.
+    # A paired t-test finds a true difference of this size in about four of five samples.
     shift, freedom = expected * math.sqrt(50) / spread, 49
     power = 1 - stats.nct.cdf(stats.t.ppf(0.975, freedom), freedom, shift)
     assert power == pytest.approx(0.8, abs=0.01)

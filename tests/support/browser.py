@@ -1,4 +1,4 @@
-"""A real browser for tests: Chromium without a window, and what a person does with it. It waits for conditions."""
+"""Headless Chromium for tests, with user actions that wait for conditions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 import pytest
 
+from support.opened import ARTIFACTS
 from support.waiting import LIMIT_SECONDS
 
 T = TypeVar("T")
 ARGUMENTS = (
     "--headless=new",
-    "--no-sandbox",  # as root there is none to be had
+    "--no-sandbox",  # root has no sandbox
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-quic",
@@ -27,28 +28,30 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--hide-scrollbars",
-    # Debian's own settings load extensions, and draw by a graphics card, which a machine without one only plays.
+    # Debian's own settings load extensions and use a graphics card, which machines without one
+    # emulate.
     "--disable-extensions",
     "--disable-gpu-rasterization",
     "--in-process-gpu",
-    # No process is kept ready for the next page, and no page for the way back: together a quarter of the work.
+    # Keep no spare process for the next page and no page for the back button: together a quarter of
+    # the work.
     "--disable-features=SpareRendererForSitePerProcess,BackForwardCache",
 )
 WIDE = (1280, 860)
 PHONE = (400, 800)
 HOW_TO_GET_IT = "apt-get install chromium chromium-driver, which .ci/run does where it may"
 AXE = "axe-core@4.14.0"
-# Asked at once: to ask the browser for every element by itself costs more than what the page does meanwhile.
+# One script call; asking the browser for each element costs more than the page's own work.
 HOLDING = """
 const [selector, text] = arguments;
 const said = one => (one.innerText ?? one.textContent).replaceAll('\\u00a0', ' ');
 return [...document.querySelectorAll(selector)].filter(one => one.checkVisibility() && said(one).includes(text));
 """
-ARTIFACTS = Path(__file__).parents[2] / ".artifacts" / "page"
+PICTURES = ARTIFACTS / "page"
 
 
 class Browser:
-    """The page as a person meets it: an address, keys, what can be seen."""
+    """The page as a user sees it: an address, keys, and visible elements."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -64,7 +67,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
 
     def colours(self, dark: bool) -> None:
-        """Without the fade between them, which axe would measure halfway."""
+        """Set the color scheme without the transition, which axe would measure midway."""
         wanted = {
             "prefers-color-scheme": "dark" if dark else "light",
             "prefers-reduced-motion": "reduce",
@@ -73,7 +76,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def forget(self) -> None:
-        """As a browser that was never here. What it shows then is the server's, and not the page."""
+        """Clear all browser data, and show a server response instead of the page."""
         self.driver.get(f"{self.address}/healthz")
         self.driver.execute_cdp_cmd(
             "Storage.clearDataForOrigin", {"origin": self.address, "storageTypes": "all"}
@@ -81,12 +84,12 @@ class Browser:
         self.driver.get_log("browser")
 
     def go(self, hash: str) -> None:
-        """Loads the page anew at this place: to another place of the same address it would only move on."""
+        """Load the page at this place; changing only the hash would not reload it."""
         self._loaded += 1
         self.driver.get(f"{self.address}/?{self._loaded}{hash}")
 
     def sign_in(self, key: str) -> None:
-        """As somebody who was here before: the page is loaded with the key by who goes there next."""
+        """Store the key as an earlier visit would; the next `go` loads the page with it."""
         self.forget()
         self.script("localStorage.setItem('trivet.key', arguments[0])", key)
 
@@ -94,7 +97,7 @@ class Browser:
         return self.driver.execute_script(text, *arguments)
 
     def until(self, found: Callable[[], T], what: str) -> T:
-        """What it finds, as soon as that is something."""
+        """Return the first truthy result of `found`."""
         from selenium.common.exceptions import (
             StaleElementReferenceException,
             TimeoutException,
@@ -115,7 +118,7 @@ class Browser:
         return list(self.driver.find_elements("css selector", selector))
 
     def see(self, selector: str, text: str = "") -> Any:
-        """The first element that can be seen and holds the text, when it is there."""
+        """Return the first visible element that holds the text, once it is there."""
 
         def found() -> Any:
             return next(
@@ -131,7 +134,7 @@ class Browser:
         return " ".join(one.text for one in self.all(selector))
 
     def press(self, *keys: str) -> None:
-        """To whatever has the focus."""
+        """Send keys to the focused element."""
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(self.driver).send_keys(*keys).perform()
@@ -145,15 +148,18 @@ class Browser:
         return str(self.script("return location.hash"))
 
     def complaints(self) -> list[str]:
-        """What the browser's console has to say: scripts that failed, and what the content security policy refused."""
+        """Return the console's messages: failed scripts and content security policy violations."""
         return [f"{one['level']} {one['message']}" for one in self.driver.get_log("browser")]
 
     def picture(self, name: str) -> None:
-        ARTIFACTS.mkdir(parents=True, exist_ok=True)
-        self.driver.save_screenshot(str(ARTIFACTS / f"{name}.png"))
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.driver.save_screenshot(str(PICTURES / f"{name}.png"))
 
     def unreachable(self, axe: str, only_colours: bool = False) -> list[str]:
-        """What axe finds against WCAG 2.2 AA, as sentences with the place; all of it, or what colours can change."""
+        """Return axe's WCAG 2.2 AA violations as sentences.
+
+        With `only_colours`, check only those that depend on colors.
+        """
         self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
         rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
         rules = ["color-contrast", "link-in-text-block"] if only_colours else rules
@@ -172,7 +178,7 @@ class Browser:
 
 @contextmanager
 def opened_browser(folder: Path) -> Iterator[Browser]:
-    """Skips the test, with how to get one, where there is no browser."""
+    """Open a browser, or skip the test with installation instructions."""
     pytest.importorskip("selenium", reason="selenium drives the browser: pip install -e '.[dev]'")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     driver = shutil.which("chromedriver")
@@ -185,8 +191,11 @@ def opened_browser(folder: Path) -> Iterator[Browser]:
     options.binary_location = chromium
     for argument in (*ARGUMENTS, f"--user-data-dir={folder}"):
         options.add_argument(argument)
+    options.add_experimental_option(
+        "prefs", {"download.default_directory": str(folder / "downloads")}
+    )
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = Service(driver, env={**os.environ, "TMPDIR": str(folder)})
+    service = Service(driver, env={**os.environ, "TMPDIR": str(folder), "HOME": str(folder)})
     running = webdriver.Chrome(options=options, service=service)
     try:
         yield Browser(running)
@@ -195,12 +204,8 @@ def opened_browser(folder: Path) -> Iterator[Browser]:
 
 
 def axe_source() -> str:
-    """axe-core from npm, kept in the cache folder; the test is skipped where it cannot be had."""
-    folder = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        / "trivet-tests"
-        / AXE.replace("@", "-")
-    )
+    """Return axe-core from npm, kept in the cache folder; skip the test if it is unavailable."""
+    folder = ARTIFACTS / AXE.replace("@", "-")
     file = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not file.exists():
         _install(folder)

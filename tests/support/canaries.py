@@ -1,4 +1,4 @@
-"""Secrets that must show up nowhere, and where to look for them."""
+"""Secrets that must appear nowhere, and the places to search for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PIECE = 7
 
 
 class Canaries:
-    """Makes secrets and remembers them all."""
+    """Generator of secrets that remembers each one."""
 
     def __init__(self) -> None:
         self.made: list[str] = []
@@ -29,7 +29,7 @@ class Canaries:
         return f"<private>{self._kept(letters(name, 20))}</private>"
 
     def fields(self, name: str) -> dict[str, Any]:
-        """One in every field that takes free text, and a private part beside."""
+        """Return one secret for every field that takes free text, plus a private part."""
         return {
             "content": f"The bot of {name} logs in with {self.token(f'{name} content')}, password: "
             f"{self.word(f'{name} password')}, {self.private(f'{name} private')}.",
@@ -43,7 +43,7 @@ class Canaries:
         }
 
     def found_in(self, text: str) -> list[str]:
-        """Which of them the text holds, or holds a piece of."""
+        """Return the secrets that the text holds completely or in part."""
         lower = text.lower()
         return [one for one in self.made if any(piece in lower for piece in _pieces(one.lower()))]
 
@@ -58,7 +58,7 @@ def _pieces(secret: str) -> Iterator[str]:
 
 
 def everything_stored(path: Path) -> str:
-    """Every cell of every table, shadow tables included."""
+    """Return every cell of every table, including shadow tables."""
     connection = sqlite3.connect(path)
     connection.text_factory = bytes
     names = [

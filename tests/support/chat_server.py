@@ -1,4 +1,4 @@
-"""A small server that speaks chat completions, as well or as badly as a test wants."""
+"""A small chat completions server whose answers the test decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from support.waiting import ended, happened
 
-# What the user message holds -> the assistant's text, a status to fail with, or None for silence.
+# Maps the user message to the assistant's text, an error status, or None for silence.
 Answer = Callable[[Any], str | int | None]
 
 
@@ -56,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Silent: a test's output is its own."""
+        """Suppress logging, so that it does not mix with the test's output."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A small project to search: code, a test, a page, and a file that would act on a terminal."""
+"""A small project to search: code, a test, a page, and a file with terminal escape sequences."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_parse_retry_after() -> None:
 
 
 def code_tree(folder: Path) -> Path:
-    """The project without git, which needs no process."""
+    """Write the project without git, which saves starting a process."""
     for path, text in FILES.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Running the command line, in this process for breadth and as a real one where that is the point."""
+"""Run the command line in this process, or as a real process where that matters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Result:
 
 
 class CommandLine:
-    """Calls `main` with its own standard streams."""
+    """Caller of `main` with its own standard streams."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
@@ -58,7 +58,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 def process(*arguments: str, stdin: bytes = b"", **environment: str) -> Result:
-    """The real command. The model's own threads and the like are as a user has them."""
+    """Run the real command with the model's default threads, as a user would."""
     ended = subprocess.run(
         [sys.executable, "-m", "trivet.cli", *arguments],
         input=stdin,

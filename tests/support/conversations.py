@@ -1,4 +1,4 @@
-"""Transcripts as Claude Code and Codex write them, that grow turn by turn."""
+"""Transcripts in the formats of Claude Code and Codex that grow turn by turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Conversation:
-    """A session of Claude Code with its stop hook's event."""
+    """A Claude Code session with the event of its stop hook."""
 
     def __init__(self, folder: Path, session: str = "5f1c0b1e-9d7a-4c55-8a3e-2d1f60c0ffee") -> None:
         self.path = folder / f"{session}.jsonl"
@@ -62,7 +62,7 @@ class Conversation:
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A message of a user, and of what kind what is worth keeping in it is; none if nothing is."""
+    """A user message and the kind of what is worth keeping in it, or none."""
 
     text: str
     half: str

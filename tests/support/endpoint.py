@@ -1,4 +1,4 @@
-"""A model's endpoint whose answers the test decides."""
+"""A model endpoint whose answers the test decides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.waiting import ended, happened
 
 @dataclass
 class Reply:
-    """What the server sends: a status, a body (JSON unless bytes) and headers."""
+    """The server's answer: a status, a body (JSON unless bytes) and headers."""
 
     body: Any
     status: int = 200
@@ -32,12 +32,12 @@ class Received:
 
 @dataclass
 class Endpoint:
-    """A real HTTP server on this machine whose answers the test decides."""
+    """A real local HTTP server whose answers the test decides."""
 
     url: str
     received: list[Received] = field(default_factory=list)
     answer: Callable[[dict[str, Any]], Reply] = lambda body: Reply({})
-    # A reply waits for this, so that a test can keep a client waiting without any clock.
+    # Replies wait for this, so a test can keep a client waiting without a clock.
     open: threading.Event = field(default_factory=threading.Event)
 
 

@@ -1,4 +1,4 @@
-"""Whether the work of reading a text grows faster than the text, measured so that a busy machine does not matter."""
+"""Measure whether reading time grows faster than the text, independent of machine load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 Read = Callable[[str], object]
 SHORT, LONG = 256, 1024
-# Four times the text is four times the work if it is linear, and sixteen times if it is quadratic.
+# Four times the text is four times the work if linear, and sixteen times if quadratic.
 SUSPICIOUS = 7.5
 
 
@@ -21,7 +21,10 @@ class NeverEnds(Exception):
 
 @contextmanager
 def ended(seconds: float) -> Iterator[None]:
-    """Ends what would never end, after so many seconds of the processor; patterns look for signals while they match."""
+    """Stop code after this much processor time.
+
+    Regular expressions check for signals during matches.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise NeverEnds
@@ -36,14 +39,14 @@ def ended(seconds: float) -> Iterator[None]:
 
 
 def work(read: Read, text: str) -> float:
-    """Of the processor's time, which a busy machine does not stretch."""
+    """Return processor time, which machine load does not stretch."""
     start = time.thread_time()
     read(text)
     return time.thread_time() - start
 
 
 def grows_too_fast(read: Read, of_length: Callable[[int], str]) -> bool:
-    """Measured once; only what looks suspicious is measured again, longer and several times."""
+    """Measure once, and measure again longer and several times only if the result is suspicious."""
     once = work(read, of_length(LONG))
     if once <= TRIFLE or once <= SUSPICIOUS * work(read, of_length(SHORT)):
         return False
@@ -55,9 +58,10 @@ def grows_too_fast(read: Read, of_length: Callable[[int], str]) -> bool:
 
 
 def _trifle() -> float:
-    """Work that needs no second look: four times that of a simple pattern on a harmless text of the same length.
+    """Return the work that needs no second measurement.
 
-    Going over 1,024 characters from each of them is twice as much at least.
+    It is four times that of a simple pattern on a harmless text of the same length. Scanning 1,024
+    characters from each position costs at least twice as much.
     """
     words = re.compile(r"\w+")
     text = "It rained all day, and the bees stayed at home. " * (LONG // 48)

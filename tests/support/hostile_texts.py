@@ -1,8 +1,8 @@
-"""Texts that tempt a pattern to go over them again and again, derived from the pattern itself.
+"""Texts that provoke catastrophic backtracking, derived from the pattern itself.
 
-A backtracking engine needs long where a repeat can match a run in many ways, or where each place of a run is a start
-that fails only at its end. So each text is a beginning that the pattern takes, a unit that it repeats, many times, and
-an end that it refuses.
+A backtracking engine is slow where a repeat can match a run in many ways, or where every position
+of a run is a start that fails only at its end. So each text is a beginning that the pattern
+accepts, a repeated unit, and an end that it rejects.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 import string
 from collections.abc import Callable, Iterator
 from itertools import product
-from re import _constants as codes  # type: ignore[attr-defined]  # typeshed does not know it
+from re import _constants as codes  # type: ignore[attr-defined]  # not in typeshed
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import msgspec
 
-# Of these one is taken for each set of characters that the pattern tells apart.
+# One of these is taken for each set of characters that the pattern distinguishes.
 _ALPHABET = (
     "aA0 -_.\n\t/:'\"@#=+&$<>()[]{}|,;*!?`~%^\\éß三١\u00a0–’“”"
     + string.ascii_letters
     + string.digits
 )
-# A run of digits with two of them is as good as one with ten; more would only cost time.
+# Two different digits test a run of digits as well as ten; more characters would only cost time.
 _MOST_CHARACTERS = 10
 _REFUSED = "\x01–1\n"
 _CATEGORIES: dict[Any, Callable[[str], bool]] = {
@@ -55,20 +55,20 @@ def hostile_texts(pattern: re.Pattern[str]) -> Iterator[Text]:
         if unit and (key := f"{beginning}\x00{unit}") not in seen:
             seen.add(key)
             yield Text(beginning, unit, _REFUSED)
-            if beginning or len(unit) != 2:  # the many pairs of characters once only, to save time
+            if beginning or len(unit) != 2:  # use the many pairs only once
                 yield Text(beginning, unit, "")
 
 
 class _Samples:
-    """Short strings that the parts of a pattern take."""
+    """Short strings that match the parts of a pattern."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._groups: dict[int, str] = {}
         nodes = {
             repr(node): node for node in _sets(tree)
-        }  # each once: long lists of words hold the same letters
-        # Word or not matters to `\b`, also where a set holds both.
+        }  # unique, because long word lists repeat letters
+        # `\b` distinguishes word characters, also where a set holds both kinds.
         tests = [_CATEGORIES[codes.CATEGORY_WORD], *(_test(node) for node in nodes.values())]
         kinds: dict[tuple[bool, ...], str] = {}
         for one in _ALPHABET:
@@ -76,7 +76,7 @@ class _Samples:
         self.characters = list(kinds.values())[:_MOST_CHARACTERS]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Beginnings with units: what leads to each repeat, and what it repeats."""
+        """Yield beginnings with units: the text before each repeat, and the text it repeats."""
         for before, body in self._repeats(self._tree, ""):
             yield before, body
             yield "", before + body
@@ -107,7 +107,7 @@ class _Samples:
             return self.sample(value[1][0])
         if code is codes.GROUPREF:
             return self._groups.get(value, "")
-        return ""  # assertions and places take no characters
+        return ""  # assertions and positions match no characters
 
     def _repeats(self, nodes: Any, before: str) -> Iterator[tuple[str, str]]:
         for code, value in nodes:

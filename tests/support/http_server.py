@@ -1,4 +1,4 @@
-"""A real server for tests: uvicorn on a real socket in a thread of this process, and clients that speak to it."""
+"""A real uvicorn server on a socket in a thread of this process, with clients for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trivet.settings import Settings
 
 
 class Client:
-    """One key's requests. Nothing is retried or redirected, and no proxy is asked."""
+    """Requests with one key, without retries, redirects or proxies."""
 
     def __init__(self, address: str, key: str | None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -31,13 +31,13 @@ class Client:
         return self.http.request(method, path, **options)
 
     def done(self, method: str, path: str, **options: Any) -> Any:
-        """The JSON of an answer that must be a success."""
+        """Return the JSON of a response that must be a success."""
         answer = self(method, path, **options)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
     def refused(self, status: int, method: str, path: str, **options: Any) -> str:
-        """What is said in an answer that must be this error, told as every error is."""
+        """Return the message of a response that must be this error in the standard format."""
         answer = self(method, path, **options)
         assert answer.status_code == status, answer.text
         return problem(answer)["detail"]
@@ -95,7 +95,10 @@ def served(settings: Settings) -> Iterator[Served]:
 
 
 def settings_for(path: object, **more: Any) -> Settings:
-    """Without a model and without comparing each save, as `conftest.py` says; these settings read no environment."""
+    """Return settings without a model and without comparing each save.
+
+    They read no environment, so they repeat `conftest.py`.
+    """
     usual: dict[str, Any] = {"embedder": "none", "changes": "off", "secrets_keyring": False}
     usual |= {"server_requests_a_minute": 10**6, "server_burst": 10**6}
     return Settings(**{"path": str(path), **usual, **more})

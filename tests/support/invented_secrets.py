@@ -1,4 +1,4 @@
-"""Secrets made up for a test, each different, and none of them written out in a file."""
+"""Invented secrets, each different and none written out in a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ALNUM = string.ascii_letters + string.digits
 
 
 def letters(name: str, length: int) -> str:
-    """The same for the same name."""
+    """Return the same letters for the same name."""
     digest = hashlib.shake_256(name.encode()).digest(length)
     return "".join(ALNUM[byte % len(ALNUM)] for byte in digest)
 

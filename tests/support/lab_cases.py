@@ -1,4 +1,4 @@
-"""Drawn cases for the lab's measures and statistics."""
+"""Random cases for the lab's measures and statistics."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def one(differences: list[float], seed: int = 0) -> Comparison:
 
 
 def drawn(queries: int, mean: float = 0.05, seed: int = 1) -> list[float]:
-    """Differences as retrieval gives them: most are zero, the rest skewed."""
+    """Return differences as retrieval gives them: most are zero, the rest skewed."""
     generator = np.random.default_rng(seed)
     values = generator.gamma(2, 0.1, queries) - 0.2 + mean
     return [float(value) for value in np.where(generator.random(queries) < 0.4, 0, values)]
 
 
 def random_case(seed: int) -> tuple[Dataset, Run]:
-    """Graded judgements of some of thirty documents, and a ranking of all of them with ties among the scores."""
+    """Return grades for some of thirty documents and a ranking of all of them with tied scores."""
     chance = random.Random(seed)
     pool = [f"d{number}" for number in range(30)]
     grades = {

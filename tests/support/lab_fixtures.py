@@ -1,4 +1,4 @@
-"""What the lab's tests share: stores to tune, runs to judge, and arms that the real commands made."""
+"""Fixtures of the lab's tests: stores to tune, runs to judge, and arms made by real commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SMALL = SearchSpace(
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """80 memories of the demo, three that are secret, and one that was superseded."""
+    """A store of 80 demo memories, three sensitive ones and one superseded one."""
     path = tmp_path_factory.mktemp("filled") / "memory.db"
     with Trivet.open(settings=Settings(path=str(path), background=False, changes="off")) as memory:
         assert not memory.import_(islice(lines(), 80)).errors
@@ -59,7 +59,7 @@ def memory(store: Path) -> Iterator[Trivet]:
 
 @pytest.fixture(autouse=True)
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's settings file, in a home of the test's own."""
+    """The user's settings file, in the test's own home."""
     for name in ("CONFIG", "DATA", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "home" / name.lower()))
     return config_path()
@@ -67,7 +67,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Thirty documents, of which d0 tries to act on the terminal and d1 is a secret; six queries; one judgement."""
+    """A dataset of thirty documents, six queries and one judgment.
+
+    Document d0 holds terminal codes and d1 a secret.
+    """
     corpus: list[dict[str, Any]] = [
         {"id": f"d{n}", "text": f"Document number {n}."} for n in range(DOCUMENTS)
     ]

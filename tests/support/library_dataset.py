@@ -1,4 +1,4 @@
-"""A small test set that real runs can be made on in a second: twelve notes, six questions, two strata."""
+"""A test set that runs in a second: twelve notes, six questions, two strata."""
 
 from __future__ import annotations
 

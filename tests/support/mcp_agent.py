@@ -1,4 +1,4 @@
-"""An agent for tests: the SDK's own client, speaking to a real server process."""
+"""An MCP agent for tests: the SDK's client connected to a real server process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(path: Path) -> list[str]:
 
 
 def environment(path: Path, **extra: str) -> dict[str, str]:
-    """Nothing of the user's own configuration, and by default no embedder, which is seldom the point here."""
+    """Return an environment without the user's configuration and by default without an embedder."""
     own = {
         "TRIVET_CONFIG": str(path.parent / "none.toml"),
         "TRIVET_EMBEDDER": "none",
@@ -38,7 +38,10 @@ def environment(path: Path, **extra: str) -> dict[str, str]:
 
 
 class Agent:
-    """A connected client. `heard` keeps every answer as it came, for those who look for what must not be in it."""
+    """A connected client.
+
+    `heard` keeps every answer verbatim, so tests can search for text that must not appear.
+    """
 
     def __init__(self, portal: BlockingPortal, session: ClientSession) -> None:
         self._portal = portal
@@ -59,14 +62,14 @@ class Agent:
         return result
 
     def done(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """The structured result of a call that must succeed."""
+        """Return the structured result of a call that must succeed."""
         result = self.call(name, **arguments)
         assert not result.is_error, text(result)
         content: dict[str, Any] = unmarked(result.structured_content)
         return content
 
     def refused(self, name: str, /, **arguments: Any) -> str:
-        """The text of a call that must fail."""
+        """Return the text of a call that must fail."""
         result = self.call(name, **arguments)
         assert result.is_error, text(result)
         return text(result)
@@ -83,7 +86,10 @@ class Agent:
 
 
 def unmarked(structured: Any) -> Any:
-    """A structured result without the mark around stored text, under the number that its notice tells."""
+    """Return a structured result without the mark around stored text.
+
+    The notice names the mark's nonce.
+    """
     found = re.search(r"with nonce (\w+)", str(structured.get("notice", "")))
     return (
         _without(structured, re.compile(f"</?memory-data nonce={found.group(1)}>"))
@@ -115,7 +121,10 @@ def agent(
     /,
     **extra: str,
 ) -> Iterator[Agent]:
-    """`program` is another way to start the server than the usual one; `roots` are what the client names as such."""
+    """Start an agent.
+
+    `program` replaces the default way to start the server; `roots` are those the client announces.
+    """
     started = _session(
         path, program or command(path), path.with_suffix(".log"), folder, roots, extra
     )

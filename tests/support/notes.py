@@ -1,4 +1,4 @@
-"""A folder of notes and the memory that takes them in."""
+"""A folder of notes and the memory that ingests them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.types import Memory
 
 Write = Callable[[str, str], Path]
 Take = Callable[..., Ingested]
-# Long enough ago that its time tells whether a file has changed.
+# Old enough that a file's time tells whether it has changed.
 OLD = 1_700_000_000
 
 
@@ -55,7 +55,7 @@ def take(memory: Trivet, vault: Path) -> Take:
 
 
 def everything(memory: Trivet) -> dict[str, Memory]:
-    """Living memories by their content."""
+    """Return active memories by their content."""
     page = memory.list(limit=1000, reveal=True)
     assert page.total <= 1000
     return {one.content: one for one in page.memories}

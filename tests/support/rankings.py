@@ -1,4 +1,4 @@
-"""Short ways to write rankings, by hand and by hypothesis."""
+"""Helpers to write rankings by hand and with hypothesis."""
 
 from __future__ import annotations
 

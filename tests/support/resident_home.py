@@ -1,4 +1,4 @@
-"""A user of a test's own: settings, store and socket folder, and real processes in them."""
+"""A test's own user environment: settings, store and socket folder, with real processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = {
 
 
 def start_resident(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The real process, ready to answer."""
+    """Start the real process and wait until it is ready."""
     hears, says = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-m", "trivet.cli", "up", "--ready", str(says)],
@@ -52,7 +52,10 @@ def stop_resident(process: subprocess.Popen[bytes]) -> None:
 
 
 class Home:
-    """Its variables are those of the test's own process, so that it can ask as any program of the user."""
+    """The environment of one user.
+
+    It also applies to the test's own process, which can connect like any program of the user.
+    """
 
     def __init__(self, folder: Path, store: Path) -> None:
         self.folder = folder
@@ -69,7 +72,7 @@ class Home:
         return process
 
     def memory(self, **settings: Any) -> Trivet:
-        """As the command line and MCP open it."""
+        """Open the memory like the command line and MCP do."""
         return open_memory(**settings)
 
     def status(self) -> Status:
@@ -82,7 +85,7 @@ class Home:
             return memory.remember(content, **more).id
 
     def start_hook(self, moment: str, **environment: str) -> subprocess.Popen[bytes]:
-        """As the installed one: Python alone, with the script."""
+        """Start the hook as installed: Python alone with the script."""
         return subprocess.Popen(
             [sys.executable, "-S", "-I", SCRIPT, moment],
             env={**os.environ, **environment},
@@ -99,7 +102,7 @@ class Home:
         return out
 
     def prompt(self, text: str, session: str = "one", **environment: str) -> str:
-        """What the agent's model would read."""
+        """Return what the agent's model would read."""
         return context_of(self.hook("prompt", prompt(text, session), **environment))
 
     def start(
@@ -123,7 +126,7 @@ class Home:
 
 
 def prompt(text: str, session: str = "one") -> dict[str, str]:
-    """As Claude Code says it."""
+    """Return the event as Claude Code sends it."""
     return {
         "session_id": session,
         "transcript_path": f"/home/ana/.claude/projects/shop/{session}.jsonl",
@@ -138,7 +141,7 @@ def context_of(out: bytes) -> str:
 
 
 def has_socket(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a hook has opened its socket to the resident process."""
+    """Return whether a hook has opened its socket to the resident process."""
     with contextlib.suppress(FileNotFoundError):
         entries = list(Path(f"/proc/{process.pid}/fd").iterdir())
         return any(str(entry.readlink()).startswith("socket:") for entry in entries)
@@ -147,7 +150,7 @@ def has_socket(process: subprocess.Popen[bytes]) -> bool:
 
 @contextlib.contextmanager
 def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """A process that hangs."""
+    """Suspend the process, so that it hangs."""
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
     try:

@@ -1,4 +1,4 @@
-"""A second real embedder, in a folder as a user may have one: for moves between models, and what else needs two."""
+"""A second real embedder in a local folder, for tests that need two models."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Real servers for the client's tests: many houses behind one socket, each below a path, as behind a proxy."""
+"""Real servers for the client's tests: many stores behind one socket, each under its own path."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from trivet.serve.http.tenants import Tenants
 from trivet.types import Finding, Progress, Right
 
 ALL_RIGHTS: tuple[Right, ...] = ("read", "write", "share", "reveal", "admin")
-# Settings that are made here read no environment, so these say again what `conftest.py` says there.
+# These settings read no environment, so they repeat those of `conftest.py`.
 USUAL: dict[str, Any] = {"changes": "off", "secrets_keyring": False}
 UNLIMITED = {"server_requests_a_minute": 10**6, "server_burst": 10**6}
 
 
 @contextmanager
 def serving(app: ASGIApp, **options: Any) -> Iterator[str]:
-    """Runs an app on a port of its own and gives its address."""
+    """Run an app on its own port and return its address."""
     listening = socket.socket(proto=socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen()
@@ -48,7 +48,7 @@ def serving(app: ASGIApp, **options: Any) -> Iterator[str]:
 
 
 class Switchboard:
-    """Several apps behind one address. None of them sees the prefix by which it is chosen."""
+    """Several apps behind one address, each unaware of its path prefix."""
 
     def __init__(self) -> None:
         self._apps: dict[str, ASGIApp] = {}
@@ -58,7 +58,7 @@ class Switchboard:
 
     @contextmanager
     def under(self, app: Starlette) -> Iterator[str]:
-        """The path below which the app answers, from its start to its end."""
+        """Yield the path of the app, which runs until the context ends."""
         happened(self._started)
         assert self._loop is not None
         begun, ended = threading.Event(), asyncio.Event()
@@ -96,7 +96,7 @@ async def _live(app: Starlette, begun: threading.Event, ended: asyncio.Event) ->
 
 
 class Served(Trivet):
-    """A client, with the hands on the server's store that whoever runs the server has."""
+    """A client that can also access the server's store directly, as its operator can."""
 
     behind: Trivet
 
@@ -125,7 +125,7 @@ class Served(Trivet):
 
 
 class Houses:
-    """Opens stores behind one server."""
+    """Opener of stores behind one server."""
 
     def __init__(self, address: str, switchboard: Switchboard) -> None:
         self._address = address
@@ -133,7 +133,7 @@ class Houses:
 
     @contextmanager
     def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, Tenants]]:
-        """The address of a server over the store at `path`, which is of a user called ana."""
+        """Yield the address of a server over the store at `path`, which belongs to user ana."""
         chosen = Settings(**{"path": str(path), **USUAL, **UNLIMITED, **settings})
         house = Tenants(chosen)
         with self._switchboard.under(build_app(house, chosen)) as prefix:
@@ -141,7 +141,7 @@ class Houses:
 
     @contextmanager
     def open(self, path: Path, **settings: Any) -> Iterator[Served]:
-        """A client of such a server."""
+        """Yield a client of such a server."""
         with (
             self.at(path, **settings) as (address, house),
             Served.open(address, key=key_of(house)) as client,

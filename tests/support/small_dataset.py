@@ -1,4 +1,4 @@
-"""A dataset small enough to check by hand, and a way to write one down."""
+"""A dataset small enough to check by hand, and a function to write one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ QRELS = "q1\ta\t2\nq1\tb\t0\nq2\tb\t1\n"
 
 
 def write(folder: Path, **files: Any) -> Path:
-    """Writes the small dataset, with some files (corpus, queries, qrels) replaced, or left out if None."""
+    """Write the small dataset.
+
+    Each of corpus, queries and qrels can be replaced, or omitted with None.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     contents = {"corpus": CORPUS, "queries": QUERIES, "qrels": QRELS, **files}
     for name, content in contents.items():
@@ -36,7 +39,10 @@ def write(folder: Path, **files: Any) -> Path:
 def dataset(
     grades: Mapping[str, Mapping[str, int]], strata: Mapping[str, str] | None = None, pool: int = 0
 ) -> Dataset:
-    """A dataset of these judgements; the corpus holds the judged documents and `pool` more, d0, d1, ..."""
+    """Return a dataset of these judgments.
+
+    The corpus holds the judged documents and `pool` more, d0, d1, ...
+    """
     documents = dict.fromkeys(
         [*(one for judged in grades.values() for one in judged), *(f"d{n}" for n in range(pool))]
     )

@@ -1,4 +1,4 @@
-"""Every store that must keep the contract, and short ways to make what it holds."""
+"""Every store under the contract, and helpers to create its contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trivet.types import LOCAL, Filter, Link, LinkKind, Memory, Source, State
 
 Open = Callable[[], Store]
 
-# The store in a folder. Where it is PostgreSQL, a file there says which database.
+# Name of the file in a store's folder that holds the address of its PostgreSQL database.
 ADDRESS = "postgres.url"
 STORES: Mapping[str, Callable[[Path], Store]] = {
     "postgres": lambda folder: PostgresStore((folder / ADDRESS).read_text()),
@@ -97,7 +97,7 @@ def link(source: Memory, kind: LinkKind, target: Memory) -> Link:
 
 
 def found(store: Store, words: str, filter: Filter | None = None, depth: int = 100) -> list[str]:
-    """Ids that the lexical index gives for words, best first."""
+    """Return the ids that the lexical index finds for words, best first."""
     terms = analyse(words)
     scored = store.lexical.search(terms, (), 0, filter or Filter(), DEFAULT.bm25, depth)
     return [one.id for one in scored]
@@ -110,7 +110,7 @@ def near(
     filter: Filter | None = None,
     depth: int = 100,
 ) -> list[str]:
-    """Ids that the vector index gives for a vector, best first."""
+    """Return the ids that the vector index finds for a vector, best first."""
     scored = store.vectors.search(model, unit(*vector), filter or Filter(), depth)
     return [one.id for one in scored]
 
@@ -128,20 +128,20 @@ def whole(job: EmbeddingJob) -> tuple[Passage, ...]:
 def embed(
     store: Store, model: Model, vectors: Mapping[str, Sequence[float]], most: int = 100_000
 ) -> None:
-    """Finishes every job of a model with the vector named for its content."""
+    """Finish every job of a model with the vector given for its content."""
     jobs = store.jobs.lease(model, most, 60)
     store.jobs.finish([(job, whole(job), unit(*vectors[job.content])[None, :]) for job in jobs])
 
 
 def administrators(folder: Path) -> str:
-    """The address of a store's database for one who may do everything."""
+    """Return the address of a store's database with full rights."""
     return (folder / ADDRESS).read_text().replace("trivet@", "postgres@")
 
 
 def at_rest(folder: Path) -> bytes:
-    """All that a store holds: the bytes of its files, or every row of its tables, seen by one who is above tenants.
+    """Return the bytes of a store's files, or all rows of all tenants in its tables.
 
-    PostgreSQL overwrites what was deleted when it vacuums, not at once, so there the rows are what counts.
+    PostgreSQL overwrites deleted rows only when it vacuums, so there only the rows count.
     """
     if not (folder / ADDRESS).exists():
         return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())

@@ -1,4 +1,4 @@
-"""A cross-encoder of a few lines: it counts the query's words in the text, and one word that it loves above all."""
+"""A tiny cross-encoder that counts the query's words in the text, plus one favored word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from support.second_model import MINILM
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-# What a text gains by holding the loved word, against one for each word of the query.
+# Score of the favored word in a text; each word of the query scores one.
 LOVE = 100.0
 FIRST_WORD_NUMBER = 1000  # the vocabulary's special tokens come before
 
@@ -23,7 +23,7 @@ FIRST_WORD_NUMBER = 1000  # the vocabulary's special tokens come before
 def write_reranker(
     folder: Path, loved: str = "emerald", max_tokens: int = 320, answers: int = 1
 ) -> Path:
-    """A folder as Trivet describes its own rerankers."""
+    """Write a folder in the format of Trivet's own rerankers."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(MINILM / "tokenizer.json", folder)
     _write_model(folder / "model.onnx", _number_of(loved), answers)
@@ -86,7 +86,10 @@ def _write_model(path: Path, loved: int, answers: int) -> None:
 
 
 def _overlap(helper: Any, number: int) -> list[Any]:
-    """`in_text`: a word of the text; `shared`: how many pairs of a query's and a text's word are the same."""
+    """Build the nodes that count common words.
+
+    `in_text` is a word of the text; `shared` counts the pairs of equal query and text words.
+    """
     return [
         helper.make_node("Equal", ["token_type_ids", "one"], ["second"]),
         helper.make_node("GreaterOrEqual", ["input_ids", "words"], ["is_word"]),

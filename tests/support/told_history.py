@@ -1,4 +1,4 @@
-"""A history of laptops and a server that a test tells by hand (soak/syncing)."""
+"""Histories of laptops and a server that a test controls step by step (soak/syncing)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from soak.syncing.world import LEVEL, World
 
 @contextmanager
 def history(folder: Path, team: dict[str, Path]) -> Iterator[World]:
-    """One that is told by hand, without faults of its own."""
+    """Yield a world controlled by the test, without random faults."""
     world = World(1, folder, team, 0)
     world.crashes = world.loss = world.twice = 0.0
     with seeded(world.random):
@@ -22,13 +22,13 @@ def history(folder: Path, team: dict[str, Path]) -> Iterator[World]:
 
 
 def level(world: World, laptop: LaptopMachine) -> None:
-    """It pulls, and what it has to send waits."""
+    """Exchange until the laptop has pulled everything, with its own changes still unsent."""
     for _ in range(LEVEL):
         world.exchange(laptop, most=0)
 
 
 def clash(world: World, id: str) -> None:
-    """Two laptops of one user edit a memory without knowing of each other; the second's lies beside."""
+    """Edit one memory on two laptops of a user, so that the second edit becomes a conflict."""
     first, second = world.laptops[:2]
     first.trivet.edit(id, content="first says")
     world.exchange(first)

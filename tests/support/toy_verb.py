@@ -1,4 +1,4 @@
-"""A verb that somebody outside the package declares: importing this file is all it takes."""
+"""A verb declared outside the package; importing this file registers it."""
 
 from __future__ import annotations
 

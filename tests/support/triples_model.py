@@ -1,4 +1,4 @@
-"""A model that reads as well or as badly as a test wants, behind the real server that the lab's tests use."""
+"""A model that reads triples as well or badly as a test wants, behind a real server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Held = Callable[[], list[tuple[str, str, str, str, str | None]]]
 
 @pytest.fixture
 def held(path: Path) -> Held:
-    """What holds: subject, relation, object, and the days from and to which it does."""
+    """Return the facts: subject, relation, object, and their first and last days."""
 
     def read() -> list[tuple[str, str, str, str, str | None]]:
         connection = sqlite3.connect(path)
@@ -37,13 +37,16 @@ def held(path: Path) -> Held:
 
 
 def texts_of(server: ChatServer) -> list[str]:
-    """Every memory's text that arrived, in order."""
+    """Return the text of every memory that arrived, in order."""
     questions = [json.loads(json.loads(body)["messages"][1]["content"]) for body in server.bodies]
     return [memory["text"] for question in questions for memory in question.get("memories", [])]
 
 
 def knows(statements: Mapping[str, Sequence[Statement]], same: bool = False) -> Answer:
-    """A model that finds these statements in texts that hold the key; `same`: what it says of all pairs of names."""
+    """Return a model that finds these statements in texts that hold the key.
+
+    `same` is its answer for every pair of names.
+    """
 
     def answer(question: Any) -> str:
         if "pairs" in question:

@@ -1,4 +1,4 @@
-"""Stores as earlier versions of Trivet left them, written by hand with those versions' own schemas."""
+"""Stores as earlier versions of Trivet left them, written by hand with those versions' schemas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEMORIES = (
 
 
 def make_version_one(path: Path, more: int = 0) -> tuple[Memory, ...]:
-    """Writes a store with rows in every table, and `more` plain memories."""
+    """Write a store with rows in every table, and `more` plain memories."""
     memories = (*MEMORIES, *(memory(f"number {number} of Acme") for number in range(more)))
     path.touch(mode=0o600)
     connection = sqlite3.connect(path)
@@ -46,7 +46,7 @@ def make_version_one(path: Path, more: int = 0) -> tuple[Memory, ...]:
     return memories
 
 
-# What a user may have in the tables that a version brought.
+# Rows that a user may have in the tables added by a version.
 ROWS: Mapping[int, tuple[str, ...]] = {
     2: (
         "INSERT INTO concept VALUES (1, 'acme')",
@@ -65,7 +65,7 @@ ROWS: Mapping[int, tuple[str, ...]] = {
 
 
 def make_version(path: Path, version: int, more: int = 0) -> tuple[Memory, ...]:
-    """The same store brought up to a later version step by step, with rows in what each step added."""
+    """Upgrade the same store to a later version step by step, with rows in what each step added."""
     memories = make_version_one(path, more)
     connection = sqlite3.connect(path)
     for number in range(2, version + 1):
@@ -122,7 +122,7 @@ def _write(connection: sqlite3.Connection, one: Memory) -> None:
 
 
 def contents(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table of the first version, and the version number."""
+    """Return every row of every table of the first version, and the version number."""
     tables = "memory memory_tag revision link lexical fingerprint embedding_model passage job change meta".split()
     connection = sqlite3.connect(path)
     try:

@@ -1,4 +1,4 @@
-"""Waiting with a limit: what would hang fails, and says what did not come."""
+"""Waits with a limit, so that a hang fails with the name of what did not happen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-# Far more than anything takes on a busy machine: it is there to end a test that would never end.
+# Far above what anything takes on a busy machine; it only stops tests that would hang.
 LIMIT_SECONDS = 120.0
 LOOK_SECONDS = 0.005
 
@@ -23,21 +23,21 @@ def ended(running: threading.Thread | BaseProcess) -> None:
 
 def happened(event: threading.Event) -> None:
     assert event.wait(LIMIT_SECONDS), (
-        f"what the test waits for has not happened after {LIMIT_SECONDS:g} s"
+        f"the awaited event has not happened after {LIMIT_SECONDS:g} s"
     )
 
 
 def grown(listed: Sized, count: int) -> None:
-    """Until other threads have put so many into it."""
+    """Wait until other threads have added this many items."""
     until(lambda: len(listed) >= count)
 
 
 def until(so: Callable[[], bool]) -> None:
-    """Until it is so. It looks now and then: to look all the time would hold up those who do it."""
+    """Wait until the condition holds, with pauses so that other threads are not slowed down."""
     last, pause = time.monotonic() + LIMIT_SECONDS, threading.Event()
     while not so():
         assert time.monotonic() < last, (
-            f"what the test waits for is not so after {LIMIT_SECONDS:g} s"
+            f"the awaited condition does not hold after {LIMIT_SECONDS:g} s"
         )
         pause.wait(LOOK_SECONDS)
 
@@ -63,7 +63,10 @@ def result_of(future: Future[T]) -> T:
 
 
 def in_threads(count: int, work: Callable[[int], object]) -> None:
-    """Does the work, with numbers from 0, in so many threads at once. What one of them raises, the test raises."""
+    """Run the work in this many threads with numbers from 0.
+
+    Raise the threads' errors in the test.
+    """
     with ThreadPoolExecutor(count) as pool:
         for future in [pool.submit(work, number) for number in range(count)]:
             result_of(future)

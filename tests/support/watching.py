@@ -1,4 +1,4 @@
-"""A command that goes on until it is interrupted, as its own process; each report is one JSON value."""
+"""A watching command in its own process; each report is one JSON value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Watching:
     def __init__(self, *arguments: str, **environment: str) -> None:
         command = [sys.executable, "-m", "trivet.cli", *arguments, "--watch", "--json"]
         environ = {**os.environ, **environment}
-        # Tests that run in the background of a shell inherit that interruptions are ignored.
+        # Tests in the background of a shell inherit ignored interrupts.
         heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, env=environ, text=True, preexec_fn=heard

@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks the OpenAI embeddings API, with vectors made of words, and that can stop or hang."""
+"""A real OpenAI embeddings API server with vectors made of words that can stop or hang."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from trivet import Trivet
 
 
 class WordEmbedder:
-    """Texts with the same words have the same vector; `meaning` makes one word stand for another."""
+    """Embedder that gives texts with equal words equal vectors.
+
+    `meaning` replaces words before that.
+    """
 
     def __init__(self, dimension: int = 32) -> None:
         self.dimension = dimension
@@ -70,7 +73,7 @@ def _handler(embedder: WordEmbedder) -> type[BaseHTTPRequestHandler]:
             if embedder.refused is not None and any(embedder.refused in text for text in texts):
                 self._send(
                     400, {"error": f"cannot embed {texts}"}
-                )  # as providers do, which quote what they refuse
+                )  # like providers, which quote what they reject
             else:
                 data = [
                     {"index": at, "embedding": embedder.vector(text)}

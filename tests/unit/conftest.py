@@ -1,4 +1,4 @@
-"""Unit tests are fast because of what they do without: other processes."""
+"""Fixtures of the unit tests, which run without other Python processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store of one's own, awaited."""
+"""A local store can be used through the async facade."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def opened(path: Path) -> AsyncTrivet:
     return AsyncTrivet.open(path, embedder="none", background=False)
 
 
-def test_a_file_is_awaited_like_a_server(tmp_path: Path) -> None:
+def test_local_store_supports_async_calls(tmp_path: Path) -> None:
     async def act() -> None:
         async with opened(tmp_path / "memory.db") as memory:
             ids = await asyncio.gather(
@@ -26,7 +26,7 @@ def test_a_file_is_awaited_like_a_server(tmp_path: Path) -> None:
             await memory.edit(ids[0].id, title="First")
             assert "First" in await memory.diff(ids[0].id, 1, 2)
             lines = [line async for line in memory.export()]
-            assert len(lines) == 23  # a header, a memory each, and a last line
+            assert len(lines) == 23  # header, one line per memory, trailer
             with pytest.raises(NotFound):
                 await memory.get("ffffffff")
             assert memory.server is None
@@ -36,7 +36,7 @@ def test_a_file_is_awaited_like_a_server(tmp_path: Path) -> None:
     asyncio.run(act())
 
 
-def test_the_loop_is_not_held_up(tmp_path: Path) -> None:
+def test_calls_do_not_block_event_loop(tmp_path: Path) -> None:
     async def act() -> None:
         async with opened(tmp_path / "memory.db") as memory:
             here, there = threading.current_thread(), []
@@ -52,7 +52,7 @@ def test_the_loop_is_not_held_up(tmp_path: Path) -> None:
     asyncio.run(act())
 
 
-def test_what_is_closed_stays_closed_and_a_typo_makes_no_store(tmp_path: Path) -> None:
+def test_closed_store_stays_closed_and_typo_creates_none(tmp_path: Path) -> None:
     async def act() -> None:
         memory = opened(tmp_path / "memory.db")
         await memory.stats()

@@ -1,4 +1,4 @@
-"""Every cache is bounded in bytes, its overhead included, whatever a caller asks for."""
+"""Every cache is bounded in bytes, including its overhead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trivet.search.recipe import _parsed, _printed
 BOUND = 256 * KIB
 
 
-def test_a_hundred_thousand_words_that_no_memory_holds_stay_within_the_bound() -> None:
+def test_many_unknown_words_stay_within_bound() -> None:
     cache: BoundedCache[str, tuple[()]] = BoundedCache(BOUND)
     for number in range(100_000):
         cache.put(f"{number * 0x9E3779B97F4A7C15 % 2**64:x}", ())
@@ -47,7 +47,7 @@ def _arrays(cache: BoundedCache[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("fill", [_random_words, _growing_texts, _arrays])
-def test_the_bound_holds_and_is_what_the_process_really_takes(
+def test_bound_matches_measured_memory(
     fill: Callable[[BoundedCache[Any, Any]], None],
 ) -> None:
     tracemalloc.start()
@@ -62,7 +62,7 @@ def test_the_bound_holds_and_is_what_the_process_really_takes(
     assert cache.bytes / 3 < taken <= BOUND
 
 
-def test_what_is_used_stays_and_what_is_not_goes() -> None:
+def test_least_recently_used_entries_are_dropped() -> None:
     cache: BoundedCache[str, str] = BoundedCache(64 * KIB)
     cache.put("used", "kept")
     cache.put("unused", "dropped")
@@ -72,7 +72,7 @@ def test_what_is_used_stays_and_what_is_not_goes() -> None:
     assert cache.get("unused") is None
 
 
-def test_one_that_is_larger_than_the_bound_is_kept_alone() -> None:
+def test_oversized_entry_is_kept_alone() -> None:
     cache: BoundedCache[int, str] = BoundedCache(10 * KIB)
     for number in range(20):
         cache.put(number, "x" * 20 * KIB)
@@ -80,7 +80,7 @@ def test_one_that_is_larger_than_the_bound_is_kept_alone() -> None:
         assert len(cache) <= 2
 
 
-def test_a_replaced_and_a_dropped_entry_no_longer_count() -> None:
+def test_replaced_and_dropped_entries_do_not_count() -> None:
     cache: BoundedCache[str, str] = BoundedCache(100 * KIB)
     for _ in range(100):
         cache.put("one", "x" * 10 * KIB)
@@ -89,7 +89,7 @@ def test_a_replaced_and_a_dropped_entry_no_longer_count() -> None:
     assert (cache.bytes, cache.get("one")) == (0, None)
 
 
-def test_a_function_is_asked_once_and_what_it_raises_is_not_kept() -> None:
+def test_results_are_cached_but_not_exceptions() -> None:
     asked: Counter[str] = Counter()
 
     @cached(KIB)
@@ -106,7 +106,7 @@ def test_a_function_is_asked_once_and_what_it_raises_is_not_kept() -> None:
     assert asked == {"four": 1, "": 2}
 
 
-def test_a_size_counts_everything_within() -> None:
+def test_size_includes_contents() -> None:
     text = "x" * 10_000
     for holding in (
         (text,),
@@ -134,11 +134,11 @@ def test_a_size_counts_everything_within() -> None:
         _printed,
     ],
 )
-def test_functions_of_texts_have_such_a_cache(function: Any) -> None:
+def test_text_functions_use_bounded_cache(function: Any) -> None:
     assert 0 < function.cache.most_bytes <= 16 * 1024 * KIB
 
 
-def test_long_words_of_a_query_are_not_kept_by_stemmers() -> None:
+def test_stemmers_do_not_keep_long_query_words() -> None:
     analyse("warm up")
     tracemalloc.start()
     try:
@@ -147,29 +147,28 @@ def test_long_words_of_a_query_are_not_kept_by_stemmers() -> None:
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert taken < terms.TERMS_BYTES  # 10 MB went by
+    assert taken < terms.TERMS_BYTES  # 10 MB were processed
 
 
-# Keyed by what the code holds (types of requests, languages, names of patterns, bundled models) or by the process,
-# never by what a caller sends.
+# Keyed by constants of the code (request types, languages, pattern names, bundled models) or by the
+# process, never by a caller's input.
 KEYED_BY_CODE = {
     "analyse/terms.py": {"terms_in", "function_words"},
     "cli/options.py": {"fields_of"},
     "code/encoder.py": {"bundled"},
-    "contract/check.py": {"json_schema"},
-    "contract/fields.py": {"id_fields"},
+    "contract/parameters.py": {"id_fields", "json_schema"},
     "contract/verb.py": {"_defaults"},
     "dates/forms.py": {"form"},
     "models/embed/onnx.py": {"_shared"},
-    "models/rerank/onnx.py": {"_shared", "_pool"},
-    "serve/http/parse_request.py": {"shapes_of"},
+    "models/rerank/local.py": {"_shared", "_pool"},
+    "serve/http/endpoints/endpoint.py": {"shapes_of"},
     "serve/mcp/results.py": {"_defaults"},
     "serve/mcp/tools.py": {"_without"},
-    "store/postgres/connection_pool.py": {"_row_class"},
+    "store/postgres/connections.py": {"_row_class"},
 }
 
 
-def test_no_other_function_keeps_what_it_is_asked_without_a_bound_in_bytes() -> None:
+def test_no_other_function_caches_without_byte_bound() -> None:
     package = Path(trivet.__file__).parent
     kept: dict[str, set[str]] = {}
     for file in package.rglob("*.py"):

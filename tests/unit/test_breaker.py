@@ -1,4 +1,4 @@
-"""An endpoint that does not answer is waited for once, left alone, and tried by a thread that nobody waits for."""
+"""A circuit breaker stops calls to an unresponsive endpoint and retries it in the background."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trivet.errors import EmbedderError
 
 
 class Endpoint:
-    """Fails with `fault`, or answers; its clock is the test's."""
+    """Endpoint that fails with `fault` or answers, with a clock set by the test."""
 
     def __init__(self) -> None:
         self.fault: str | None = None
@@ -47,7 +47,7 @@ class Endpoint:
             self.breaker.call(self.ask)
 
     def after(self, seconds: float) -> None:
-        """Somebody asks so much later, and a trial that it sets off ends."""
+        """Call after the given seconds and wait for any trial this starts."""
         self.now += seconds
         assert self.breaker.refusal()
         for thread in threading.enumerate():
@@ -55,100 +55,100 @@ class Endpoint:
                 ended(thread)
 
 
-def test_a_timeout_opens_it_and_nobody_else_asks() -> None:
-    one = Endpoint()
-    one.fault = "hung"
-    one.fails()
+def test_timeout_opens_breaker() -> None:
+    endpoint = Endpoint()
+    endpoint.fault = "hung"
+    endpoint.fails()
     for _ in range(5):
         with pytest.raises(EmbedderError, match="embedder does not answer"):
-            one.breaker.call(one.ask)
-    assert (one.asked, one.tried, one.breaker.state) == (1, 0, "open")
-    assert (one.breaker.opened, one.breaker.refused) == (1, 5)
+            endpoint.breaker.call(endpoint.ask)
+    assert (endpoint.asked, endpoint.tried, endpoint.breaker.state) == (1, 0, "open")
+    assert (endpoint.breaker.opened, endpoint.breaker.refused) == (1, 5)
 
 
-def test_other_failures_open_it_when_they_repeat() -> None:
-    one = Endpoint()
-    one.fault = "down"
+def test_repeated_failures_open_breaker() -> None:
+    endpoint = Endpoint()
+    endpoint.fault = "down"
     for _ in range(FAILURES_IN_A_ROW - 1):
-        one.fails()
-    one.fault = None
-    assert one.breaker.call(one.ask) == "answer"
-    one.fault = "down"
+        endpoint.fails()
+    endpoint.fault = None
+    assert endpoint.breaker.call(endpoint.ask) == "answer"
+    endpoint.fault = "down"
     for _ in range(FAILURES_IN_A_ROW):
-        assert one.breaker.state == "closed"
-        one.fails()
-    assert one.breaker.state == "open"
+        assert endpoint.breaker.state == "closed"
+        endpoint.fails()
+    assert endpoint.breaker.state == "open"
 
 
-def test_who_sends_what_the_endpoint_refuses_takes_it_from_nobody() -> None:
-    one = Endpoint()
-    one.refuses = True
+def test_rejected_requests_do_not_open_breaker() -> None:
+    endpoint = Endpoint()
+    endpoint.refuses = True
     for _ in range(10):
-        one.fails()
-    assert (one.asked, one.breaker.state) == (10, "closed")
+        endpoint.fails()
+    assert (endpoint.asked, endpoint.breaker.state) == (10, "closed")
 
 
-def test_it_is_tried_after_pauses_that_grow_and_closes_when_it_answers() -> None:
-    one = Endpoint()
-    one.fault = "hung"
-    one.fails()
+def test_trials_back_off_and_success_closes_breaker() -> None:
+    endpoint = Endpoint()
+    endpoint.fault = "hung"
+    endpoint.fails()
     pause, asked = FIRST_PAUSE_SECONDS, 0
     while pause < LONGEST_PAUSE_SECONDS:
-        one.after(pause * 0.9)
-        assert one.tried == asked, "too early"
-        one.after(pause * 0.2)
+        endpoint.after(pause * 0.9)
+        assert endpoint.tried == asked, "too early"
+        endpoint.after(pause * 0.2)
         asked += 1
-        assert (one.tried, one.breaker.state) == (asked, "open")
+        assert (endpoint.tried, endpoint.breaker.state) == (asked, "open")
         pause *= 2
-    one.fault = None
-    one.after(LONGEST_PAUSE_SECONDS)
-    assert one.breaker.state == "closed"
-    assert one.breaker.call(one.ask) == "answer"
-    assert (one.asked, one.breaker.opened) == (2, 1)
+    endpoint.fault = None
+    endpoint.after(LONGEST_PAUSE_SECONDS)
+    assert endpoint.breaker.state == "closed"
+    assert endpoint.breaker.call(endpoint.ask) == "answer"
+    assert (endpoint.asked, endpoint.breaker.opened) == (2, 1)
 
 
-def test_who_is_out_of_patience_opens_it_only_if_it_was_this_endpoint() -> None:
-    one = Endpoint()
-    one.breaker.late()
-    assert one.breaker.state == "closed", "nothing was asked of it"
-    one.breaker.call(one.breaker.late)
-    assert one.breaker.state == "closed", "it answered after all"
+def test_late_call_opens_only_breaker_in_use() -> None:
+    endpoint = Endpoint()
+    endpoint.breaker.late()
+    assert endpoint.breaker.state == "closed", "no call was running"
+    endpoint.breaker.call(endpoint.breaker.late)
+    assert endpoint.breaker.state == "closed", "the call succeeded"
     states = []
 
     def slow() -> None:
-        one.breaker.late()
-        states.append(one.breaker.state)
+        endpoint.breaker.late()
+        states.append(endpoint.breaker.state)
 
-    one.breaker.call(slow)
+    endpoint.breaker.call(slow)
     assert states == ["open"]
 
 
-def test_who_insists_has_it_asked_at_once() -> None:
-    one = Endpoint()
-    one.fault = "hung"
-    one.fails()
-    one.breaker.try_again()
-    assert (one.tried, one.breaker.state) == (1, "open")
-    one.after(FIRST_PAUSE_SECONDS)
-    assert one.tried == 2, "its pause has not grown"
-    one.fault = None
-    one.breaker.try_again()
-    assert one.breaker.state == "closed"
+def test_try_again_runs_trial_immediately() -> None:
+    endpoint = Endpoint()
+    endpoint.fault = "hung"
+    endpoint.fails()
+    endpoint.breaker.try_again()
+    assert (endpoint.tried, endpoint.breaker.state) == (1, "open")
+    endpoint.after(FIRST_PAUSE_SECONDS)
+    assert endpoint.tried == 2, "the pause must not have grown"
+    endpoint.fault = None
+    endpoint.breaker.try_again()
+    assert endpoint.breaker.state == "closed"
 
 
-def test_a_trial_that_is_refused_is_an_answer() -> None:
+def test_rejected_trial_closes_breaker() -> None:
     def trial() -> None:
         raise EmbedderError("no such model")
 
-    one = Endpoint()
-    one.breaker._trial = trial
-    one.fault = "hung"
-    one.fails()
-    one.breaker.try_again()
-    assert one.breaker.state == "closed"
+    endpoint = Endpoint()
+    endpoint.breaker._trial = trial
+    endpoint.fault = "hung"
+    endpoint.fails()
+    endpoint.breaker.try_again()
+    assert endpoint.breaker.state == "closed"
 
 
-def test_one_endpoint_has_one_breaker_and_another_model_another() -> None:
+def test_breakers_are_per_endpoint_and_model() -> None:
     first = breaker_for("embedder", "http://one", "a", lambda: None)
     assert breaker_for("embedder", "http://one", "a", lambda: None) is first
     assert breaker_for("embedder", "http://one", "b", lambda: None) is not first

@@ -1,4 +1,4 @@
-"""What a caller may write as a time, and what it means; at noon of Sunday, 15 November 2026 in UTC."""
+"""Accepted time formats and their meaning, at noon UTC on Sunday, November 15, 2026."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _in_new_york_at_noon_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("+30d", "2026-12-15T12:00:00"),
         ("2 weeks ago", "2026-11-01T12:00:00"),
         ("two weeks ago", "2026-11-01T12:00:00"),
-        # Days in words are days where the process runs: there, midnight is 4 or 5 o'clock in UTC.
+        # Named days use the process's time zone, where midnight is 4:00 or 5:00 UTC.
         ("today", "2026-11-15T05:00:00"),
         ("Yesterday", "2026-11-14T05:00:00"),
         ("last monday", "2026-11-09T05:00:00"),
@@ -55,7 +55,7 @@ def _in_new_york_at_noon_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("last summer", "2026-06-01T04:00:00"),
     ],
 )
-def test_a_time_can_be_written_in_many_ways(text: str, moment: str) -> None:
+def test_accepted_time_formats(text: str, moment: str) -> None:
     assert parse_time_expression(text, "created_after") == f"{moment}.000000Z"
 
 
@@ -63,25 +63,25 @@ def test_a_time_can_be_written_in_many_ways(text: str, moment: str) -> None:
     "text",
     ["soon", "7", "7x", "-7d", "before march", "between now", "2026-13", "99999y", "0000", ""],
 )
-def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
+def test_invalid_time_error_lists_formats(text: str) -> None:
     with pytest.raises(
         InvalidInput, match=r"created_after: .*(2026-11-03.*7d.*yesterday|outside the years)"
     ):
         parse_time_expression(text, "created_after")
 
 
-def test_what_programs_write_is_iso_alone() -> None:
+def test_parse_time_accepts_only_iso() -> None:
     with pytest.raises(InvalidInput, match="ISO 8601"):
         parse_time("yesterday", "created_at")
 
 
-def test_a_stored_time_is_shown_on_the_local_clock_and_a_stored_day_stays_that_day() -> None:
+def test_stored_time_is_shown_locally_and_day_is_kept() -> None:
     assert str(local_time(moment("2026-11-03T02:00:00.000000Z"))) == "2026-11-02 21:00:00"
     assert str(local_time(moment("2026-11-03T00:00:00.000000Z"))) == "2026-11-03 00:00:00"
     assert local_time(moment("0001-01-01T00:00:00.000001Z")) is None
 
 
-def test_the_clock_goes_on_after_it_was_set() -> None:
+def test_fixed_clock_is_restored() -> None:
     with clock_fixed_at("1999-12-31"):
         assert now() == "1999-12-31T00:00:00.000000Z"
     assert now() == "2026-11-15T12:00:30.000000Z"

@@ -1,4 +1,4 @@
-"""How long a laptop was away, whatever was done to its clock."""
+"""Elapsed time is correct whatever happens to the clock."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from trivet.common.clock import ClockReading, elapsed_seconds, read_clock
 DAY = 24 * 3600.0
 
 
-def test_a_clock_that_jumps_while_the_machine_runs_adds_nothing() -> None:
+def test_clock_jump_adds_no_time() -> None:
     before = read_clock()
     jumped = ClockReading(at="2126-01-01T00:00:00Z", boot=before.boot, up=before.up + 5)
-    if before.boot:  # where the system tells for how long it has run
+    if before.boot:  # only where the system reports its uptime
         assert elapsed_seconds(before, jumped) == 5
         assert 0 <= elapsed_seconds(before, read_clock()) < DAY
 
 
-def test_over_a_restart_the_clock_counts_and_never_backwards() -> None:
+def test_restart_uses_clock_and_never_goes_backwards() -> None:
     one, later = (
         ClockReading(at="2026-01-01T00:00:00Z", boot="a", up=9),
         ClockReading(at="2026-01-03T00:00:00Z", boot="b", up=1),

@@ -1,4 +1,4 @@
-"""The verbs as methods of both facades."""
+"""The verbs exist as methods of both facades."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivet.contract import VERBS, describe
 
 
 @pytest.mark.parametrize("name", ["remember", "recall", "edit", "concepts", "reindex"])
-def test_help_shows_every_parameter_with_its_text(name: str) -> None:
+def test_docstring_describes_every_parameter(name: str) -> None:
     method, verb = getattr(Trivet, name), VERBS[name]
     assert method.__doc__.startswith(verb.summary)
     for parameter in verb.request.__struct_fields__:
@@ -21,7 +21,7 @@ def test_help_shows_every_parameter_with_its_text(name: str) -> None:
         assert f":param {parameter}: {text}" in method.__doc__
 
 
-def test_what_must_be_given_needs_no_name() -> None:
+def test_required_parameters_are_positional() -> None:
     kinds = {name: one.kind for name, one in inspect.signature(Trivet.why_not).parameters.items()}
     assert [
         name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -36,7 +36,7 @@ def test_both_facades_have_every_verb() -> None:
         assert inspect.signature(awaited) == inspect.signature(getattr(Trivet, name))
 
 
-def test_wrong_arguments_are_refused_as_python_refuses_them(path: Path) -> None:
+def test_wrong_arguments_raise_type_error(path: Path) -> None:
     with Trivet.open(path, embedder="none") as memory:
         with pytest.raises(
             TypeError, match=r"recall\(\) got an unexpected keyword argument 'limitt'"

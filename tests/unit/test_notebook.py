@@ -1,4 +1,4 @@
-"""What a notebook shows: everything a reader needs, and no stored word as markup."""
+"""Notebook output shows results and escapes stored text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOSTILE = '<script>alert(1)</script> <img src=x onerror=alert(2)> "quoted" </td>
 
 
 class Page(HTMLParser):
-    """Keeps the elements and their attributes, and the text."""
+    """Parser that keeps elements, attributes and text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.text = ""
         self.feed(html)
-        assert self.open == [], "every element is closed"
+        assert self.open == [], "every element must be closed"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.add(tag)
@@ -39,7 +39,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_an_answer_is_a_table_with_bars_and_reasons(trivet: Trivet) -> None:
+def test_answer_is_shown_as_table(trivet: Trivet) -> None:
     stored = trivet.remember("The staging database listens on port 6543.", title="Staging")
     page = Page(trivet.recall("which port has staging?")._repr_html_() or "")
     for shown in (
@@ -54,7 +54,7 @@ def test_an_answer_is_a_table_with_bars_and_reasons(trivet: Trivet) -> None:
     assert {"table", "tr", "td"} <= page.elements
 
 
-def test_no_stored_word_is_markup(trivet: Trivet) -> None:
+def test_stored_text_is_escaped(trivet: Trivet) -> None:
     trivet.remember(HOSTILE, title=HOSTILE, tags=["<b>"], source="javascript:alert(3)")
     page = Page(trivet.recall(f"alert {HOSTILE}")._repr_html_() or "")
     assert page.elements <= {"div", "b", "table", "thead", "tbody", "tr", "th", "td", "br", "code"}
@@ -66,7 +66,7 @@ def test_no_stored_word_is_markup(trivet: Trivet) -> None:
 @pytest.mark.parametrize(
     ("stored", "said"), [(True, "Nothing was found."), (False, "The store is empty.")]
 )
-def test_an_empty_answer_says_why(trivet: Trivet, stored: bool, said: str) -> None:
+def test_empty_answer_states_reason(trivet: Trivet, stored: bool, said: str) -> None:
     if stored:
         trivet.remember("Ana likes tea.")
     page = Page(trivet.recall("zebras")._repr_html_() or "")
@@ -74,7 +74,7 @@ def test_an_empty_answer_says_why(trivet: Trivet, stored: bool, said: str) -> No
     assert "table" not in page.elements
 
 
-def test_a_neighbourhood_is_a_picture(trivet: Trivet) -> None:
+def test_neighborhood_is_shown_as_svg(trivet: Trivet) -> None:
     memory = trivet.remember(f"Ana Vidal works at `Acme Works`. {HOSTILE}", title=HOSTILE)
     picture = trivet.graph(memory.id)._repr_svg_() or ""
     root = ElementTree.fromstring(picture)

@@ -10,7 +10,7 @@ from support.command_line import CommandLine
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of the test's own, without an embedder, and nothing of the user's in reach."""
+    """A store of the test's own, without an embedder and isolated from the user's files."""
     for name in ("CONFIG", "DATA", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.delenv("TRIVET_CONFIG", raising=False)
@@ -21,7 +21,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def empty(store: Path, empty_store: Path) -> None:
-    """The store is there, and holds nothing."""
+    """Create an empty store."""
     copyfile(empty_store, store)
 
 
@@ -32,7 +32,7 @@ def trivet(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
 
 @pytest.fixture
 def staging(trivet: CommandLine) -> str:
-    """The id of one memory."""
+    """Store one memory and return its id."""
     arguments = (
         "--tag",
         "staging",

@@ -1,4 +1,4 @@
-"""`trivet code` as a person and a script meet it: answers, reasons, statuses, and an index that keeps up."""
+"""`trivet code` answers people and scripts and keeps its index current."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def search(trivet: CommandLine, root: Path, *arguments: str) -> list[dict[str, A
     return hits
 
 
-def test_the_json_of_a_search(trivet: CommandLine, project: Path) -> None:
+def test_search_json(trivet: CommandLine, project: Path) -> None:
     answer = trivet.json(
         "code", "search", "parse retry after", "--root", str(project), "--limit", "2"
     )
@@ -46,7 +46,7 @@ def test_the_json_of_a_search(trivet: CommandLine, project: Path) -> None:
     assert trivet.json("code", "search", "retry", "--root", str(project))["status"]["indexed"] == 0
 
 
-def test_a_person_sees_place_lines_and_reason(trivet: CommandLine, project: Path) -> None:
+def test_person_sees_place_lines_and_reason(trivet: CommandLine, project: Path) -> None:
     shown = trivet(
         "code", "search", "parse retry after", "--root", str(project), "--limit", "1"
     ).out
@@ -57,17 +57,17 @@ def test_a_person_sees_place_lines_and_reason(trivet: CommandLine, project: Path
     assert why.startswith(
         "    why: defines parse_retry_after; words: parse, retry; by meaning; path"
     )
-    assert (empty, note) == ("", "New or changed, and read just now: 6 files.")
+    assert (empty, note) == ("", "Indexed now, since new or changed: 6 files.")
     assert "\x1b" not in shown
 
 
-def test_code_does_not_act_on_the_terminal(trivet: CommandLine, project: Path) -> None:
+def test_code_cannot_control_the_terminal(trivet: CommandLine, project: Path) -> None:
     shown = trivet("code", "search", "red alert", "--root", str(project)).out
     assert "\x1b" not in shown
     assert '     1  RED = "\\x1b[31mred alert\\x1b[0m"'.lstrip() in shown
 
 
-def test_the_statuses_are_ripgreps(
+def test_exit_statuses_match_ripgrep(
     trivet: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def status(*arguments: str) -> tuple[int, bool]:
@@ -88,7 +88,7 @@ def test_the_statuses_are_ripgreps(
     assert status("search", "retry", *root) == (2, True)
 
 
-def test_an_issue_from_standard_input(trivet: CommandLine, project: Path) -> None:
+def test_issue_from_standard_input(trivet: CommandLine, project: Path) -> None:
     issue = "Orders are sent twice\n\nWhen the warehouse is busy, `Client.send` does not wait.\n"
     found = trivet.json(
         "code", "search", "-", "--root", str(project), "--limit", "1", stdin=issue.encode()
@@ -107,17 +107,15 @@ def test_filters(trivet: CommandLine, project: Path) -> None:
     assert paths("--kind", "method") == {"shop/client.py"}
 
 
-def test_a_folder_inside_is_searched_alone(trivet: CommandLine, project: Path) -> None:
-    (
-        project / ".git"
-    ).mkdir()  # a repository that git does not know: its top is the root all the same
+def test_subfolder_is_searched_alone(trivet: CommandLine, project: Path) -> None:
+    (project / ".git").mkdir()  # git does not know this repository; its top is still the root
     found = search(trivet, project / "shop", "retry")
     assert {hit["path"] for hit in found} == {"retry.py", "client.py"}
     related = trivet.json("code", "related", "retry.py:4", "--root", str(project / "shop"))
     assert {hit["path"] for hit in related["hits"]} == {"client.py"}
 
 
-def test_the_budget_bounds_what_is_shown(trivet: CommandLine, project: Path) -> None:
+def test_budget_bounds_the_output(trivet: CommandLine, project: Path) -> None:
     for budget in (20, 2_000):
         found = search(trivet, project, "retry after attempt", "--budget", str(budget))
         lengths = [len(hit["snippet"]) for hit in found]
@@ -126,7 +124,7 @@ def test_the_budget_bounds_what_is_shown(trivet: CommandLine, project: Path) -> 
     assert not any(hit["snippet"] for hit in search(trivet, project, "retry", "--budget", "0"))
 
 
-def test_where_a_name_is_defined_and_used(trivet: CommandLine, project: Path) -> None:
+def test_symbol_definitions_and_uses(trivet: CommandLine, project: Path) -> None:
     root = ("--root", str(project))
     [send] = trivet.json("code", "symbol", "Client.send", *root)["hits"]
     assert (send["path"], send["symbol"], send["kind"]) == (
@@ -138,12 +136,12 @@ def test_where_a_name_is_defined_and_used(trivet: CommandLine, project: Path) ->
     assert [hit["symbol"] for hit in spoken] == ["totalPrice"]
     shown = trivet("code", "symbol", "parse_retry_after", *root).out
     assert "def parse_retry_after(header: str) -> float" in shown
-    assert "why: named so" in shown
+    assert "why: exact name" in shown
     related = trivet.json("code", "related", "shop/retry.py:4", *root)["hits"]
     assert "shop/client.py" in [hit["path"] for hit in related]
 
 
-def test_the_index_keeps_up_and_says_where_it_stands(trivet: CommandLine, project: Path) -> None:
+def test_index_stays_current_and_reports_its_state(trivet: CommandLine, project: Path) -> None:
     root = ("--root", str(project))
     before = trivet("code", "status", *root, "--json")
     assert (
@@ -161,14 +159,14 @@ def test_the_index_keeps_up_and_says_where_it_stands(trivet: CommandLine, projec
     assert trivet("code", "symbol", "parse_retry_after", *root).status == 1
     (project / "shop/retry.py").unlink()
     assert trivet("code", "symbol", "give_up", *root).status == 1
-    Path(made["file"]).unlink()  # as docs/code.md says, it may be deleted at any time
+    Path(made["file"]).unlink()  # docs/code.md says it may be deleted at any time
     assert trivet("code", "symbol", "totalPrice", *root).status == 0
 
 
-def test_memories_say_where_their_symbols_went(trivet: CommandLine, project: Path) -> None:
+def test_memories_report_moved_symbols(trivet: CommandLine, project: Path) -> None:
     here = "The wait is read in shop/retry.py:parse_retry_after; orders leave by client.py:Client.send."
     moved = trivet.json("remember", "Waits are read in shop/client.py:parse_retry_after.")["id"]
-    gone = trivet.json(
+    lost = trivet.json(
         "remember", "Prices are added in shop/basket.ts:addPrices; ask example.com:port."
     )["id"]
     other = trivet.json("remember", "The engine is lib/engine.rs:Engine::start.")["id"]
@@ -179,15 +177,15 @@ def test_memories_say_where_their_symbols_went(trivet: CommandLine, project: Pat
         for one in checked.json()["links"]
         if one["state"] != "ok"
     }
-    assert set(states) == {(moved, "moved"), (gone, "gone"), (other, "unknown")}
+    assert set(states) == {(moved, "moved"), (lost, "gone"), (other, "unknown")}
     assert states[moved, "moved"]["places"][0] == "shop/retry.py:4"
     assert (checked.status, len(checked.json()["links"])) == (1, 5)
     shown = trivet("code", "check", "--root", str(project)).out
     assert "defined at shop/retry.py:4" in shown
-    assert "5 links in 4 memories: 2 as they were." in shown
+    assert "5 links in 4 memories: 2 unchanged." in shown
 
 
-def test_links_out_of_the_folder_and_keys_are_not_read(
+def test_outside_links_and_key_files_are_not_read(
     trivet: CommandLine, project: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -201,7 +199,7 @@ def test_links_out_of_the_folder_and_keys_are_not_read(
     assert {one["path"].rstrip("/") for one in reasons} >= {"linked", "linked.py", ".env"}
 
 
-def test_what_is_saved_while_it_is_watched_is_indexed(trivet: CommandLine, project: Path) -> None:
+def test_watched_changes_are_indexed(trivet: CommandLine, project: Path) -> None:
     watching = Watching("code", "index", "--root", str(project))
     try:
         assert watching.report()["status"]["files"] == 6

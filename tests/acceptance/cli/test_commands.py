@@ -1,4 +1,4 @@
-"""Every command, for people and for programs."""
+"""Every command works for people and for programs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def test_version(trivet: CommandLine) -> None:
     assert trivet("--version").out == f"trivet {__version__}\n"
 
 
-def test_without_a_command_the_help_is_shown(trivet: CommandLine) -> None:
+def test_no_command_shows_the_help(trivet: CommandLine) -> None:
     result = trivet()
     assert result.status == 0
     assert "trivet remember" in result.out
     assert "why-not" in result.out
-    assert "..." not in result.out.partition("Commands:")[2], "a sentence is cut off"
+    assert "..." not in result.out.partition("Commands:")[2], "a summary is cut off"
 
 
 def test_remember_shows_the_id(trivet: CommandLine) -> None:
@@ -40,12 +40,12 @@ def test_remember_reports_near_duplicates(trivet: CommandLine, staging: str) -> 
     assert staging in shown
 
 
-def test_remember_says_what_it_may_update_and_how_to_link_it(
+def test_remember_shows_possible_updates_and_how_to_link_them(
     trivet: CommandLine, staging: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_CHANGES", "words")
     shown = trivet(
-        "remember", "The staging database now listens on port 7001.", "-s", "acme/shop"
+        "remember", "Since March the staging database listens on port 7001.", "-s", "acme/shop"
     ).out
     new = shown.split()[1]
     assert f"May update {staging}" in shown
@@ -70,7 +70,7 @@ def test_remember_reads_standard_input(trivet: CommandLine) -> None:
     assert trivet.json("get", id)["content"] == "Zwölf Brücken\nund ein Fluss"
 
 
-def test_recall_json_has_the_promised_shape(trivet: CommandLine, staging: str) -> None:
+def test_recall_json_has_the_documented_shape(trivet: CommandLine, staging: str) -> None:
     answer = trivet.json("recall", "port of staging")
     assert list(answer)[:4] == ["query", "hits", "health", "took_ms"]
     (hit,) = answer["hits"]
@@ -93,7 +93,7 @@ def test_recall_json_has_the_promised_shape(trivet: CommandLine, staging: str) -
     assert hit["why"]["legs"]["lexical"]["rank"] == 1
 
 
-def test_a_hit_and_a_list_say_where_it_stands(trivet: CommandLine) -> None:
+def test_hits_and_lists_show_the_source_position(trivet: CommandLine) -> None:
     trivet(
         "remember",
         "Lunch is at noon.",
@@ -108,7 +108,7 @@ def test_a_hit_and_a_list_say_where_it_stands(trivet: CommandLine) -> None:
     assert "notes/day.md:3-5" in trivet("list").out
 
 
-def test_recall_for_people_says_why(trivet: CommandLine, staging: str) -> None:
+def test_recall_text_explains_hits(trivet: CommandLine, staging: str) -> None:
     out = trivet("recall", "port of staging").out
     assert "Staging port" in out
     assert staging in out
@@ -117,7 +117,7 @@ def test_recall_for_people_says_why(trivet: CommandLine, staging: str) -> None:
 
 
 @pytest.mark.usefixtures("empty")
-def test_recall_of_nothing_is_no_error(trivet: CommandLine) -> None:
+def test_empty_recall_is_no_error(trivet: CommandLine) -> None:
     assert trivet.json("recall", "anything")["hits"] == []
     result = trivet("recall", "anything")
     assert result.status == 0
@@ -163,9 +163,7 @@ def test_list_pages(trivet: CommandLine) -> None:
     assert "No memory matches" in trivet("list", "--category", "code").out
 
 
-def test_edit_changes_what_is_named_and_clears_with_an_empty_text(
-    trivet: CommandLine, staging: str
-) -> None:
+def test_edit_changes_named_fields_and_clears_empty_ones(trivet: CommandLine, staging: str) -> None:
     assert "revision 2" in trivet("edit", staging, "--importance", "0.9").out
     memory = trivet.json(
         "edit", staging, "--title", "", "--tags", "", "--content", "-", stdin=b"Port 7000."
@@ -198,10 +196,10 @@ def test_diff(trivet: CommandLine, staging: str) -> None:
     assert "-The staging database listens on port 6543." in shown
     assert "+The staging database listens on port 7000." in shown
     assert trivet.json("diff", staging, "1", "2")["diff"] == shown.rstrip("\n")
-    assert "the same" in trivet("diff", staging, "2", "2").out
+    assert "identical" in trivet("diff", staging, "2", "2").out
 
 
-def test_purge_asks_or_is_told(trivet: CommandLine, staging: str) -> None:
+def test_purge_needs_confirmation(trivet: CommandLine, staging: str) -> None:
     refused = trivet("purge", staging)
     assert refused.status == 2
     assert "--yes" in refused.err
@@ -215,8 +213,7 @@ def test_purge_asks_or_is_told(trivet: CommandLine, staging: str) -> None:
 
 def test_why_not(trivet: CommandLine, staging: str) -> None:
     assert (
-        "A filter keeps it out"
-        in trivet("why-not", "staging port", staging, "--scope", "other").out
+        "A filter excludes it" in trivet("why-not", "staging port", staging, "--scope", "other").out
     )
     assert trivet.json("why-not", "staging port", staging)["returned"] is True
 

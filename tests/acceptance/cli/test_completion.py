@@ -1,4 +1,4 @@
-"""What the shell offers while an id is typed."""
+"""The shell completes ids while the user types them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ def offered(line: str) -> list[str]:
     ).out.split()
 
 
-def test_ids_are_completed_from_the_store_that_was_named(
-    trivet: CommandLine, staging: str, tmp_path: Path
-) -> None:
+def test_ids_come_from_the_named_store(trivet: CommandLine, staging: str, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     there = trivet.json("remember", "Elsewhere.", "--path", str(other))["id"]
     assert offered(f"trivet get {staging[:4]}") == [staging]
@@ -25,7 +23,7 @@ def test_ids_are_completed_from_the_store_that_was_named(
     assert offered(f"trivet --path {other} forget {there[:4]}") == [there]
 
 
-def test_completion_says_nothing_where_there_is_no_store(
+def test_completion_is_silent_without_a_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_PATH", str(tmp_path / "none" / "memory.db"))

@@ -1,4 +1,4 @@
-"""`trivet config`: every setting, and where it comes from."""
+"""`trivet config` lists every setting and its origin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_path_of_the_file(trivet: CommandLine, tmp_path: Path) -> None:
     assert trivet.json("config", "path") == {"path": str(expected)}
 
 
-def test_a_bad_file_is_named(
+def test_invalid_file_is_named(
     trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "bad.toml"

@@ -1,4 +1,4 @@
-"""The command line takes its options from the contract: bounds, choices, help, and words that people mistype."""
+"""The command line takes bounds, choices, help and suggestions from the contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bare(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def outside(schema: dict[str, Any]) -> list[str]:
-    """Values just past each bound, or that are no choice."""
+    """Return values just past each bound, and a value that is not a choice."""
     values = ["nonsense"] if "enum" in schema else []
     values += [str(schema["minimum"] - 1)] if "minimum" in schema else []
     values += [str(schema["maximum"] + 1)] if "maximum" in schema else []
@@ -31,7 +31,7 @@ def outside(schema: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("verb", "arguments"), [("recall", ["q"]), ("why_not", ["q", ID]), ("edit", [ID])]
 )
-def test_bounds_and_choices_are_those_of_the_contract(
+def test_bounds_and_choices_match_the_contract(
     trivet: CommandLine, verb: str, arguments: list[str]
 ) -> None:
     schema = json_schema(VERBS[verb].request)
@@ -44,7 +44,7 @@ def test_bounds_and_choices_are_those_of_the_contract(
             assert option in result.err
 
 
-def test_options_have_the_help_and_the_defaults_of_the_contract() -> None:
+def test_option_help_and_defaults_match_the_contract() -> None:
     root = root_command()
     request = VERBS["recall"].request
     shown = {one.name: one for one in root.get_command(typer.Context(root), "recall").params}
@@ -61,7 +61,7 @@ def test_help_has_an_example() -> None:
         ).help or name in ("mcp",)
 
 
-def test_misspelt_command_is_suggested(trivet: CommandLine) -> None:
+def test_misspelled_command_is_suggested(trivet: CommandLine) -> None:
     result = trivet("recal", "x")
     assert result.status == 2
     assert "'recall'" in result.err

@@ -1,4 +1,4 @@
-"""The demo: each scene makes its point, a second run changes nothing, damage is mended."""
+"""The demo shows what each scene claims, changes nothing on a second run and repairs damage."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trivet.errors import InvalidInput
 
 
 def ignore(count: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress reports."""
 
 
-def test_each_scene_makes_its_point(trivet: CommandLine, store: Path) -> None:
+def test_each_scene_shows_its_point(trivet: CommandLine, store: Path) -> None:
     first = process("demo", "--json", TRIVET_EMBEDDER="bundled")
     assert first.status == 0, first.err
     for scene, answer in zip(SCENES, first.json()["recalls"], strict=True):
@@ -47,7 +47,7 @@ def test_each_scene_makes_its_point(trivet: CommandLine, store: Path) -> None:
     assert not store.exists()
 
 
-def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+def test_second_run_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "demo.db"
     exports = []
     for _ in range(2):
@@ -57,7 +57,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "edited"])
-def test_a_damaged_store_is_rebuilt(tmp_path: Path, damage: str) -> None:
+def test_damaged_store_is_rebuilt(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "demo.db"
     if damage == "rubbish":
         path.write_bytes(b"rubbish" * 1000)
@@ -69,8 +69,8 @@ def test_a_damaged_store_is_rebuilt(tmp_path: Path, damage: str) -> None:
         assert memory.get(SCENES[0].expected).content != "Somebody was here."
 
 
-def test_the_demo_has_its_own_place(tmp_path: Path, store: Path) -> None:
+def test_demo_has_its_own_store(tmp_path: Path, store: Path) -> None:
     assert demo_path() == tmp_path / "cache" / "trivet" / "demo.db"
-    with pytest.raises(InvalidInput, match="a store of its own"):
+    with pytest.raises(InvalidInput, match="its own store"):
         cli_demo.show_demo(Session(str(store), as_json=True), embedder="none")
     assert not store.exists()

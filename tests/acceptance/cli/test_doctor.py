@@ -1,4 +1,4 @@
-"""Problems as the command line shows them."""
+"""`trivet doctor` shows problems on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from support.command_line import process
 from trivet import Trivet
 
 
-def test_the_command_line_shows_why_and_how(path: Path) -> None:
+def test_doctor_shows_cause_and_fix(path: Path) -> None:
     with Trivet.open(path, embedder="none", background=False) as memory:
         memory.remember("Lamps are green.")
     path.chmod(0o644)

@@ -1,4 +1,4 @@
-"""Errors: one line on standard error, an exit status with a meaning, never a stack trace."""
+"""An error is one line on standard error with a meaningful exit status and no stack trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOBODY = "01997e00-0000-7000-8000-000000000009"
 
 @pytest.mark.usefixtures("empty")
 @pytest.mark.parametrize(
-    ("arguments", "status", "kind", "said"),
+    ("arguments", "status", "kind", "message"),
     [
         (["get", "not-an-id"], 2, "InvalidInput", "id"),
         (["get", NOBODY], 3, "NotFound", NOBODY),
@@ -33,17 +33,17 @@ NOBODY = "01997e00-0000-7000-8000-000000000009"
     ],
 )
 def test_status_and_message(
-    trivet: CommandLine, arguments: list[str], status: int, kind: str, said: str
+    trivet: CommandLine, arguments: list[str], status: int, kind: str, message: str
 ) -> None:
     plain = trivet(*arguments)
     assert (plain.status, plain.out) == (status, "")
     assert plain.err.startswith("trivet: ")
     assert plain.err.count("\n") == 1
-    assert said in plain.err
+    assert message in plain.err
     spoken = trivet(*arguments, "--json")
     assert (spoken.status, spoken.out) == (status, "")
     assert spoken.error()["kind"] == kind
-    assert said in spoken.error()["message"]
+    assert message in spoken.error()["message"]
 
 
 def test_conflict(trivet: CommandLine, staging: str) -> None:
@@ -58,7 +58,7 @@ def test_standard_input_must_be_text(trivet: CommandLine) -> None:
     assert "UTF-8" in result.err
 
 
-def test_a_stranger_s_file_is_refused(trivet: CommandLine, tmp_path: Path) -> None:
+def test_foreign_file_is_refused(trivet: CommandLine, tmp_path: Path) -> None:
     stranger = tmp_path / "notes.txt"
     stranger.write_text("these are my notes, and there are many of them\n" * 50)
     result = trivet("--path", str(stranger), "stats")
@@ -67,14 +67,14 @@ def test_a_stranger_s_file_is_refused(trivet: CommandLine, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("empty")
-def test_an_embedder_that_cannot_be_loaded(
+def test_embedder_that_cannot_be_loaded(
     trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "folder:/nowhere")
     assert trivet("stats").status == 6
 
 
-def test_a_failing_embedder_is_a_warning(
+def test_failing_embedder_is_a_warning(
     trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The memory is stored; only its vector is late."""
@@ -99,7 +99,7 @@ def test_interrupted(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> No
     assert trivet("stats").status == 130
 
 
-def test_a_hosted_embedder_is_not_waited_for(
+def test_hosted_embedder_is_not_waited_for(
     trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "openai:some-model@http://127.0.0.1:9/v1#dimensions=8")

@@ -1,4 +1,4 @@
-"""The files that derive from the contract are those that are committed."""
+"""The committed files match what the contract generates."""
 
 from __future__ import annotations
 

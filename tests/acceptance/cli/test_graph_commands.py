@@ -1,4 +1,4 @@
-"""The concept graph at the command line."""
+"""The command line shows the concept graph."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def ids(trivet: CommandLine) -> list[str]:
     return [trivet.json("remember", content, "--scope", "acme")["id"] for content in contents]
 
 
-def test_concepts_for_people(trivet: CommandLine, ids: list[str]) -> None:
+def test_concepts_as_text(trivet: CommandLine, ids: list[str]) -> None:
     result = trivet("concepts")
     assert result.status == 0
     assert result.out.splitlines() == ["3  Ada  name", "2  Lima  name", "1  Berlin  name"]
 
 
-def test_concepts_in_pages(trivet: CommandLine, ids: list[str]) -> None:
+def test_concept_pages(trivet: CommandLine, ids: list[str]) -> None:
     assert (
         trivet("concepts", "-n", "2").out.splitlines()[-1]
         == "1 to 2 of 3; --offset 2 shows the next."
@@ -36,12 +36,12 @@ def test_concepts_by_text_kind_and_scope(trivet: CommandLine, ids: list[str]) ->
     assert trivet("concepts", "--kind", "planet").status == 2
 
 
-def test_other_writings_are_told(trivet: CommandLine, ids: list[str]) -> None:
+def test_other_spellings_are_shown(trivet: CommandLine, ids: list[str]) -> None:
     trivet("remember", "We wrote to ADA again.")
     assert trivet("concepts", "ada").out == "4  Ada  name · also ADA\n"
 
 
-def test_graph_for_people(trivet: CommandLine, ids: list[str]) -> None:
+def test_graph_as_text(trivet: CommandLine, ids: list[str]) -> None:
     result = trivet("graph", "berlin")
     assert result.status == 0
     assert result.out.splitlines() == [
@@ -62,12 +62,12 @@ def test_links_read_as_sentences(trivet: CommandLine, ids: list[str]) -> None:
     )
 
 
-def test_there_is_more(trivet: CommandLine, ids: list[str]) -> None:
+def test_more_results_are_announced(trivet: CommandLine, ids: list[str]) -> None:
     assert "raise --limit" in trivet("graph", "ada", "--limit", "3").out
     assert "raise --limit" not in trivet("graph", "ada").out
 
 
-def test_graph_for_programs(trivet: CommandLine, ids: list[str]) -> None:
+def test_graph_as_json(trivet: CommandLine, ids: list[str]) -> None:
     found = trivet.json("graph", ids[0], "--depth", "1")
     assert found["start"] == ids[0]
     assert [node["id"] for node in found["nodes"]] == [ids[0], "ada", "berlin"]
@@ -84,14 +84,14 @@ def test_drawings_go_to_standard_output(trivet: CommandLine, ids: list[str]) -> 
     assert f'"{ids[0]}" -> "ada"' in dotted
 
 
-def test_one_form_at_a_time(trivet: CommandLine, ids: list[str]) -> None:
+def test_one_format_at_a_time(trivet: CommandLine, ids: list[str]) -> None:
     for forms in (("--dot", "--svg"), ("--svg", "--json")):
         result = trivet("graph", "Ada", *forms)
         assert (result.status, result.out) == (2, "")
         assert "Choose one" in result.err
 
 
-def test_what_is_not_known(trivet: CommandLine, ids: list[str]) -> None:
+def test_unknown_concept(trivet: CommandLine, ids: list[str]) -> None:
     result = trivet("graph", "Belrin", "--json")
     assert result.status == 3
     assert result.error()["kind"] == "NotFound"
@@ -99,7 +99,7 @@ def test_what_is_not_known(trivet: CommandLine, ids: list[str]) -> None:
     assert trivet("graph", "Ada", "--as-of", "soon").status == 2
 
 
-def test_stored_text_does_not_act_on_the_terminal(trivet: CommandLine) -> None:
+def test_stored_text_cannot_control_the_terminal(trivet: CommandLine) -> None:
     id = trivet.json("remember", "We met Ada.", "--title", "red \x1b[31m alert")["id"]
     trivet("remember", "We know Ada.")
     out = trivet("graph", id).out + trivet("concepts").out + trivet("graph", id, "--svg").out
@@ -139,7 +139,7 @@ def test_stats_count_the_graph(trivet: CommandLine, ids: list[str]) -> None:
     assert "0 waiting to be read" in out
 
 
-def test_the_way_to_a_hit_is_told(trivet: CommandLine) -> None:
+def test_path_to_a_hit_is_shown(trivet: CommandLine) -> None:
     first = trivet.json("remember", "The firm Acme was bought by Globex last spring.")["id"]
     others = [
         "The canteen of Globex is in Rome.",
@@ -153,15 +153,15 @@ def test_the_way_to_a_hit_is_told(trivet: CommandLine) -> None:
     assert f"-> #{first[:8]}…{first[-4:]} -> Globex -> this)" in out
 
 
-def test_a_new_process_sees_it_all(ids: list[str]) -> None:
+def test_new_process_sees_the_graph(ids: list[str]) -> None:
     result = process("graph", "Berlin", "--depth", "1")
     assert (result.status, result.err) == (0, "")
     assert ids[0] in result.out
 
 
-def test_embed_tells_what_the_language_model_said() -> None:
-    """Nobody listens on the discard port of this machine."""
+def test_embed_reports_language_model_errors() -> None:
+    """Nothing listens on the discard port of this machine."""
     assert process("remember", "We met Clara.").status == 0
-    told = process("embed", TRIVET_GRAPH_LLM="openai:tiny@http://127.0.0.1:9/v1")
-    assert told.status != 0
-    assert "refused" in told.out
+    result = process("embed", TRIVET_GRAPH_LLM="openai:tiny@http://127.0.0.1:9/v1")
+    assert result.status != 0
+    assert "refused" in result.out

@@ -1,12 +1,12 @@
-"""What a process does not need it does not load; what it loads leaves nothing behind."""
+"""A process loads only the modules it needs, and they leave nothing behind."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-# What is done, and what must not be loaded after it. In one process, one after the other: what an earlier step loads
-# without need is not found by the later ones alone, so those that may load least come first.
+# Each step and what must not be loaded after it. The steps run in one process: a module loaded too
+# early by one step goes unnoticed in later steps, so the steps that may load least come first.
 STEPS = (
     (
         "import trivet.models.embed.registry as registry; registry.load('none')",
@@ -16,7 +16,7 @@ STEPS = (
         "from trivet.secrets.detect import find; find('The key point: the token budget is 4096.')",
         {"detect_secrets", "requests", "cryptography", "keyring"},
     ),
-    (  # a question that the resident process answers should cost little more than the start of Python
+    (  # a query answered by the resident process should cost little more than starting Python
         "import trivet.cli.app, trivet.cli.commands.code, trivet.cli.views.code, trivet.serve.resident.code_search, "
         "trivet.serve.mcp.quick_start",
         {"numpy", "tree_sitter", "semble_grammars", "watchfiles"},
@@ -25,14 +25,14 @@ STEPS = (
         "import trivet.models.embed as embed; model = embed.load(); model.identity, model.dimension, model.local",
         {"onnxruntime", "tokenizers"},
     ),
-    (  # the library of MCP takes longer to load than all of the server
+    (  # the MCP library takes longer to load than the whole server
         "import trivet.serve.http.server",
         {"mcp", "mcp_types", "pydantic", "onnxruntime"},
     ),
 )
 
 
-def test_what_is_not_needed_yet_is_not_loaded() -> None:
+def test_unneeded_modules_are_not_loaded() -> None:
     checks = (
         f"{step}; print({number}, *({never} & sys.modules.keys()))"
         for number, (step, never) in enumerate(STEPS)
@@ -43,8 +43,8 @@ def test_what_is_not_needed_yet_is_not_loaded() -> None:
     assert ran.stdout.split() == [str(number) for number in range(len(STEPS))]
 
 
-def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
-    """With its telemetry on, ONNX Runtime leaves the id of a session in the temporary folder."""
+def test_onnx_runtime_telemetry_is_off(tmp_path: Path) -> None:
+    """With its telemetry on, ONNX Runtime leaves a session id in the temporary folder."""
     program = "from trivet.models.embed.onnx import bundled; bundled().embed_query('hello')"
     own = {
         name: value

@@ -1,4 +1,4 @@
-"""Export, import, backup and putting a backup back."""
+"""Export, import, backup and restore work on the command line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 from support.command_line import CommandLine
 
 
-def test_export_and_import_are_a_round_trip(
-    trivet: CommandLine, staging: str, tmp_path: Path
-) -> None:
+def test_export_and_import_round_trip(trivet: CommandLine, staging: str, tmp_path: Path) -> None:
     trivet("edit", staging, "--importance", "0.9")
     other = trivet.json("remember", "改行\u2028と [bold]絵文字[/bold] 🦑")["id"]
     trivet("link", other, "see-also", staging)
@@ -27,7 +25,7 @@ def test_export_and_import_are_a_round_trip(
     assert "2 unchanged" in trivet(*elsewhere, "import", "-", stdin=exported.encode()).out
 
 
-def test_export_leaves_sensitive_memories_at_home(trivet: CommandLine) -> None:
+def test_export_leaves_out_sensitive_memories(trivet: CommandLine) -> None:
     trivet("remember", "The diagnosis is 4711.", "--sensitive")
     assert "4711" not in trivet("export").out
     assert "4711" in trivet("export", "--include-sensitive").out
@@ -45,7 +43,7 @@ def test_import_names_bad_lines_and_takes_the_rest(trivet: CommandLine) -> None:
     assert [error.split(":")[0] for error in result.json()["errors"]] == ["line 2", "line 3"]
 
 
-def test_a_damaged_memory_is_left_out_of_an_export_and_named(
+def test_export_skips_and_names_a_damaged_memory(
     trivet: CommandLine, staging: str, store: Path, tmp_path: Path
 ) -> None:
     good = trivet.json("remember", "Lunch is at noon.")["id"]
@@ -59,7 +57,7 @@ def test_a_damaged_memory_is_left_out_of_an_export_and_named(
         assert staging in result.err
         assert "Traceback" not in result.err
     assert good in (tmp_path / "out.jsonl").read_text()
-    assert len(list(folder.rglob("*.md"))) == 2, "what cannot be read keeps its file"
+    assert len(list(folder.rglob("*.md"))) == 2, "an unreadable memory stays in its file"
     cut = (tmp_path / "out.jsonl").read_text().splitlines()[:-1]
     imported = trivet(
         "--path", str(tmp_path / "new.db"), "import", "-", stdin="\n".join(cut).encode()
@@ -68,7 +66,7 @@ def test_a_damaged_memory_is_left_out_of_an_export_and_named(
     assert f"line {len(cut)}: the export is cut off here" in imported.out
 
 
-def test_a_failed_export_leaves_the_old_file(
+def test_failed_export_keeps_the_old_file(
     trivet: CommandLine, staging: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "folder"
@@ -107,7 +105,7 @@ def _damaged(path: Path, backup: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "text", "stranger", "damaged"])
-def test_what_is_no_sound_backup_is_refused(
+def test_invalid_backup_is_refused(
     trivet: CommandLine, staging: str, store: Path, tmp_path: Path, kind: str
 ) -> None:
     bad, good = tmp_path / "bad.db", tmp_path / "good.db"
@@ -128,7 +126,7 @@ def test_what_is_no_sound_backup_is_refused(
     assert not list(tmp_path.glob("*.before-*"))
 
 
-def test_a_damaged_store_is_moved_aside(
+def test_damaged_store_is_moved_aside(
     trivet: CommandLine, staging: str, store: Path, tmp_path: Path
 ) -> None:
     good = tmp_path / "good.db"
@@ -139,12 +137,12 @@ def test_a_damaged_store_is_moved_aside(
     assert trivet.json("get", staging)["title"] == "Staging port"
 
 
-def test_a_device_is_written_into_and_never_replaced(trivet: CommandLine, staging: str) -> None:
+def test_device_is_written_to_and_never_replaced(trivet: CommandLine, staging: str) -> None:
     assert trivet("export", "--output", "/dev/null").status == 0
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(
+def test_file_without_line_ends_is_refused_early(
     trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.cli.terminal.LONGEST_LINE", 1000)
@@ -155,5 +153,5 @@ def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(
     assert "longer than 1,000 characters" in result.err
 
 
-def test_waiting_memories_are_embedded_on_demand(trivet: CommandLine, staging: str) -> None:
+def test_pending_memories_are_embedded_on_demand(trivet: CommandLine, staging: str) -> None:
     assert trivet.json("embed")["waiting"] == 0

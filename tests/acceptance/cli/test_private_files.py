@@ -1,4 +1,4 @@
-"""Whatever a command writes, nobody but its user may read it, even where the system would let everybody."""
+"""Only the user can read files that a command writes, even with a permissive umask."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from support.small_dataset import write as write_dataset
 
 @pytest.fixture
 def careless() -> Iterator[None]:
-    """A user whose new files are everybody's unless a program says otherwise."""
+    """A user with a umask that leaves new files open to everybody."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 @pytest.mark.usefixtures("careless")
-def test_files_and_folders_are_their_owners_alone(
+def test_files_and_folders_belong_to_their_owner_alone(
     tmp_path: Path, trivet: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "made" / "by" / "trivet"
@@ -33,7 +33,7 @@ def test_files_and_folders_are_their_owners_alone(
     monkeypatch.setenv("TRIVET_PATH", str(home / "store" / "memory.db"))
     monkeypatch.setenv("TRIVET_RESIDENT", "off")
     (tmp_path / "note.md").write_text("# Heron\n\nIt nests behind the boathouse.\n")
-    said = {
+    payload = {
         "session_id": "one",
         "hook_event_name": "UserPromptSubmit",
         "prompt": "what does the bot log in with?",
@@ -57,13 +57,15 @@ def test_files_and_folders_are_their_owners_alone(
     ]
     for command in commands:
         assert trivet(*command).status == 0, command
-    assert trivet("hook", "prompt", stdin=json.dumps(said).encode()).status == 0
-    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in _below(home, 0o077)} == {}
+    assert trivet("hook", "prompt", stdin=json.dumps(payload).encode()).status == 0
+    assert {
+        path.name: stat.S_IMODE(path.stat().st_mode) for path in _open_to_others(home, 0o077)
+    } == {}
     assert len(list(home.rglob("*"))) > len(commands)
 
 
-def _below(folder: Path, rights: int) -> Iterator[Path]:
-    """What others have some of these rights to."""
+def _open_to_others(folder: Path, rights: int) -> Iterator[Path]:
+    """Return what grants others any of these permissions."""
     for path in (folder, *folder.rglob("*")):
         if path.stat().st_mode & rights:
             yield path

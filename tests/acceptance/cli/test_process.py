@@ -1,4 +1,4 @@
-"""The real command as a process of its own."""
+"""The real command works as a separate process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND = [sys.executable, "-m", "trivet.cli"]
 
 
 def test_remember_then_recall_with_the_model() -> None:
-    """Two processes and the bundled model: the second finds by meaning what the first has stored."""
+    """A second process finds by meaning what the first stored, using the bundled model."""
     stored = process(
         "remember",
         "-",
@@ -34,7 +34,7 @@ def test_remember_then_recall_with_the_model() -> None:
 
 
 @pytest.mark.usefixtures("empty")
-def test_errors_leave_standard_output_alone() -> None:
+def test_errors_do_not_go_to_standard_output() -> None:
     result = process("get", "nonsense")
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("trivet: ")
@@ -50,11 +50,11 @@ def test_output_is_utf_8_in_any_locale(staging: str, trivet: CommandLine) -> Non
         assert "Zwölf Brücken 🦑" in result.out
 
 
-def test_a_reader_that_has_had_enough_is_no_error(trivet: CommandLine) -> None:
+def test_closed_pipe_is_not_an_error(trivet: CommandLine) -> None:
     for number in range(5):
         trivet("remember", f"{number} " + "word " * 6000)
     reading, writing = os.pipe()
-    os.close(reading)  # whoever reads is gone before the first line is written
+    os.close(reading)  # the reader is gone before the first line is written
     for arguments in (
         ["export"],
         ["list", "--json"],
@@ -83,7 +83,7 @@ def test_two_processes_may_store_at_once(trivet: CommandLine, tmp_path: Path) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_on_a_terminal_it_is_coloured_and_still_safe(trivet: CommandLine) -> None:
+def test_terminal_output_is_colored_and_safe(trivet: CommandLine) -> None:
     import pty
 
     trivet("remember", "A [red]trap[/red] \x1b]0;owned\x07 for terminals.", "--title", "[bold]Trap")
@@ -103,7 +103,8 @@ def test_on_a_terminal_it_is_coloured_and_still_safe(trivet: CommandLine) -> Non
     assert "[bold]Trap" in shown
 
 
-# In one process, so what any step has loaded is seen by those after it, which must not have needed it either.
+# One process runs all steps: what a step loads stays loaded for later ones, which must not need it
+# either.
 STEPS: list[tuple[str, set[str]]] = [
     ("import trivet", {"numpy", "onnxruntime", "typer", "rich", "mcp"}),
     ("from trivet.cli import main", {"numpy", "onnxruntime", "typer", "rich", "mcp"}),
@@ -116,7 +117,7 @@ STEPS: list[tuple[str, set[str]]] = [
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_command_loads_only_what_it_needs() -> None:
+def test_command_loads_only_what_it_needs() -> None:
     shown = "print('loaded', *sys.modules, file=sys.stderr)"
     script = "\n".join(["import sys", *(f"{step}\n{shown}" for step, _ in STEPS)])
     ended = subprocess.run(
@@ -128,8 +129,8 @@ def test_a_command_loads_only_what_it_needs() -> None:
 
 
 def test_completion_is_offered() -> None:
-    asked = {"_TRIVET_COMPLETE": "complete_bash", "COMP_WORDS": "trivet re", "COMP_CWORD": "1"}
-    assert process(stdin=b"", **asked).out.split() == [
+    variables = {"_TRIVET_COMPLETE": "complete_bash", "COMP_WORDS": "trivet re", "COMP_CWORD": "1"}
+    assert process(stdin=b"", **variables).out.split() == [
         "remember",
         "recall",
         "restore",

@@ -1,4 +1,4 @@
-"""docs/cli.md is the help of the commands as they are."""
+"""docs/cli.md matches the help of the commands."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from trivet.cli.reference import reference
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 
 
-def test_the_page_is_fresh() -> None:
+def test_page_is_current() -> None:
     hint = "Make it anew: python -m trivet.cli.reference > docs/cli.md"
     assert PAGE.read_text(encoding="utf-8") == reference(), hint
 
 
-def test_every_command_is_there() -> None:
+def test_every_command_is_listed() -> None:
     page = reference()
     assert [name for name in COMMAND_MODULES if f"\n## trivet {name}\n" not in page] == []
 
 
 @pytest.mark.parametrize("group", [(), ("lab",), ("inbox",)], ids=" ".join)
-def test_help_lists_every_command_once_in_sections_of_at_most_eight(
+def test_help_lists_each_command_once_in_short_sections(
     trivet: CommandLine, group: tuple[str, ...]
 ) -> None:
     text = trivet(*group, "--help").out

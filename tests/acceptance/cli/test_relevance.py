@@ -1,4 +1,4 @@
-"""The command line says plainly when nothing seems relevant."""
+"""The command line says when nothing seems relevant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unit.search.relevance.conftest import NOTES
 FOREIGN = "supersonic flow over a blunt body at high mach numbers"
 
 
-def test_the_command_line_tells(
+def test_command_line_reports_relevance(
     trivet: CommandLine, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "bundled")
@@ -22,15 +22,15 @@ def test_the_command_line_tells(
         memory.remember_many({"content": note} for note in NOTES)
         memory.drain()
 
-    def told(*arguments: str) -> str:
+    def recalled(*arguments: str) -> str:
         return trivet("recall", *arguments).out
 
-    assert "Probably nothing relevant here" in told(FOREIGN)
-    refused = told(FOREIGN, "--relevance-at-least", "0.5")
-    assert "Nothing is so relevant" in refused
+    assert "Probably nothing is relevant here" in recalled(FOREIGN)
+    refused = recalled(FOREIGN, "--relevance-at-least", "0.5")
+    assert "Nothing is relevant enough" in refused
     assert NOTES[0] not in refused
     found = json.loads(
-        told("which port is the staging database on?", "--json", "--rerank", "off", "--expand")
+        recalled("which port is the staging database on?", "--json", "--rerank", "off", "--expand")
     )
     assert found["hits"][0]["relevance"] > 0.5
     assert (found["nothing_relevant"], found["asked"]) == (False, [])

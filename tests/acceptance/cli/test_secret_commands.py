@@ -1,4 +1,4 @@
-"""Secrets on the command line: told, revealed, recorded, rotated, taken out of the past."""
+"""The command line announces, reveals, records, rotates and redacts secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def id(trivet: CommandLine) -> str:
     return found
 
 
-def test_remember_tells_kinds_and_counts(trivet: CommandLine) -> None:
+def test_remember_reports_kinds_and_counts(trivet: CommandLine) -> None:
     result = trivet("remember", TEXT)
     assert "github-token 1" in result.out
     assert "trivet reveal" in result.out
@@ -26,8 +26,8 @@ def test_remember_tells_kinds_and_counts(trivet: CommandLine) -> None:
     assert github("cli") not in result.out
 
 
-def test_only_reveal_shows_it_and_audit_says_so(trivet: CommandLine, id: str) -> None:
-    assert trivet("audit").out == "Nothing is on the record yet.\n"
+def test_only_reveal_shows_the_secret_and_audit_records_it(trivet: CommandLine, id: str) -> None:
+    assert trivet("audit").out == "The record is empty.\n"
     assert github("cli") not in trivet("get", id, "--reveal").out
     assert trivet.json("reveal", id)["content"] == TEXT
     assert github("cli") in trivet("reveal", id).out
@@ -53,7 +53,7 @@ def test_import_and_redact(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch)
     assert trivet.json("get", id)["content"] == "Another: [secret:github-token:1]"
 
 
-def test_a_missing_key_has_its_own_exit_status(
+def test_missing_key_has_its_own_exit_status(
     trivet: CommandLine,
     id: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""What a view shows of what is stored."""
+"""Views show stored text without its control characters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from support.command_line import CommandLine
 from unit.cli.test_output import NASTY
 
 
-def test_in_every_view(trivet: CommandLine) -> None:
+def test_stored_text_is_safe_in_every_view(trivet: CommandLine) -> None:
     id = trivet.json(
         "remember", NASTY, "--title", NASTY, "--tag", "\x1b[31mred", "--keyword", "\x1b[5m"
     )["id"]

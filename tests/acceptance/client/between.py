@@ -1,4 +1,4 @@
-"""A wire that can be watched and cut: it passes bytes between a client and a server, and loses answers when told to."""
+"""A connection that tests can watch and cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ READ_BYTES = 64 * 1024
 
 
 class Wire:
-    """`requests` are the first bytes of each that was sent; `lose_answers` and `lose_requests` say how many to lose."""
+    """A TCP proxy between client and server.
+
+    `requests` holds the first bytes of each request. `lose_answers` and `lose_requests` say how
+    many to drop.
+    """
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -31,7 +35,7 @@ class Wire:
         self._threads[0].start()
 
     def headers(self, name: str) -> list[str]:
-        """What each request had in a header, if anything."""
+        """Return the value of a header for each request, or an empty string."""
         found = [
             [line for line in text.split("\r\n") if line.lower().startswith(f"{name}:")]
             for text in self.requests
@@ -39,7 +43,7 @@ class Wire:
         return [lines[0].partition(": ")[2] if lines else "" for lines in found]
 
     def close(self) -> None:
-        # A blocked accept is not woken by a close from another thread.
+        # Closing the socket from another thread does not wake a blocked accept.
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()

@@ -28,7 +28,7 @@ def house_at(running: Houses, path: Path, empty_store: Path) -> Iterator[tuple[s
 
 @pytest.fixture
 def address(house_at: tuple[str, Tenants]) -> str:
-    """Where the test's own server is; it has a path, as one behind a proxy has."""
+    """Address of the test's own server, with a path as behind a proxy."""
     return house_at[0]
 
 
@@ -45,6 +45,6 @@ def between(address: str) -> Iterator[Wire]:
 
 @pytest.fixture
 def trivet(between: Wire, key: str) -> Iterator[Trivet]:
-    """A client whose every byte passes the wire."""
+    """A client whose traffic all passes through the proxy."""
     with Trivet.open(between.address, key=key) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""The asynchronous client: the same server, the same results, and nothing that holds up the event loop."""
+"""The async client gets the same results from the same server and never blocks the event loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Act = Callable[[AsyncTrivet], Awaitable[object]]
 
 @pytest.fixture
 def awaiting(between: Wire, key: str) -> Callable[[Act], object]:
-    """Runs what a test does with an asynchronous client in an event loop of its own."""
+    """Run an async test function with a client in its own event loop."""
 
     def run(act: Act) -> object:
         async def whole() -> object:
@@ -40,7 +40,7 @@ def awaiting(between: Wire, key: str) -> Callable[[Act], object]:
     return run
 
 
-def test_a_life(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
+def test_memory_life_cycle(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     async def act(memory: AsyncTrivet) -> None:
         stored = await memory.remember(
             "The relay listens on port 7001.", tags=["net"], importance=0.9
@@ -68,11 +68,11 @@ def test_a_life(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     awaiting(act)
 
 
-def test_errors_come_when_it_is_awaited(awaiting: Callable[[Act], object]) -> None:
+def test_errors_are_raised_on_await(awaiting: Callable[[Act], object]) -> None:
     async def act(memory: AsyncTrivet) -> None:
-        asked: Coroutine[Any, Any, Memory] = memory.get("nonsense")
-        with pytest.raises(InvalidInput, match="no start of one"):
-            await asked
+        pending: Coroutine[Any, Any, Memory] = memory.get("nonsense")
+        with pytest.raises(InvalidInput, match="is not an id or the start of one"):
+            await pending
         with pytest.raises(InvalidInput, match="over HTTP"):
             await memory.backup("x.db")
         with pytest.raises(NotFound):
@@ -81,7 +81,7 @@ def test_errors_come_when_it_is_awaited(awaiting: Callable[[Act], object]) -> No
     awaiting(act)
 
 
-def test_many_at_once(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
+def test_concurrent_calls(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     async def act(memory: AsyncTrivet) -> None:
         stored = await asyncio.gather(
             *(memory.remember(f"zebra number{number}") for number in range(20))
@@ -95,17 +95,17 @@ def test_many_at_once(awaiting: Callable[[Act], object], trivet: Trivet) -> None
 
 def test_streams(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
     async def act(memory: AsyncTrivet) -> None:
-        told: list[int] = []
+        reported: list[int] = []
         imported = await memory.import_(
-            ['{"content": "zebra\u2028text"}', "broken"], progress=told.append
+            ['{"content": "zebra\u2028text"}', "broken"], progress=reported.append
         )
-        assert (imported.stored, len(imported.errors), sum(told)) == (1, 1, 2)
+        assert (imported.stored, len(imported.errors), sum(reported)) == (1, 1, 2)
         assert [line async for line in memory.export()] == list(trivet.export())
 
     awaiting(act)
 
 
-def test_a_lost_answer_writes_once(
+def test_lost_answer_writes_once(
     awaiting: Callable[[Act], object], between: Wire, trivet: Trivet
 ) -> None:
     async def act(memory: AsyncTrivet) -> None:
@@ -118,7 +118,7 @@ def test_a_lost_answer_writes_once(
     assert trivet.stats().revisions == 1
 
 
-def test_a_call_that_is_given_up_leaves_the_client_usable(
+def test_canceled_call_leaves_the_client_usable(
     awaiting: Callable[[Act], object], between: Wire
 ) -> None:
     async def act(memory: AsyncTrivet) -> None:
@@ -132,21 +132,21 @@ def test_a_call_that_is_given_up_leaves_the_client_usable(
     awaiting(act)
 
 
-def test_losses_are_told(awaiting: Callable[[Act], object], between: Wire) -> None:
+def test_losses_are_reported(awaiting: Callable[[Act], object], between: Wire) -> None:
     async def act(memory: AsyncTrivet) -> None:
         between.lose_answers = 10
-        with pytest.raises(StoreError, match="broke off"):
+        with pytest.raises(StoreError, match="was lost"):
             await memory.recall("zebra")
         between.lose_answers = 10
-        with pytest.raises(StoreError, match="not whole"):
+        with pytest.raises(StoreError, match="incomplete"):
             _ = [line async for line in memory.export()]
-        with pytest.raises(StoreError, match="import it again"):
+        with pytest.raises(StoreError, match="Import again"):
             await memory.import_(['{"content": "zebra"}'])
 
     awaiting(act)
 
 
-def test_closed_or_without_a_key(address: str) -> None:
+def test_closed_client_or_missing_key(address: str) -> None:
     async def act() -> None:
         memory = AsyncTrivet.open(address)
         with pytest.raises(Unauthorised, match="TRIVET_KEY"):

@@ -1,4 +1,4 @@
-"""The command line and MCP with a server's address in the place of a file."""
+"""The command line and MCP work with a server address in place of a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(address: str, key: str, monkeypatch: pytest.MonkeyPatch) -> CommandL
     return CommandLine(monkeypatch)
 
 
-def test_the_commands_work_on_a_server(command: CommandLine, tmp_path: Path) -> None:
+def test_commands_work_on_a_server(command: CommandLine, tmp_path: Path) -> None:
     id = command.json("remember", "The relay listens on port 7001.", "--tag", "net")["id"]
     assert [hit["id"] for hit in command.json("recall", "relay")["hits"]] == [id]
     assert command("edit", id, "--content", "The relay moved.").status == 0
@@ -36,15 +36,15 @@ def test_the_commands_work_on_a_server(command: CommandLine, tmp_path: Path) -> 
     assert command.json("stats")["memories"] == {}
 
 
-def test_an_address_may_be_given_for_one_command(address: str, key: str) -> None:
-    """As a process: nothing else is loaded or written here."""
+def test_address_for_one_command(address: str, key: str) -> None:
+    """A separate process, which shows that nothing else is loaded or written here."""
     result = process("--path", address, "remember", "zebra text", TRIVET_KEY=key)
     assert (result.status, result.err) == (0, "")
     assert "zebra" in process("recall", "zebra", "--path", address, TRIVET_KEY=key).out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (["get", "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"], 3, "no memory"),
         (["backup", "copy.db"], 2, "server's machine"),
@@ -54,15 +54,15 @@ def test_an_address_may_be_given_for_one_command(address: str, key: str) -> None
         (["serve", "--port", "0"], 2, "where the store is"),
     ],
 )
-def test_what_a_server_does_not_do(
-    command: CommandLine, arguments: list[str], status: int, said: str
+def test_commands_that_need_a_local_store(
+    command: CommandLine, arguments: list[str], status: int, message: str
 ) -> None:
     result = command(*arguments)
     assert result.status == status
-    assert said in result.err
+    assert message in result.err
 
 
-def test_a_wrong_key_has_a_status_of_its_own(
+def test_wrong_key_has_its_own_exit_status(
     command: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_KEY", "tvt.default.none.very-secret")
@@ -72,7 +72,7 @@ def test_a_wrong_key_has_a_status_of_its_own(
     assert "very-secret" not in result.err
 
 
-def test_the_configuration_does_not_show_the_key(command: CommandLine, key: str) -> None:
+def test_configuration_does_not_show_the_key(command: CommandLine, key: str) -> None:
     for arguments in (["config"], ["config", "--json"]):
         result = command(*arguments)
         assert result.status == 0
@@ -80,9 +80,7 @@ def test_the_configuration_does_not_show_the_key(command: CommandLine, key: str)
         assert "[hidden]" in result.out
 
 
-def test_an_agent_on_this_machine_uses_the_teams_server(
-    address: str, key: str, tmp_path: Path
-) -> None:
+def test_local_agent_uses_the_team_server(address: str, key: str, tmp_path: Path) -> None:
     """`trivet mcp` needs no store of its own."""
 
     async def talk() -> list[str]:
@@ -106,12 +104,12 @@ def test_an_agent_on_this_machine_uses_the_teams_server(
         assert trivet.list().total == 1
 
 
-def test_an_admin_manages_users_and_looks_after_the_store_from_afar(command: CommandLine) -> None:
-    """As far as the key of the command line allows: it is an admin's."""
+def test_admin_manages_users_and_the_store_remotely(command: CommandLine) -> None:
+    """The command line uses an admin's key."""
     assert command("user", "add", "berta").out.startswith("Added berta, writer.")
     made = command("key", "add", "berta")
     assert made.out.startswith("tvt.")
     again = command("key", "add", "berta")
-    assert "private to them" in again.err
+    assert "their private memories" in again.err
     assert "berta" in command("user", "list").out
     assert "legs" in command("doctor").out

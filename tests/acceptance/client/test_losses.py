@@ -1,4 +1,4 @@
-"""Connections are kept, and break: what is safe is done again, nothing is done twice, and what is not known is said."""
+"""After a lost connection the client repeats safe calls and no write acts twice."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .between import Wire
 
 
 @pytest.fixture
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause between attempts."""
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the pause between attempts."""
     monkeypatch.setattr(client_attempts, "FIRST_PAUSE", 0.0)
 
 
@@ -49,7 +49,7 @@ READS: dict[str, Callable[[Trivet, str], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("lost", ["lose_requests", "lose_answers"])
-def test_a_read_is_asked_again(
+def test_read_is_repeated(
     trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str
 ) -> None:
     id = trivet.remember("zebra text").id
@@ -59,7 +59,7 @@ def test_a_read_is_asked_again(
     assert getattr(between, lost) == 0
 
 
-def test_a_memory_whose_answer_was_lost_is_stored_once(trivet: Trivet, between: Wire) -> None:
+def test_remember_with_a_lost_answer_stores_once(trivet: Trivet, between: Wire) -> None:
     between.lose_answers = 2
     stored = trivet.remember("zebra text")
     assert [memory.id for memory in trivet.list().memories] == [stored.id]
@@ -69,25 +69,25 @@ def test_a_memory_whose_answer_was_lost_is_stored_once(trivet: Trivet, between: 
     assert others == [first, first]
 
 
-def test_many_whose_answer_was_lost_are_stored_once(trivet: Trivet, between: Wire) -> None:
+def test_remember_many_with_a_lost_answer_stores_once(trivet: Trivet, between: Wire) -> None:
     between.lose_answers = 1
     stored = trivet.remember_many([{"content": "zebra one"}, {"content": "zebra two"}])
     assert {memory.id for memory in trivet.list().memories} == {one.id for one in stored}
     assert trivet.list().total == 2
 
 
-def test_none_at_all_are_stored_as_well(trivet: Trivet) -> None:
+def test_remember_many_accepts_an_empty_list(trivet: Trivet) -> None:
     assert trivet.remember_many([]) == []
 
 
-def test_an_edit_whose_answer_was_lost_is_one_revision(trivet: Trivet, between: Wire) -> None:
+def test_edit_with_a_lost_answer_is_one_revision(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
     between.lose_answers = 1
     assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
     assert len(trivet.history(id)) == 2
 
 
-def test_a_restore_whose_answer_was_lost_is_no_conflict(trivet: Trivet, between: Wire) -> None:
+def test_restore_with_a_lost_answer_is_no_conflict(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
     trivet.forget(id)
     between.lose_answers = 1
@@ -96,7 +96,7 @@ def test_a_restore_whose_answer_was_lost_is_no_conflict(trivet: Trivet, between:
 
 
 @pytest.mark.parametrize("verb", ["purge", "unlink"])
-def test_what_is_gone_already_is_no_error_when_the_answer_was_lost(
+def test_repeated_delete_of_a_missing_thing_is_no_error(
     trivet: Trivet, between: Wire, verb: str
 ) -> None:
     id, other = trivet.remember("zebra text").id, trivet.remember("horse text").id
@@ -109,53 +109,53 @@ def test_what_is_gone_already_is_no_error_when_the_answer_was_lost(
     assert trivet.links(other) == ()
 
 
-def test_each_call_has_a_key_of_its_own(trivet: Trivet, between: Wire) -> None:
-    """Two memories with the same text are two memories if the caller says so twice."""
+def test_each_call_has_its_own_key(trivet: Trivet, between: Wire) -> None:
+    """Storing the same text twice on purpose makes two memories."""
     first, second = trivet.remember("zebra text"), trivet.remember("zebra text")
     assert first.id != second.id
     assert trivet.list().total == 2
     assert len(set(between.headers("idempotency-key")[:2])) == 2
 
 
-def test_reading_a_secret_is_not_repeated_behind_ones_back(trivet: Trivet, between: Wire) -> None:
-    """Each time is on the record, and the server must not keep the answer in order to repeat it."""
+def test_reveal_is_not_repeated(trivet: Trivet, between: Wire) -> None:
+    """Each reveal is recorded, and the server must not keep the answer for a replay."""
     id = trivet.remember("zebra text").id
     between.lose_answers = 1
-    with pytest.raises(StoreError, match="broke off"):
+    with pytest.raises(StoreError, match="was lost"):
         trivet.reveal(id)
     assert between.headers("idempotency-key")[-1] == ""
     assert [entry.act for entry in trivet.audit()].count("reveal") == 1
 
 
-@pytest.mark.usefixtures("_at_once")
-def test_it_asks_for_longer_what_became_of_a_write(trivet: Trivet, between: Wire) -> None:
+@pytest.mark.usefixtures("_no_pause")
+def test_outcome_of_a_write_is_asked_for_longer(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
     between.lose_answers = MAX_OUTCOME_QUERIES - 1
     assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
     assert len(trivet.history(id)) == 2
 
 
-@pytest.mark.usefixtures("_at_once")
-def test_it_gives_up_and_says_what_is_not_known(trivet: Trivet, between: Wire) -> None:
+@pytest.mark.usefixtures("_no_pause")
+def test_client_gives_up_and_reports_the_unknown_outcome(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
     between.lose_answers = MAX_OUTCOME_QUERIES + MOST_ATTEMPTS
     before = len(between.requests)
-    with pytest.raises(UnknownFate, match=r"broke off.*not known whether") as caught:
+    with pytest.raises(UnknownFate, match=r"was lost.*not known whether") as caught:
         trivet.forget(id)
     assert between.address in str(caught.value)
     assert len(between.requests) == before + MAX_OUTCOME_QUERIES
-    with pytest.raises(StoreError, match="broke off") as of_a_read:
+    with pytest.raises(StoreError, match="was lost") as of_a_read:
         trivet.recall("zebra")
     assert "not known" not in str(of_a_read.value)
-    assert trivet.get(id).state == "deleted", "and it works again by itself"
+    assert trivet.get(id).state == "deleted", "the next call works again"
 
 
 LOST = httpx2.ReadError("reset")
 AWAY = httpx2.ConnectError("refused")
 
 
-def tried(call: Call, *met: httpx2.RequestError | int) -> str:
-    """What a caller hears whose attempts meet these losses and answers, the last one again and again."""
+def outcome_of(call: Call, *met: httpx2.RequestError | int) -> str:
+    """Return what the caller gets when its attempts meet these losses, the last one repeatedly."""
     attempts = Attempts(call, "http://server")
     settings = Settings(path="http://server")
     for one in (*met, *met[-1:] * MAX_OUTCOME_QUERIES):
@@ -175,7 +175,7 @@ def tried(call: Call, *met: httpx2.RequestError | int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("met", "heard"),
+    ("met", "outcome"),
     [
         ((LOST, AWAY), "UnknownFate: .*cannot be reached.*not known whether.*has the id 0199"),
         ((AWAY, LOST, AWAY), "UnknownFate"),
@@ -192,26 +192,26 @@ def tried(call: Call, *met: httpx2.RequestError | int) -> str:
         ((503,), "StoreError"),
     ],
 )
-def test_what_is_not_known_stays_so_through_all_attempts(
-    met: tuple[httpx2.RequestError | int, ...], heard: str
+def test_unknown_outcome_stays_unknown_through_all_attempts(
+    met: tuple[httpx2.RequestError | int, ...], outcome: str
 ) -> None:
     call = Call(method="POST", path="/v1/memories", writes=True, once="key", id="0199")
-    assert re.match(heard, tried(call, *met))
+    assert re.match(outcome, outcome_of(call, *met))
 
 
-def test_nobody_there(key: str) -> None:
+def test_no_server_at_the_address(key: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with (
         Trivet.open(f"http://127.0.0.1:{port}", key=key) as trivet,
-        pytest.raises(StoreError, match=r"cannot be reached.*Is it running") as caught,
+        pytest.raises(StoreError, match=r"cannot be reached.*Check that it runs") as caught,
     ):
         trivet.remember("text")
     assert key not in str(caught.value)
     assert "not known" not in str(caught.value), "it was never sent"
 
 
-def test_a_silent_server_is_not_waited_for(key: str) -> None:
+def test_silent_server_times_out(key: str) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         Trivet.open(
@@ -222,7 +222,7 @@ def test_a_silent_server_is_not_waited_for(key: str) -> None:
         trivet.remember("text")
 
 
-def test_a_closed_client_says_so(trivet: Trivet) -> None:
+def test_closed_client_says_so(trivet: Trivet) -> None:
     trivet.close()
     with pytest.raises(StoreError, match="closed"):
         trivet.list()
@@ -231,35 +231,35 @@ def test_a_closed_client_says_so(trivet: Trivet) -> None:
     trivet.close()
 
 
-def test_an_import_is_sent_once(trivet: Trivet, between: Wire) -> None:
+def test_import_is_sent_once(trivet: Trivet, between: Wire) -> None:
     between.lose_answers = 1
-    with pytest.raises(StoreError, match="import it again"):
+    with pytest.raises(StoreError, match="Import again"):
         trivet.import_(['{"content": "zebra text"}'])
     assert trivet.import_(['{"content": "zebra text"}']).unchanged == 1
 
 
-def test_an_export_that_breaks_off_says_so(trivet: Trivet, between: Wire) -> None:
+def test_cut_off_export_is_reported(trivet: Trivet, between: Wire) -> None:
     trivet.remember("zebra text")
     lines = trivet.export()
     between.lose_answers = 1
-    with pytest.raises(StoreError, match="not whole"):
+    with pytest.raises(StoreError, match="incomplete"):
         list(lines)
 
 
-def test_an_export_that_is_ended_early_as_if_it_were_whole_says_so(
+def test_export_without_a_last_line_is_reported(
     trivet: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a proxy does it whose server has gone away."""
+    """A proxy may end the answer properly when its server is gone."""
     trivet.remember("zebra text")
     whole = list(trivet.export())
     monkeypatch.setattr(
         "trivet.memory.admin.export.export_lines", lambda engine, sensitive: iter(whole[:-1])
     )
-    with pytest.raises(StoreError, match="not whole"):
+    with pytest.raises(StoreError, match="incomplete"):
         list(trivet.export())
     before = whole[0].replace('"trivet_export":2', '"trivet_export":1')
     monkeypatch.setattr(
         "trivet.memory.admin.export.export_lines",
         lambda engine, sensitive: iter([before, *whole[1:-1]]),
     )
-    assert list(trivet.export())[1:] == whole[1:-1], "an older server has no last line"
+    assert list(trivet.export())[1:] == whole[1:-1], "an older server sends no last line"

@@ -1,4 +1,4 @@
-"""Opening a server: its address, the key that nobody else sees, certificates, proxies, and what is loaded for it."""
+"""A client opens a server by address, keeps its key private, and loads only what it needs."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ KEY = "tvt.default.abc.very-secret"
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
-        ("http://", "looks like"),
-        ("https://:443", "looks like"),
-        ("http://host:port", "looks like"),
-        ("http://[::1", "looks like"),
-        ("http://ho st", "looks like"),
-        ("http://host\n", "looks like"),
+        ("http://", "Give a server's address"),
+        ("https://:443", "Give a server's address"),
+        ("http://host:port", "Give a server's address"),
+        ("http://[::1", "Give a server's address"),
+        ("http://ho st", "Give a server's address"),
+        ("http://host\n", "Give a server's address"),
         ("http://ana:hunter2@host", "key="),
         ("http://host?key=hunter2", "query"),
         ("http://host#hunter2", "query"),
     ],
 )
-def test_a_bad_address_is_refused(address: str, said: str) -> None:
+def test_bad_address_is_refused(address: str, message: str) -> None:
     for kind in (Trivet, AsyncTrivet):
-        with pytest.raises(InvalidInput, match=said) as caught:
+        with pytest.raises(InvalidInput, match=message) as caught:
             kind.open(address, key=KEY)
         assert "hunter2" not in str(caught.value)
 
@@ -45,7 +45,7 @@ def test_a_bad_address_is_refused(address: str, said: str) -> None:
 @pytest.mark.parametrize(
     "proxy", ["proxy:3128", "socks5://proxy", "http://", "http://[", "http://ana:hunter2@"]
 )
-def test_a_bad_proxy_is_refused(proxy: str) -> None:
+def test_bad_proxy_is_refused(proxy: str) -> None:
     with pytest.raises(InvalidInput, match="proxy") as caught:
         Trivet.open("http://127.0.0.1:9", key=KEY, proxy=proxy)
     assert "hunter2" not in str(caught.value)
@@ -53,13 +53,13 @@ def test_a_bad_proxy_is_refused(proxy: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["tvt.a b", "tvt.a\r\nX-Other: 1", "tvt.schlüssel", "tvt.\x00"])
-def test_a_key_that_no_header_can_carry(key: str) -> None:
+def test_key_that_no_header_can_carry_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput, match="Copy it again") as caught:
         Trivet.open("http://127.0.0.1:9", key=key)
     assert key not in str(caught.value)
 
 
-def test_the_key_comes_by_hand_from_the_environment_or_from_the_file(
+def test_key_from_argument_environment_or_file(
     address: str, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "trivet.toml").write_text(f'path = "{address}"\nkey = "{key}"\n')
@@ -76,7 +76,7 @@ def test_the_key_comes_by_hand_from_the_environment_or_from_the_file(
         assert trivet.list() == other.list()
 
 
-def test_the_key_is_not_shown(address: str, key: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_key_is_not_shown(address: str, key: str, caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(path=address, key=key)
     assert key not in repr(settings)
     assert key not in str(settings)
@@ -86,16 +86,16 @@ def test_the_key_is_not_shown(address: str, key: str, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.DEBUG), Trivet.open(settings=settings) as trivet:
         trivet.remember("text")
         assert key not in repr(trivet)
-    assert caplog.records, "httpx2 does log"
+    assert caplog.records, "httpx2 must have logged something"
     assert key not in caplog.text
 
 
-def test_a_final_slash_is_no_matter(address: str, key: str) -> None:
+def test_trailing_slash_is_ignored(address: str, key: str) -> None:
     with Trivet.open(f"{address}/", key=key) as trivet:
         assert trivet.list().total == 0
 
 
-def test_ones_own_scope_goes_along(address: str, key: str) -> None:
+def test_own_scope_is_sent(address: str, key: str) -> None:
     with (
         Trivet.open(address, key=key, scope="acme/shop") as trivet,
         Trivet.open(address, key=key) as other,
@@ -103,8 +103,8 @@ def test_ones_own_scope_goes_along(address: str, key: str) -> None:
         mine = trivet.remember("zebra text").id
         (many,) = trivet.remember_many([{"content": "horse text"}])
         named = trivet.remember("other text", scope="elsewhere").id
-        theirs = other.remember("server's own").id
-        scopes = [trivet.get(id).scope for id in (mine, many.id, named, theirs)]
+        unscoped = other.remember("server's own").id
+        scopes = [trivet.get(id).scope for id in (mine, many.id, named, unscoped)]
     assert scopes == ["acme/shop", "acme/shop", "elsewhere", "default"]
 
 
@@ -122,7 +122,7 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert trivet.shares() == ()
 
 
-def test_a_proxy_is_used_only_when_it_is_configured(
+def test_proxy_is_used_only_when_configured(
     between: Wire, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with wire(between.address) as proxy:
@@ -139,21 +139,21 @@ def test_a_proxy_is_used_only_when_it_is_configured(
         assert proxy.requests[0].startswith(f"GET {between.address}/v1/memories HTTP/1.1")
 
 
-def test_nothing_is_loaded_for_it_until_it_is_wanted() -> None:
+def test_import_loads_no_http_library() -> None:
     script = "import sys, trivet; print([name for name in ('httpx2', 'httpcore2', 'ssl') if name in sys.modules])"
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert told.stdout.strip() == "[]"
+    assert result.stdout.strip() == "[]"
 
 
-def test_no_model_is_loaded_for_a_client(address: str, key: str) -> None:
+def test_client_loads_no_model(address: str, key: str) -> None:
     script = (
         "import sys\nfrom trivet import Trivet\n"
         "with Trivet.open(sys.argv[1], key=sys.argv[2]) as trivet: trivet.recall('text')\n"
         "print([name for name in ('onnxruntime', 'numpy', 'sqlite3', 'tokenizers') if name in sys.modules])"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, address, key], capture_output=True, text=True, check=True
     )
-    assert told.stdout.strip() == "[]"
+    assert result.stdout.strip() == "[]"

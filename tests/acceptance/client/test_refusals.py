@@ -1,4 +1,4 @@
-"""What a server refuses raises what the embedded object raises, in the same words."""
+"""A server's refusals raise the same errors with the same messages as the embedded object."""
 
 from __future__ import annotations
 
@@ -42,12 +42,15 @@ def answering(app: ASGIApp) -> Iterator[Trivet]:
 
 
 @pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)
-def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
-    said = "What was wrong, and what to do about it."
-    with answering(problem_response(kind(said), new_id())) as trivet, pytest.raises(kind) as caught:
+def test_every_error_keeps_its_class(kind: type[TrivetError]) -> None:
+    message = "What was wrong, and what to do about it."
+    with (
+        answering(problem_response(kind(message), new_id())) as trivet,
+        pytest.raises(kind) as caught,
+    ):
         trivet.stats()
     assert type(caught.value) is kind
-    assert str(caught.value) == (SECRET_KEYS_UNAVAILABLE if kind is SecretError else said)
+    assert str(caught.value) == (SECRET_KEYS_UNAVAILABLE if kind is SecretError else message)
 
 
 @pytest.mark.parametrize(
@@ -55,10 +58,10 @@ def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
     [kind for kind in ALL_PROBLEMS if not kind.__subclasses__()],
     ids=lambda kind: kind.__name__,
 )
-def test_what_only_http_has_is_one_of_ours_too(kind: type[TrivetError]) -> None:
+def test_http_only_errors_are_trivet_errors(kind: type[TrivetError]) -> None:
     with (
         answering(problem_response(kind("What was wrong."), new_id())) as trivet,
-        pytest.raises(TrivetError, match=r"What was|A key of secrets"),
+        pytest.raises(TrivetError, match=r"What was|A secret key"),
     ):
         trivet.stats()
 
@@ -75,7 +78,7 @@ REFUSED: dict[str, Callable[[Trivet], object]] = {
 
 
 @pytest.mark.parametrize("act", REFUSED.values(), ids=REFUSED)
-def test_the_words_are_those_of_the_embedded_object(
+def test_messages_match_the_embedded_object(
     trivet: Trivet, tmp_path: Path, act: Callable[[Trivet], object]
 ) -> None:
     with (
@@ -89,12 +92,12 @@ def test_the_words_are_those_of_the_embedded_object(
     assert str(there.value) == str(here.value)
 
 
-def test_nobody_in_particular(address: str) -> None:
+def test_missing_key(address: str) -> None:
     with Trivet.open(address) as trivet, pytest.raises(Unauthorised, match="TRIVET_KEY"):
         trivet.recall("text")
 
 
-def test_a_key_that_is_not_known(address: str) -> None:
+def test_unknown_key(address: str) -> None:
     with (
         Trivet.open(address, key=KEY) as trivet,
         pytest.raises(Unauthorised, match="not known") as caught,
@@ -103,7 +106,7 @@ def test_a_key_that_is_not_known(address: str) -> None:
     assert KEY not in str(caught.value)
 
 
-def test_a_reader_does_not_write(house_at: tuple[str, Tenants]) -> None:
+def test_reader_cannot_write(house_at: tuple[str, Tenants]) -> None:
     address, house = house_at
     with Trivet.open(address, key=house.make_key("ben", "reader")) as trivet:
         assert trivet.list().total == 0
@@ -111,7 +114,7 @@ def test_a_reader_does_not_write(house_at: tuple[str, Tenants]) -> None:
             trivet.remember("text")
 
 
-def test_another_users_memory_is_not_there(house_at: tuple[str, Tenants], trivet: Trivet) -> None:
+def test_memory_of_another_user_is_not_found(house_at: tuple[str, Tenants], trivet: Trivet) -> None:
     address, house = house_at
     id = trivet.remember("zebra text").id
     with Trivet.open(address, key=house.make_key("ben", "writer")) as other:
@@ -125,61 +128,61 @@ def test_another_users_memory_is_not_there(house_at: tuple[str, Tenants], trivet
         assert other.recall("zebra").hits == ()
 
 
-def test_asked_too_often_it_waits_as_told_and_then_says_so(running: Houses, path: Path) -> None:
+def test_rate_limited_call_waits_then_fails(running: Houses, path: Path) -> None:
     slow = {"server_requests_a_minute": 1, "server_burst": 1}
     with (
         running.at(path, embedder="none", **slow) as (address, house),
         Trivet.open(address, key=key_of(house)) as it,
     ):
         it.stats()
-        with pytest.raises(TooMany, match="too often"):
+        with pytest.raises(TooMany, match="too many requests"):
             it.stats()
 
 
-def test_a_busy_server_is_asked_again() -> None:
+def test_busy_server_is_asked_again() -> None:
     from trivet.serve.http.errors import Busy
 
-    asked = 0
+    attempts = 0
 
     async def busy_at_first(scope: Any, receive: Any, send: Any) -> None:
-        nonlocal asked
-        asked += 1
+        nonlocal attempts
+        attempts += 1
         answer = (
             problem_response(Busy("No room."), new_id())
-            if asked < 3
+            if attempts < 3
             else Response(msgspec.json.encode([]))
         )
         await answer(scope, receive, send)
 
     with answering(busy_at_first) as trivet:
         assert trivet.shares() == ()
-    assert asked == 3
+    assert attempts == 3
 
 
 @pytest.mark.parametrize(
-    ("app", "said"),
+    ("app", "message"),
     [
-        (HTMLResponse("<h1>Not Found</h1>", 404), "not how Trivet answers"),
-        (HTMLResponse(f"<h1>No {KEY}</h1>", 403), "not how Trivet answers"),
+        (HTMLResponse("<h1>Not Found</h1>", 404), "does not answer like this"),
+        (HTMLResponse(f"<h1>No {KEY}</h1>", 403), "does not answer like this"),
         (PlainTextResponse("upstream failed", 500), "upstream failed"),
         (HTMLResponse("<h1>Welcome</h1>"), "cannot be read"),
         (Response(b'{"memories": 7}'), "same version"),
         (Response(b"\xff\xfe"), "cannot be read"),
         (
             Response(b'{"detail": ', 422, media_type="application/problem+json"),
-            "not how Trivet answers",
+            "does not answer like this",
         ),
     ],
 )
-def test_a_stranger_answers(app: ASGIApp, said: str) -> None:
+def test_answers_of_another_program(app: ASGIApp, message: str) -> None:
     with answering(app) as trivet:
-        with pytest.raises(TrivetError, match=said) as caught:
+        with pytest.raises(TrivetError, match=message) as caught:
             trivet.list()
         assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize("app", [HTMLResponse("<h1>Welcome</h1>"), Response(b"{}")])
-def test_a_stranger_does_not_pass_for_a_deed(app: ASGIApp) -> None:
+def test_answer_of_another_program_is_not_a_success(app: ASGIApp) -> None:
     with answering(app) as trivet:
         with pytest.raises(StoreError):
             trivet.purge(new_id())
@@ -187,7 +190,7 @@ def test_a_stranger_does_not_pass_for_a_deed(app: ASGIApp) -> None:
             list(trivet.export())
 
 
-def test_a_wrong_path_is_no_missing_memory(running: Houses, path: Path) -> None:
+def test_wrong_path_is_not_a_missing_memory(running: Houses, path: Path) -> None:
     with (
         running.at(path, embedder="none") as (address, house),
         Trivet.open(f"{address}/elsewhere", key=key_of(house)) as trivet,
@@ -196,22 +199,22 @@ def test_a_wrong_path_is_no_missing_memory(running: Houses, path: Path) -> None:
         trivet.get(new_id())
 
 
-INSTEAD = {
+ALTERNATIVES = {
     **NOT_A_VERB,
     **{name: verb.instead for name, verb in VERBS.items() if verb.needs == "store"},
 }
 
 
-@pytest.mark.parametrize("verb", sorted(INSTEAD))
-def test_what_needs_the_store_says_where_to_do_it(verb: str) -> None:
+@pytest.mark.parametrize("verb", sorted(ALTERNATIVES))
+def test_verb_that_needs_the_store_says_where_to_run_it(verb: str) -> None:
     given = ["x"] if verb in ("backup", "acting_as") else []
     with Trivet.open("http://127.0.0.1:9", key=KEY) as trivet:
         with pytest.raises(InvalidInput, match="over HTTP") as caught:
             getattr(trivet, verb)(*given)
-        assert INSTEAD[verb] in str(caught.value)
+        assert ALTERNATIVES[verb] in str(caught.value)
 
 
-def test_wrong_arguments_are_refused_as_python_refuses_them() -> None:
+def test_wrong_arguments_raise_type_errors() -> None:
     with Trivet.open("http://127.0.0.1:9", key=KEY) as trivet:
         with pytest.raises(TypeError, match="limitt"):
             trivet.recall("text", limitt=3)  # type: ignore[call-arg]
@@ -219,7 +222,7 @@ def test_wrong_arguments_are_refused_as_python_refuses_them() -> None:
             trivet.recall()  # type: ignore[call-arg]
 
 
-def test_a_redirect_takes_the_key_nowhere() -> None:
+def test_redirect_does_not_receive_the_key() -> None:
     seen: list[Any] = []
 
     async def elsewhere(scope: Any, receive: Any, send: Any) -> None:
@@ -229,7 +232,7 @@ def test_a_redirect_takes_the_key_nowhere() -> None:
     with (
         serving(elsewhere, lifespan="off") as other,
         answering(RedirectResponse(f"{other}/v1/stats?secret=1", 307)) as trivet,
-        pytest.raises(StoreError, match=f"sends us on to {other}/v1/stats. ") as caught,
+        pytest.raises(StoreError, match=f"redirects to {other}/v1/stats. ") as caught,
     ):
         trivet.stats()
     assert seen == []

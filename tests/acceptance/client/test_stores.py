@@ -1,4 +1,4 @@
-"""What is behind the server is no matter: a file or a PostgreSQL database."""
+"""The client works the same whether the server uses a file or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return postgres.database()
 
 
-def test_a_life(running: Houses, store: str) -> None:
+def test_memory_life_cycle(running: Houses, store: str) -> None:
     with running.at(store, embedder="none") as (address, house), wire(address) as between:
         ana, ben = (
             Trivet.open(between.address, key=key_of(house, user)) for user in ("ana", "ben")
@@ -42,6 +42,6 @@ def test_a_life(running: Houses, store: str) -> None:
             assert ben.recall("relay port").hits == ()
             between.lose_answers = 1
             assert ana.edit(second, content="The relay is gone.", if_revision=1).revision == 2
-            assert ben.import_(ana.export()).stored == 2, "as copies of his own"
+            assert ben.import_(ana.export()).stored == 2, "as his own copies"
             assert {memory.owner for memory in ben.list().memories} == {"ben"}
             assert ana.stats().memories == {"active": 1, "superseded": 1}

@@ -1,4 +1,4 @@
-"""The files for deployment name what there is: settings, commands, options, routes, paths, and one another."""
+"""The deployment files name only existing settings, commands, options, routes and paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
 GUIDE = ROOT / "docs" / "deploy.md"
 FILES = [*sorted(path for path in DEPLOY.iterdir() if path.name != ".env"), GUIDE]
-# Read elsewhere than in the settings.
+# Read outside the settings.
 OTHER_VARIABLES = {"TRIVET_CONFIG"}
 KNOWN = {f"TRIVET_{name.upper()}" for name in Settings.__struct_fields__} | OTHER_VARIABLES
 
@@ -57,7 +57,7 @@ def container() -> Any:
 
 
 def instructions() -> list[tuple[str, str]]:
-    """The lines of the Dockerfile, joined where they go on."""
+    """Return the instructions of the Dockerfile with continued lines joined."""
     text = re.sub(r"\\\n\s*", "", (DEPLOY / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
@@ -67,15 +67,15 @@ def instruction(name: str) -> str:
     return [rest for found, rest in instructions() if found == name][-1]
 
 
-def test_the_dockerfile_can_be_tried_without_docker(
+def test_image_script_covers_the_dockerfile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """scripts/try_image.py knows every instruction. Only commands and the whole source are left out here."""
+    """scripts/try_image.py knows every instruction except commands and copying the whole source."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     script = importlib.import_module("try_image")
     stage = script.Stage(tmp_path)
-    told = [(name, rest) for name, rest in script.instructions() if name not in ("FROM", "RUN")]
-    for name, rest in told:
+    steps = [(name, rest) for name, rest in script.instructions() if name not in ("FROM", "RUN")]
+    for name, rest in steps:
         if rest != "src src" and "--from" not in rest:
             script.perform(stage, name, rest, {})
     assert "src" in script.context()[0]
@@ -91,27 +91,27 @@ def test_every_variable_is_a_setting(path: Path) -> None:
     assert set(re.findall(r"TRIVET_[A-Z_]+[A-Z]", path.read_text())) <= KNOWN
 
 
-def test_the_guide_explains_every_setting_with_its_default() -> None:
-    """A plain number or name stands in the table as it is in the code."""
+def test_guide_lists_every_setting_with_its_default() -> None:
+    """Plain numbers and names appear in the table as in the code."""
     text = GUIDE.read_text()
     assert not {name for name in KNOWN if f"`{name}`" not in text}
     rows = dict(re.findall(r"^\| `(TRIVET_[A-Z_]+)` \| `?([\w.]+)`? \|", text, re.MULTILINE))
-    for name, told in rows.items():
+    for name, documented in rows.items():
         value = getattr(Settings(), name.removeprefix("TRIVET_").lower())
         if isinstance(value, bool):
-            assert told == str(value).lower(), name
+            assert documented == str(value).lower(), name
         elif isinstance(value, int | float):
-            assert float(told) == value, name
-        elif told not in ("none", "ten"):
-            assert told == value, name
+            assert float(documented) == value, name
+        elif documented not in ("none", "ten"):
+            assert documented == value, name
     assert len(rows) > 15
 
 
-def commands_told() -> Iterator[tuple[str, ...]]:
-    """Every `trivet ...` that somebody is told to run, and what the files run themselves."""
+def documented_commands() -> Iterator[tuple[str, ...]]:
+    """Return every `trivet ...` command that the guide or a file tells somebody to run."""
     for path in FILES:
-        for told in re.findall(r"(?:^|[`\s/])trivet ((?:[a-z-]+ ?)+[^`\n|]*)", path.read_text()):
-            words = tuple(re.split(r"[\s`;)\\]", told.strip())) if told else ()
+        for match in re.findall(r"(?:^|[`\s/])trivet ((?:[a-z-]+ ?)+[^`\n|]*)", path.read_text()):
+            words = tuple(re.split(r"[\s`;)\\]", match.strip())) if match else ()
             if words and words[0] in root_names():
                 yield words
     yield tuple(json.loads(instruction("CMD")))
@@ -124,10 +124,10 @@ def root_names() -> list[str]:
     return list(root.list_commands(typer.Context(root)))
 
 
-def test_every_command_and_option_is_one() -> None:
+def test_every_command_and_option_exists() -> None:
     seen, root = set(), root_command()
     context = typer.Context(root, info_name="trivet")
-    for words in commands_told():
+    for words in documented_commands():
         command: Any = root
         rest, name = list(words), ""
         while (
@@ -141,7 +141,7 @@ def test_every_command_and_option_is_one() -> None:
     assert {"serve", "add", "backup", "reindex", "doctor", "rotate-keys"} <= seen
 
 
-def test_the_image_starts_the_command_of_the_package() -> None:
+def test_image_starts_the_package_command() -> None:
     assert json.loads(instruction("ENTRYPOINT")) == ["trivet"]
     assert 'trivet = "trivet.cli:main"' in (ROOT / "pyproject.toml").read_text()
     assert instruction("USER") == "10001:10001"
@@ -152,7 +152,7 @@ def test_the_image_starts_the_command_of_the_package() -> None:
     assert f":{port}/healthz" in instruction("HEALTHCHECK")
 
 
-def test_what_the_image_is_made_of_is_there_and_is_sent_to_the_builder() -> None:
+def test_image_sources_exist_and_reach_the_builder() -> None:
     allowed = {
         line[1:]
         for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
@@ -168,7 +168,7 @@ def test_what_the_image_is_made_of_is_there_and_is_sent_to_the_builder() -> None
     assert all((ROOT / name).exists() for name in named)
 
 
-def test_the_images_environment_is_one_that_settings_take(tmp_path: Path) -> None:
+def test_image_environment_is_valid(tmp_path: Path) -> None:
     environment = dict(re.findall(r"([A-Z_]+)=(\S+)", instruction("ENV")))
     settings = load_settings({**environment, "XDG_CONFIG_HOME": str(tmp_path)})
     assert settings.path == "/data/memory.db"
@@ -177,7 +177,7 @@ def test_the_images_environment_is_one_that_settings_take(tmp_path: Path) -> Non
     assert {environment["HOME"], environment["XDG_CONFIG_HOME"]} <= set(volumes)
 
 
-def test_compose_fits_together() -> None:
+def test_compose_is_consistent() -> None:
     value = compose()
     services = value["services"]
     for service in services.values():
@@ -196,14 +196,16 @@ def test_compose_fits_together() -> None:
     assert trivet["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
     assert migrate["command"] == ["migrate", "postgresql://trivet_owner@database:5432/trivet"]
     assert "OWNER_PASSWORD" in migrate["environment"]["PGPASSWORD"]
-    assert "OWNER_PASSWORD" not in str(trivet["environment"]), "the server cannot be the owner"
+    assert "OWNER_PASSWORD" not in str(trivet["environment"]), (
+        "the server must not connect as the owner"
+    )
     assert trivet["read_only"]
-    assert trivet["ports"] == ["127.0.0.1:7373:7373"], "nobody else reaches it without TLS"
+    assert trivet["ports"] == ["127.0.0.1:7373:7373"], "must not be reachable without TLS"
     assert "ports" not in services["database"]
     assert "pgvector" in services["database"]["image"]
 
 
-def test_a_supervisor_waits_longer_than_the_server() -> None:
+def test_supervisor_waits_longer_than_the_server() -> None:
     longest = Settings().server_shutdown_seconds
     unit = (DEPLOY / "trivet.service").read_text()
     assert int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[0]) > longest
@@ -213,7 +215,7 @@ def test_a_supervisor_waits_longer_than_the_server() -> None:
     assert pod["terminationGracePeriodSeconds"] > longest + pause
 
 
-def test_kubernetes_fits_together() -> None:
+def test_kubernetes_is_consistent() -> None:
     found = objects()
     assert set(found) == {"Secret", "ConfigMap", "Deployment", "Service", "PodDisruptionBudget"}
     deployment = found["Deployment"]["spec"]
@@ -228,7 +230,7 @@ def test_kubernetes_fits_together() -> None:
         for of in (container(), first)
     )
     assert keys | owner == set(found["Secret"]["stringData"])
-    assert owner == {"owner-password"}, "the server cannot be the owner"
+    assert owner == {"owner-password"}, "the server must not connect as the owner"
     assert first["image"] == container()["image"]
     assert first["args"][0] == "migrate"
     assert {mount["name"] for mount in container()["volumeMounts"]} == {
@@ -239,42 +241,42 @@ def test_kubernetes_fits_together() -> None:
     load_settings({name: str(value) for name, value in found["ConfigMap"]["data"].items()})
 
 
-def test_probes_ask_what_the_server_answers_without_a_key() -> None:
+def test_probes_need_no_key() -> None:
     from trivet.serve.http.auth import HEALTH
 
     probes = {
         name: container()[name]["httpGet"]["path"] for name in container() if name.endswith("Probe")
     }
     assert set(probes.values()) <= HEALTH
-    assert probes["livenessProbe"] == "/healthz", "a database that is away is no reason to restart"
+    assert probes["livenessProbe"] == "/healthz", "a missing database is no reason to restart"
     assert probes["readinessProbe"] == "/readyz"
     assert not {route.path for verb in VERBS.values() for route in verb.routes} & HEALTH
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
-def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    """With our own command in the place of the one that will be installed."""
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    """Uses this environment's command in place of the installed one."""
     unit = (DEPLOY / "trivet.service").read_text()
     installed = re.findall(r"^ExecStart=(\S+)", unit, re.MULTILINE)[0]
     ours = Path(sys.executable).with_name("trivet")
     assert ours.exists()
     (tmp_path / "trivet.service").write_text(unit.replace(installed, str(ours)))
     verify = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "trivet.service")]
-    told = subprocess.run(verify, capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stdout + told.stderr) == (0, "")
+    result = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
 
-def test_the_unit_and_the_guide_agree_on_places() -> None:
+def test_unit_and_guide_use_the_same_paths() -> None:
     unit, guide = (DEPLOY / "trivet.service").read_text(), GUIDE.read_text()
     arguments = shlex.split(re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)[0])
     assert arguments[1:3] == ["serve", "--host"]
-    assert arguments[3] == "127.0.0.1", "nobody else reaches it without TLS"
+    assert arguments[3] == "127.0.0.1", "must not be reachable without TLS"
     assert re.findall(r"python3 -m venv (\S+)", guide)[0] in arguments[0]
     assert re.findall(r"^EnvironmentFile=-(\S+)$", unit, re.MULTILINE)[0] in guide
 
 
 def run_sql(postgres: PostgresServer, file: str) -> None:
-    """As the image of PostgreSQL does."""
+    """Run the file the way the PostgreSQL image does."""
     from support.postgres_server import _BIN
 
     statement = ["psql", "--no-psqlrc", "--quiet", "--dbname", postgres.url("postgres", "postgres")]
@@ -289,8 +291,8 @@ def run_sql(postgres: PostgresServer, file: str) -> None:
     )
 
 
-# Ways to get past row-level security.
-UNBINDING = (
+# Statements that would bypass row-level security.
+RLS_BYPASSES = (
     "ALTER TABLE memory DISABLE ROW LEVEL SECURITY",
     "ALTER TABLE memory NO FORCE ROW LEVEL SECURITY",
     "DROP POLICY one_tenant ON memory",
@@ -302,9 +304,9 @@ UNBINDING = (
 
 
 def refused(url: str) -> list[str]:
-    """Those that the role of the address may not go."""
+    """Return the statements that the role of this address may not run."""
     found = []
-    for statement in UNBINDING:
+    for statement in RLS_BYPASSES:
         with psycopg.connect(url) as connection:
             try:
                 connection.execute(statement)
@@ -315,7 +317,7 @@ def refused(url: str) -> list[str]:
 
 
 def live(url: str) -> str:
-    """Does what a server does, and gives what doctor says of the roles."""
+    """Use the store like a server and return doctor's findings about the roles."""
     with Trivet.open(url, background=False) as trivet:
         id = trivet.remember("the heron nests behind Clara's boathouse", tags=["birds"]).id
         trivet.drain()
@@ -331,7 +333,7 @@ def live(url: str) -> str:
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[PostgresServer]:
-    """A server of its own, since the files make the role that the other tests have already."""
+    """A separate server, since the files create a role that the other tests already have."""
     server = PostgresServer()
     with server.administrator() as connection:
         connection.execute("DROP ROLE trivet")
@@ -339,16 +341,16 @@ def bare() -> Iterator[PostgresServer]:
     server.remove()
 
 
-def test_the_database_is_prepared_for_two_plain_roles(
+def test_database_is_prepared_for_two_plain_roles(
     bare: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_sql(bare, "database.sql")
     url, owner = bare.url("trivet"), bare.url("trivet", "trivet_owner")
-    with pytest.raises(StoreError, match=r"may not make any\. Run `trivet migrate"):
+    with pytest.raises(StoreError, match=r"may not create any\. Run `trivet migrate"):
         Server(url)
     assert CommandLine(monkeypatch).json("migrate", owner)["schema"] == SCHEMA_VERSION
     assert live(url).startswith("two: the tables belong to trivet_owner")
-    assert refused(url) == list(UNBINDING)
+    assert refused(url) == list(RLS_BYPASSES)
     with psycopg.connect(owner) as connection:
         connection.execute("UPDATE schema_version SET version = 8")
     with pytest.raises(
@@ -368,7 +370,7 @@ def test_the_database_is_prepared_for_two_plain_roles(
         psycopg.connect(bare.url("trivet", "stranger"))
 
 
-def test_one_role_works_and_is_called_weaker_until_it_is_separated(bare: PostgresServer) -> None:
+def test_one_role_works_but_is_reported_as_weaker(bare: PostgresServer) -> None:
     with bare.administrator() as connection:
         connection.execute("DROP DATABASE IF EXISTS trivet WITH (FORCE)")
         for role in ("trivet", "trivet_owner"):
@@ -381,4 +383,4 @@ def test_one_role_works_and_is_called_weaker_until_it_is_separated(bare: Postgre
     assert live(url).startswith("weaker than two: this one can act as trivet")
     run_sql(bare, "separate-roles.sql")
     assert live(url).startswith("two: the tables belong to trivet_owner")
-    assert refused(url) == list(UNBINDING)
+    assert refused(url) == list(RLS_BYPASSES)

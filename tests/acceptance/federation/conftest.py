@@ -14,7 +14,7 @@ Opened = Callable[..., Trivet]
 
 @pytest.fixture
 def federation(path: Path) -> Iterator[Opened]:
-    """A store with members, by words alone: `federation(notes={...})`."""
+    """Open a word-only store with members: `federation(notes={...})`."""
     with ExitStack() as stack:
 
         def open_it(**members: Any) -> Trivet:

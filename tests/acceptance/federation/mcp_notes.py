@@ -1,4 +1,4 @@
-"""A small MCP server, made with the SDK: one tool that searches, one that fails, one that never ends."""
+"""A small MCP server with a search tool, a failing tool and one that never ends."""
 
 from __future__ import annotations
 

@@ -16,24 +16,24 @@ from typing import Any
 from support.waiting import ended
 from trivet.types import Answer, LegHealth
 
-# Long enough for a process to start on a busy machine; only a system that never answers takes all of it.
+# Long enough for a process to start on a busy machine; only a silent system uses all of it.
 PATIENT_MS = 60_000
 # For systems that never answer.
 SHORT_MS = 300
 
 
 def program(code: str) -> list[str]:
-    """A Python program that starts fast: no site packages."""
+    """Return a command for a Python program that starts fast, without site packages."""
     return [sys.executable, "-S", "-E", "-c", code]
 
 
 def printing(value: Any, **more: Any) -> dict[str, Any]:
-    """A member that prints this, whatever it is asked."""
+    """Return a member that prints these hits for any query."""
     return saying(json.dumps(value), **more)
 
 
 def saying(text: str, **more: Any) -> dict[str, Any]:
-    """Packed, since an argument of a program must not be long."""
+    """Return the hits compressed, since a program argument must not be long."""
     packed = base64.b64encode(zlib.compress(text.encode()))
     code = f"import base64, sys, zlib; sys.stdout.buffer.write(zlib.decompress(base64.b64decode({packed!r})))"
     return {"command": program(code), "time_limit_ms": PATIENT_MS, **more}
@@ -55,15 +55,15 @@ def http_server(
             self._answer(self.rfile.read(int(self.headers["Content-Length"])))
 
         def _answer(self, body: bytes) -> None:
-            status, said = answer(self, body)
+            status, content = answer(self, body)
             self.send_response(status)
-            self.send_header("Content-Length", str(len(said)))
-            self.send_header("Location", "/elsewhere")  # which only a redirect means
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Location", "/elsewhere")  # only a redirect has this header
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Silent."""
+            """Keep the server silent."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)

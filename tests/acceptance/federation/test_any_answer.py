@@ -1,4 +1,4 @@
-"""Whatever JSON a system answers: it is refused as a whole, or becomes a ranking that keeps a leg's promises."""
+"""Any JSON from a system is either refused as a whole or becomes a valid ranking."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ fields = st.fixed_dictionaries(
 answers = anything | st.lists(fields | anything) | st.fixed_dictionaries({"hits": st.lists(fields)})
 
 
-def told(output: bytes, **more: Any) -> Reply | None:
+def answer_of(output: bytes, **more: Any) -> Reply | None:
     member = ExternalSystem(command=("x",), fetch_k=5, **more)
     try:
         return reply_of(hits_in(output, member, ("key",)), member, IdMap(member))
@@ -42,7 +42,7 @@ def told(output: bytes, **more: Any) -> Reply | None:
         return None
 
 
-def keeps_its_promises(reply: Reply) -> None:
+def assert_valid_ranking(reply: Reply) -> None:
     assert len(reply.hits) <= 5
     seen: dict[str, float] = {}
     for hit in reply.hits:
@@ -60,16 +60,16 @@ def keeps_its_promises(reply: Reply) -> None:
 
 @given(answers, st.booleans())
 def test_any_json(answer: Any, lower_is_better: bool) -> None:
-    reply = told(json.dumps(answer).encode(), lower_is_better=lower_is_better)
+    reply = answer_of(json.dumps(answer).encode(), lower_is_better=lower_is_better)
     if reply is not None:
-        keeps_its_promises(reply)
+        assert_valid_ranking(reply)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["json", "jsonl", "rg", "lines"]))
 def test_any_bytes(output: bytes, format: Any) -> None:
-    reply = told(output, format=format)
+    reply = answer_of(output, format=format)
     if reply is not None:
-        keeps_its_promises(reply)
+        assert_valid_ranking(reply)
 
 
 @given(st.lists(st.tuples(st.text(max_size=9), st.integers(0, 99), st.text(max_size=30))))
@@ -77,6 +77,6 @@ def test_any_lines_of_grep(lines: list[tuple[str, int, str]]) -> None:
     output = "\n".join(f"{path}:{line}:{text}" for path, line, text in lines).encode(
         "utf-8", "replace"
     )
-    reply = told(output, format="lines")
+    reply = answer_of(output, format="lines")
     assert reply is not None
-    keeps_its_promises(reply)
+    assert_valid_ranking(reply)

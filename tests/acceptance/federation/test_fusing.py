@@ -1,4 +1,4 @@
-"""Systems are legs: any method fuses them, limits hold for all hits together, and no filter or mask is got round."""
+"""Any method fuses systems as legs within one limit, and no filter or mask is bypassed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ METHODS = [
 ]
 
 
-def test_every_method_fuses_members_with_our_legs(federation: Opened) -> None:
+def test_every_method_fuses_members_with_local_legs(federation: Opened) -> None:
     memory = federation(
         files=printing([{"id": "notes/0.md"}, {"id": "wiki/key"}, {"id": "notes/2.md"}])
     )
@@ -69,7 +69,7 @@ def test_weights_decide(federation: Opened) -> None:
     )
 
 
-def test_a_memory_of_the_time_asked_about_comes_before_what_has_no_date(federation: Opened) -> None:
+def test_memory_of_the_asked_date_precedes_undated_hits(federation: Opened) -> None:
     memory = federation(files=printing([{"id": "wiki/key"}], weight=1000))
     id = memory.remember("The key is under the mat.", created_at="2026-11-05").id
     with clock_fixed_at("2026-11-15"):
@@ -77,14 +77,14 @@ def test_a_memory_of_the_time_asked_about_comes_before_what_has_no_date(federati
         assert in_order(memory.recall("key last month", federated=True))[0].id == "wiki/key"
 
 
-def test_a_recipe_cannot_name_a_system_that_is_not_declared(federation: Opened) -> None:
+def test_recipe_cannot_name_an_undeclared_system(federation: Opened) -> None:
     with pytest.raises(
-        InvalidInput, match="no leg 'wiki'; the legs are lexical, dense, graph, files"
+        InvalidInput, match="unknown leg 'wiki'; the legs are lexical, dense, graph, files"
     ):
         federation(files=printing([])).recall("x", recipe="rrf(wiki=2)", federated=True)
 
 
-def test_a_plain_recall_asks_nobody(federation: Opened) -> None:
+def test_plain_recall_asks_no_system(federation: Opened) -> None:
     memory = federation(files=printing([{"id": "notes/0.md"}]))
     filled(memory)
     answer = memory.recall("key")
@@ -92,7 +92,7 @@ def test_a_plain_recall_asks_nobody(federation: Opened) -> None:
     assert answer.foreign == ()
 
 
-def test_without_systems_there_is_nothing_to_federate(federation: Opened) -> None:
+def test_federation_needs_a_system(federation: Opened) -> None:
     with pytest.raises(InvalidInput, match=r"\[federation.NAME\]"):
         federation().recall("x", federated=True)
     with pytest.raises(InvalidInput, match="no other system that is enabled"):
@@ -113,7 +113,7 @@ def test_limits_hold_for_all_hits_together(federation: Opened) -> None:
     assert all(hit.score >= 0.4 for hit in in_order(high))
 
 
-def test_a_foreign_hit_that_is_too_long_for_the_budget_costs_itself_alone(
+def test_oversized_foreign_hit_drops_only_itself(
     federation: Opened,
 ) -> None:
     memory = federation(wiki=printing([{"id": "wiki/key", "text": "word " * 400}], weight=1000))
@@ -126,14 +126,14 @@ def test_a_foreign_hit_that_is_too_long_for_the_budget_costs_itself_alone(
     assert short.hits[0].rank == 1
 
 
-def test_a_sort_puts_foreign_hits_after_memories(federation: Opened) -> None:
+def test_sort_puts_foreign_hits_after_memories(federation: Opened) -> None:
     memory = federation(wiki=printing([{"id": "wiki/key"}], weight=1000))
     filled(memory)
     answer = memory.recall("key mat", sort="recency", federated=True)
     assert [hit.rank for hit in answer.foreign] == [len(answer.hits) + 1]
 
 
-def test_filters_leave_out_foreign_hits_of_which_nobody_knows(federation: Opened) -> None:
+def test_filters_drop_unknown_foreign_hits(federation: Opened) -> None:
     memory = federation(
         wiki=printing([{"id": "wiki/key"}, {"id": "notes/0.md"}], scope="team/wiki")
     )
@@ -157,8 +157,8 @@ def test_filters_leave_out_foreign_hits_of_which_nobody_knows(federation: Opened
     assert "wiki: 1 of its hits left out, since this recall may not show their memories" in notes
 
 
-def test_what_is_sensitive_here_is_not_told_by_another_system(federation: Opened) -> None:
-    """A search over the files would print the very text that the memory of the file masks."""
+def test_other_systems_cannot_show_what_is_sensitive_here(federation: Opened) -> None:
+    """A search over the files would print the text that the file's memory masks."""
     hits = [{"id": "notes/safe.md", "text": f"the code is {CANARY}", "title": CANARY}]
     memory = federation(grep=printing(hits))
     id = memory.remember(f"The code is {CANARY}.", source="notes/safe.md", sensitive=True).id
@@ -167,12 +167,12 @@ def test_what_is_sensitive_here_is_not_told_by_another_system(federation: Opened
     assert CANARY not in repr(answer)
     assert CANARY not in repr(memory.recall("code", federated=True, category=["code"]))
     memory.forget(id)
-    gone = memory.recall("code", federated=True)
-    assert CANARY not in repr(gone)
-    assert (gone.hits, gone.foreign) == ((), ())
+    after = memory.recall("code", federated=True)
+    assert CANARY not in repr(after)
+    assert (after.hits, after.foreign) == ((), ())
 
 
-def test_a_file_whose_memory_was_forgotten_is_the_system_s_own_again(federation: Opened) -> None:
+def test_file_of_a_forgotten_memory_is_foreign_again(federation: Opened) -> None:
     memory = federation(grep=printing([{"id": "notes/0.md", "text": "The key is under the mat."}]))
     ids = filled(memory)
     memory.forget(ids[0])
@@ -180,7 +180,7 @@ def test_a_file_whose_memory_was_forgotten_is_the_system_s_own_again(federation:
     assert [hit.id for hit in answer.foreign] == ["notes/0.md"]
 
 
-def test_a_superseded_document_leads_to_its_successor(federation: Opened) -> None:
+def test_superseded_document_leads_to_its_successor(federation: Opened) -> None:
     memory = federation(files=printing([{"id": "notes/0.md"}]))
     ids = filled(memory)
     memory.link(ids[1], "supersedes", ids[0])
@@ -188,7 +188,7 @@ def test_a_superseded_document_leads_to_its_successor(federation: Opened) -> Non
     assert (hit.id, hit.why.redirected_from) == (ids[1], (ids[0],))
 
 
-def test_quoted_words_alone_stay_exact(federation: Opened) -> None:
+def test_quoted_query_stays_exact(federation: Opened) -> None:
     memory = federation(
         files=printing([{"id": "notes/2.md"}, {"id": "notes/0.md"}, {"id": "wiki/key"}])
     )
@@ -198,7 +198,7 @@ def test_quoted_words_alone_stay_exact(federation: Opened) -> None:
     assert [hit.id for hit in answer.foreign] == ["wiki/key"]
 
 
-def test_secrets_in_a_query_are_not_told_to_members(federation: Opened) -> None:
+def test_secrets_in_a_query_are_not_sent_to_members(federation: Opened) -> None:
     code = "import sys, json; print(json.dumps([{'id': 'told', 'text': ' '.join(sys.argv[1:])}]))"
     echo = {**printing([]), "command": [*printing([])["command"][:-1], code, "{query}", "{words}"]}
     memory = federation(echo=echo)
@@ -210,17 +210,17 @@ def test_secrets_in_a_query_are_not_told_to_members(federation: Opened) -> None:
 
 
 @pytest.mark.parametrize("name", ["lexical", "k", "Notes", "my notes", "9", "words"])
-def test_a_name_that_a_trace_or_a_fusion_uses_is_refused(federation: Opened, name: str) -> None:
-    with pytest.raises(InvalidInput, match="cannot be that of a system"):
+def test_reserved_system_name_is_refused(federation: Opened, name: str) -> None:
+    with pytest.raises(InvalidInput, match="is not allowed"):
         federation(**{name: printing([])})
 
 
-def test_a_system_is_asked_in_exactly_one_way(federation: Opened) -> None:
-    with pytest.raises(InvalidInput, match="command, http, trivet or mcp"):
+def test_system_needs_exactly_one_transport(federation: Opened) -> None:
+    with pytest.raises(InvalidInput, match="command, http, trivet and mcp"):
         federation(empty={"fetch_k": 3})
     with pytest.raises(InvalidInput, match="command and http"):
         federation(both={"command": ["x"], "http": "http://127.0.0.1/"})
-    with pytest.raises(InvalidInput, match="name the tool"):
+    with pytest.raises(InvalidInput, match="needs the tool"):
         federation(server={"mcp": "http://127.0.0.1/mcp"})
     with pytest.raises(InvalidInput, match="fetchk"):
         federation(misspelt={"command": ["x"], "fetchk": 3})

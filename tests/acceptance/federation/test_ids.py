@@ -1,4 +1,4 @@
-"""What a system's ids mean here: the same document from two systems is one hit, and an unknown id keeps its name."""
+"""Ids of a system map to documents: one document is one hit, and unknown ids keep their name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .systems import health_of, printing
 
 
 def sections(memory: Trivet) -> list[str]:
-    """A file of three parts, as they are after an ingest."""
+    """A file of three parts, as after an ingest."""
     parts = [
         ("Keys are in the blue box.", 1, 4),
         ("The mat lies before the door.", 5, 9),
@@ -26,7 +26,7 @@ def sections(memory: Trivet) -> list[str]:
     ]
 
 
-def test_the_same_document_from_two_systems_and_the_store_is_one_hit(federation: Opened) -> None:
+def test_document_from_two_systems_and_the_store_is_one_hit(federation: Opened) -> None:
     memory = federation(
         one=printing([{"id": "notes/house.md"}]),
         two=printing([{"id": "notes/house.md", "score": 3}]),
@@ -42,7 +42,7 @@ def test_the_same_document_from_two_systems_and_the_store_is_one_hit(federation:
     }
 
 
-def test_the_same_document_from_two_systems_alone_is_one_foreign_hit(federation: Opened) -> None:
+def test_document_from_two_systems_is_one_foreign_hit(federation: Opened) -> None:
     memory = federation(
         one=printing([{"id": "file:///home/me/a%20b.md", "text": "as one says"}]),
         two=printing([{"id": "/home/me/a b.md", "text": "as two says"}]),
@@ -51,21 +51,21 @@ def test_the_same_document_from_two_systems_alone_is_one_foreign_hit(federation:
     assert (hit.id, hit.systems, hit.text) == ("/home/me/a b.md", ("one", "two"), "as one says")
 
 
-def test_a_line_says_which_part_of_a_document_is_meant(federation: Opened) -> None:
+def test_line_selects_the_part_of_a_document(federation: Opened) -> None:
     memory = federation(grep=printing([{"id": "notes/house.md", "line": 11}]))
     _, mat, lamps = sections(memory)
     answer = memory.recall("mat", federated=True)
     assert {hit.id: hit.why.legs["grep"].rank for hit in answer.hits} == {mat: None, lamps: 1}
 
 
-def test_without_a_line_it_is_the_part_that_our_legs_like_best(federation: Opened) -> None:
+def test_without_a_line_the_best_ranked_part_is_used(federation: Opened) -> None:
     memory = federation(files=printing([{"id": "notes/house.md"}]))
     _, mat, _ = sections(memory)
     (hit,) = memory.recall("mat", federated=True).hits
     assert (hit.id, hit.why.legs["files"].rank) == (mat, 1)
 
 
-def test_a_document_that_only_the_system_found_is_still_our_memory(federation: Opened) -> None:
+def test_document_found_only_by_a_system_is_a_memory(federation: Opened) -> None:
     memory = federation(files=printing([{"id": "notes/house.md"}]))
     keys, *_ = sections(memory)
     answer = memory.recall("wardrobe", federated=True)
@@ -73,7 +73,7 @@ def test_a_document_that_only_the_system_found_is_still_our_memory(federation: O
     assert answer.foreign == ()
 
 
-def test_a_memory_can_be_named_by_its_own_id(federation: Opened) -> None:
+def test_memory_can_be_named_by_its_own_id(federation: Opened) -> None:
     memory = federation()
     keys, *_ = sections(memory)
     again = federation(other=printing([{"id": keys}]))
@@ -81,7 +81,7 @@ def test_a_memory_can_be_named_by_its_own_id(federation: Opened) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".json"])
-def test_a_map_says_what_ids_mean_and_is_read_again_when_it_changes(
+def test_id_map_is_reloaded_when_it_changes(
     federation: Opened, tmp_path: Path, suffix: str
 ) -> None:
     file = tmp_path / f"map{suffix}"
@@ -100,7 +100,7 @@ def test_a_map_says_what_ids_mean_and_is_read_again_when_it_changes(
         ("notes/garden.md", ("index",)),
         ("doc8", ("index",)),
     ]
-    assert "index: 1 of its hits not in its map, kept under their own names" in answer.health.notes
+    assert "index: 1 of its hits not in its map, kept under their own ids" in answer.health.notes
     write(doc7="notes/house.md", doc8="notes/garden.md")
     answer = memory.recall("wardrobe", federated=True)
     assert [hit.id for hit in answer.hits] == [house]
@@ -108,7 +108,7 @@ def test_a_map_says_what_ids_mean_and_is_read_again_when_it_changes(
 
 
 @pytest.mark.parametrize("text", ["doc7 notes/house.md\n", "doc7\t\n", None])
-def test_a_map_that_cannot_be_read_costs_the_system(
+def test_unreadable_id_map_disables_the_system(
     federation: Opened, tmp_path: Path, text: str | None
 ) -> None:
     file = tmp_path / "map.tsv"
@@ -119,13 +119,13 @@ def test_a_map_that_cannot_be_read_costs_the_system(
         "index",
     )
     assert not health.answered
-    assert "its map cannot be read" in (health.reason or "")
+    assert "its id map cannot be read" in (health.reason or "")
     assert str(file) not in (health.reason or ""), (
-        "where it lies is for the owner: `trivet doctor` tells"
+        "only the owner learns its path, from `trivet doctor`"
     )
 
 
-def test_prefixes_are_rewritten_the_longest_first(federation: Opened) -> None:
+def test_longest_prefix_is_rewritten_first(federation: Opened) -> None:
     rewrite = {"/home/me/": "me/", "/home/me/notes/": "notes/"}
     memory = federation(
         files=printing(
@@ -138,7 +138,7 @@ def test_prefixes_are_rewritten_the_longest_first(federation: Opened) -> None:
     assert [hit.id for hit in answer.foreign] == ["me/x.md"]
 
 
-def test_numbers_of_two_systems_are_two_documents(federation: Opened) -> None:
+def test_numeric_ids_of_two_systems_are_two_documents(federation: Opened) -> None:
     memory = federation(
         one=printing([{"id": 12, "text": "a"}]), two=printing([{"id": 12, "text": "b"}])
     )

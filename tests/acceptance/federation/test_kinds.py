@@ -1,4 +1,4 @@
-"""Systems over HTTP, by MCP and from another Trivet, with real servers and processes on the other side."""
+"""Systems over HTTP, MCP and another Trivet work with real servers and processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ids(answer: Answer) -> list[str]:
     return [hit.id for hit in answer.foreign]
 
 
-def test_over_http_by_get(federation: Opened) -> None:
+def test_http_get(federation: Opened) -> None:
     def answer(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
         given = parse_qs(urlsplit(request.path).query)
         return 200, json.dumps(
@@ -44,11 +44,11 @@ def test_over_http_by_get(federation: Opened) -> None:
     assert (hit.id, hit.legs["wiki"].score) == ("a&b=c #d/ü?", 5.0)
 
 
-def test_while_a_system_is_waited_for_others_recall(federation: Opened) -> None:
-    asked, go_on = threading.Event(), threading.Event()
+def test_waiting_for_a_system_does_not_block_other_recalls(federation: Opened) -> None:
+    requested, go_on = threading.Event(), threading.Event()
 
     def answer(_: BaseHTTPRequestHandler, __: bytes) -> tuple[int, bytes]:
-        asked.set()
+        requested.set()
         happened(go_on)
         return 200, json.dumps({"hits": [{"id": "late", "score": 1}]}).encode()
 
@@ -58,19 +58,19 @@ def test_while_a_system_is_waited_for_others_recall(federation: Opened) -> None:
         )
         memory.remember("The key is under the mat.")
         waiting = threads.submit(memory.recall, "key", federated=True)
-        happened(asked)
-        for _ in range(20):  # of which some come after the one that waits has begun
+        happened(requested)
+        for _ in range(20):  # some of these start after the waiting recall
             assert len(memory.recall("key").hits) == 1
-        assert not waiting.done(), "it had its turn only afterwards"
+        assert not waiting.done(), "the recalls must not have waited for it"
         go_on.set()
         assert ids(result_of(waiting)) == ["late"]
 
 
-def test_over_http_by_post_with_a_key(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+def test_http_post_with_a_key(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[Any] = []
 
     def answer(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes]:
-        asked.append((request.headers["Authorization"], json.loads(body)))
+        requests.append((request.headers["Authorization"], json.loads(body)))
         return 200, json.dumps({"data": [{"d": {"url": "x"}, "s": 1, "body": "said"}]}).encode()
 
     body = {"query": {"match": "{query}"}, "size": "{fetch_k}", "fields": ["url"]}
@@ -82,12 +82,12 @@ def test_over_http_by_post_with_a_key(federation: Opened, monkeypatch: pytest.Mo
         monkeypatch.setenv("WIKI_KEY", "sesame")
         (hit,) = memory.recall('say "x"', federated=True).foreign
     assert (hit.id, hit.text) == ("x", "said")
-    assert asked == [
+    assert requests == [
         ("Bearer sesame", {"query": {"match": 'say "x"'}, "size": 30, "fields": ["url"]})
     ]
 
 
-def test_an_http_server_that_refuses_redirects_floods_or_is_not_there(federation: Opened) -> None:
+def test_http_errors_floods_redirects_and_absence(federation: Opened) -> None:
     def answer(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
         if request.path == "/flood":
             return 200, b"x" * 100_000
@@ -100,10 +100,10 @@ def test_an_http_server_that_refuses_redirects_floods_or_is_not_there(federation
         paths = {
             name: {"http": f"{address}/{name}", **member} for name in ("busy", "flood", "moved")
         }
-        gone = {"http": "http://127.0.0.1:9/x", **member}
-        told = federation(**paths, gone=gone).recall("x", federated=True)
+        absent = {"http": "http://127.0.0.1:9/x", **member}
+        result = federation(**paths, gone=absent).recall("x", federated=True)
     reasons = {
-        name: health_of(told, name).reason or "" for name in ("busy", "flood", "moved", "gone")
+        name: health_of(result, name).reason or "" for name in ("busy", "flood", "moved", "gone")
     }
     assert "HTTP 503" in reasons["busy"]
     assert "larger than 50000 bytes" in reasons["flood"]
@@ -111,8 +111,8 @@ def test_an_http_server_that_refuses_redirects_floods_or_is_not_there(federation
     assert "cannot be reached" in reasons["gone"]
 
 
-def test_an_http_server_that_drips_is_given_up(federation: Opened) -> None:
-    """A byte now and then keeps every single wait short; the time for everything together ends it."""
+def test_dripping_http_server_times_out(federation: Opened) -> None:
+    """A byte now and then keeps each wait short; the total time limit ends it."""
     over = threading.Event()
 
     def answer(request: BaseHTTPRequestHandler, _: bytes) -> tuple[int, bytes]:
@@ -129,13 +129,13 @@ def test_an_http_server_that_drips_is_given_up(federation: Opened) -> None:
     with http_server(answer) as address:
         memory = federation(drip={"http": address, "time_limit_ms": SHORT_MS})
         memory.remember("The key is under the mat.")
-        told = memory.recall("key", federated=True)
+        result = memory.recall("key", federated=True)
         over.set()
-    assert [hit.content for hit in told.hits] == ["The key is under the mat."]
-    assert "in time" in (health_of(told, "drip").reason or "")
+    assert [hit.content for hit in result.hits] == ["The key is under the mat."]
+    assert "in time" in (health_of(result, "drip").reason or "")
 
 
-def test_a_tool_of_an_mcp_server(federation: Opened) -> None:
+def test_mcp_tool(federation: Opened) -> None:
     paths = {"hits": "results", "id": "uri", "text": "snippet", "time_limit_ms": PATIENT_MS}
     arguments = {"text": "{query}", "most": "{fetch_k}"}
     notes = {"mcp": NOTES, "tool": "search", "arguments": arguments, "fetch_k": 3, **paths}
@@ -153,7 +153,7 @@ def test_a_tool_of_an_mcp_server(federation: Opened) -> None:
     assert "in time" in (health_of(answer, "endless").reason or "")
 
 
-def test_an_mcp_server_that_speaks_nonsense_or_dies(federation: Opened) -> None:
+def test_broken_mcp_servers(federation: Opened) -> None:
     member = {"tool": "search", "time_limit_ms": PATIENT_MS}
     memory = federation(
         mad={"mcp": [sys.executable, "-S", "-c", "print('hello there')"], **member},
@@ -167,11 +167,11 @@ def test_an_mcp_server_that_speaks_nonsense_or_dies(federation: Opened) -> None:
     )
 
 
-def test_another_store_on_this_machine(federation: Opened, tmp_path: Path) -> None:
+def test_another_local_store(federation: Opened, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
-    with Trivet.open(other, embedder="none", background=False) as theirs:
-        theirs.remember("The team's key is in the safe.", source="team/keys.md")
-        shared = theirs.remember("Keys are counted on Friday.").id
+    with Trivet.open(other, embedder="none", background=False) as other_store:
+        other_store.remember("The team's key is in the safe.", source="team/keys.md")
+        shared = other_store.remember("Keys are counted on Friday.").id
     memory = federation(
         team={"trivet": str(other), "time_limit_ms": PATIENT_MS},
         nowhere={"trivet": str(tmp_path / "missing.db"), "time_limit_ms": PATIENT_MS},
@@ -187,7 +187,7 @@ def test_another_store_on_this_machine(federation: Opened, tmp_path: Path) -> No
     assert not (tmp_path / "missing.db").exists()
 
 
-def test_a_server_of_ours_by_http_and_by_its_mcp_tool(
+def test_trivet_server_by_http_and_by_mcp(
     federation: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with served(settings_for(tmp_path / "server.db")) as server:

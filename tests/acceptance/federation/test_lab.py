@@ -1,4 +1,4 @@
-"""`trivet lab federation`: the overlap is counted query by query, and what is chosen is reported on other queries."""
+"""`trivet lab federation` counts overlap per query and reports the choice on other queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trivet.lab.measure.hit_analysis import apply_fusion_rules, overlap
 
 from .systems import program, saying
 
-# What a system knows that understands paraphrases: the best document for some of the small set's questions.
+# Stands for a system that understands paraphrases: the best document for some questions of the set.
 KNOWS = {
     "feline": "d2",
     "hot drink": "d4",
@@ -31,16 +31,16 @@ print(json.dumps([{{"id": id, "score": 1}} for words, id in {KNOWS!r}.items() if
 """
 
 
-def test_another_system_is_measured_beside_trivet(
+def test_one_system_is_measured_beside_trivet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    # No program starts within a millisecond: in the lab a time limit does not hold.
+    # No program starts within a millisecond, so this shows that the lab ignores time limits.
     member = {"command": program(CODE), "time_limit_ms": 1}
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wise": member}))
     trivet = CommandLine(monkeypatch)
     data, out = str(library.write(tmp_path / "data")), tmp_path / "runs" / "wise.json"
-    asked = (
+    arguments = (
         "lab",
         "federation",
         data,
@@ -53,7 +53,7 @@ def test_another_system_is_measured_beside_trivet(
         "--weight",
         "1,4",
     )
-    shown = trivet(*asked, "--out", str(out))
+    shown = trivet(*arguments, "--out", str(out))
     assert (shown.status, shown.err) == (0, "")
     assert "only wise" in shown.out
     assert (
@@ -66,7 +66,7 @@ def test_another_system_is_measured_beside_trivet(
         for name, share in result["overlap"].items()
         if name not in ("k", "queries")
     }
-    # By words alone q1, q2 and q4 are found; the system has q3, q5 and one of the two documents of q6.
+    # Words alone find q1, q2 and q4; the system has q3, q5 and one of the two documents of q6.
     assert (shares["both"], shares["only_trivet"], shares["only_member"], shares["neither"]) == (
         0,
         3,
@@ -85,18 +85,18 @@ def test_another_system_is_measured_beside_trivet(
     assert ndcg["queries"] == 3
     assert ndcg["difference"] > 0
     assert result["environment"]["versions"]
-    unknown = trivet(*asked[:-1], "1", "--json", "--member", "nobody")
-    assert "no such system, but wise" in unknown.error()["message"]
+    unknown = trivet(*arguments[:-1], "1", "--json", "--member", "nobody")
+    assert "no such system. Known systems: wise." in unknown.error()["message"]
 
 
-def test_several_systems_are_measured_each_alone_and_together(
+def test_several_systems_are_measured_alone_and_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     members = {"wise": {"command": program(CODE)}, "stuck": saying('[{"id": "d0", "score": 1}]')}
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps(members))
     data = str(library.write(tmp_path / "data"))
-    asked = (
+    arguments = (
         "--embedder",
         "none",
         "--member",
@@ -108,7 +108,7 @@ def test_several_systems_are_measured_each_alone_and_together(
         "--weight",
         "1",
     )
-    result = CommandLine(monkeypatch).json("lab", "federation", data, *asked)
+    result = CommandLine(monkeypatch).json("lab", "federation", data, *arguments)
     assert [one["member"] for one in result["members"]] == ["wise", "stuck"]
     against = {
         one["against"]: one
@@ -116,7 +116,7 @@ def test_several_systems_are_measured_each_alone_and_together(
         if one["measure"] == "recall@10"
     }
     assert set(against) == {"trivet", "trivet with wise", "trivet with stuck"}
-    # What is wise adds to Trivet and to the other one; the other one adds nothing to it.
+    # The system "wise" adds to Trivet and to the other system, which adds nothing to it.
     assert against["trivet"]["difference"] > 0
     assert against["trivet with stuck"]["difference"] > 0
     assert against["trivet with wise"]["difference"] == 0
@@ -131,25 +131,23 @@ def test_several_systems_are_measured_each_alone_and_together(
         (3, 6, 1, "not settled"),
     ],
 )
-def test_the_rules_of_overlap(both: int, only_ours: int, only_theirs: int, verdict: str) -> None:
-    """Of ten queries; the bounds are 60 % and .15, and 70 %."""
+def test_overlap_rules(both: int, only_ours: int, only_theirs: int, verdict: str) -> None:
+    """With ten queries; the bounds are 60 % and .15, and 70 %."""
     ids = [f"q{number}" for number in range(10)]
     found = {id: [(id, 1.0)] for id in ids}
     ours = {id: found[id] if place < both + only_ours else [] for place, id in enumerate(ids)}
-    theirs = {
+    other = {
         id: found[id]
         if place < both or both + only_ours <= place < both + only_ours + only_theirs
         else []
         for place, id in enumerate(ids)
     }
-    rules = apply_fusion_rules(overlap(dataset({id: {id: 1} for id in ids}), ours, theirs, k=5))
+    rules = apply_fusion_rules(overlap(dataset({id: {id: 1} for id in ids}), ours, other, k=5))
     assert rules.verdict == verdict
     assert rules.sentence.startswith(f"By the rules of overlap: {verdict}.")
 
 
-def test_a_system_that_fails_cannot_be_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_system_cannot_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv(
         "TRIVET_FEDERATION", json.dumps({"liar": saying("no JSON"), "mute": saying("[]")})
@@ -179,14 +177,14 @@ def test_overlap_is_counted_within_the_first_k() -> None:
         "d": [],
         "e": [],
     }
-    theirs = {
+    other = {
         "a": [("a1", 2.0)],
         "b": [("a1", 2.0)],
         "c": [("c2", 2.0)],
         "d": [("c1", 1.0)],
         "e": [],
     }
-    found = overlap(five, ours, theirs, k=1)
+    found = overlap(five, ours, other, k=1)
     assert [
         share.mean for share in (found.both, found.only_trivet, found.only_member, found.neither)
     ] == [0.25] * 4
@@ -198,7 +196,7 @@ def test_overlap_is_counted_within_the_first_k() -> None:
     assert found.both.low <= found.both.mean <= found.both.high
 
 
-def test_halves_depend_on_the_queries_alone() -> None:
+def test_halves_depend_only_on_the_queries() -> None:
     first, second = split_queries([f"q{number}" for number in range(21)])
     assert (len(first), len(second)) == (11, 10)
     assert not set(first) & set(second)

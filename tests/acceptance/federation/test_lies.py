@@ -1,4 +1,4 @@
-"""A system that lies, raves or dies costs its own contribution and nothing else, and the answer says so."""
+"""A system that lies, sends garbage or dies loses only its own hits, and the answer reports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USELESS = {
 }
 
 
-def test_answers_that_cannot_be_used(federation: Opened) -> None:
+def test_unusable_answers(federation: Opened) -> None:
     liars = {lie.replace(" ", "-").lower(): member for lie, member in USELESS.items()}
     memory = federation(**liars, honest=printing([{"id": "honest.md", "score": 1}]))
     for content in (
@@ -41,7 +41,7 @@ def test_answers_that_cannot_be_used(federation: Opened) -> None:
         assert len(health.reason or "") < 400, name
 
 
-def test_with_no_system_left_the_answer_is_that_of_a_plain_recall(federation: Opened) -> None:
+def test_without_systems_the_answer_is_a_plain_recall(federation: Opened) -> None:
     memory = federation(liar=USELESS["no JSON"])
     for number in range(8):
         memory.remember(f"Key number {number} opens door {number % 3}.")
@@ -71,7 +71,7 @@ BAD: dict[str, Any] = {
 }
 
 
-def test_a_bad_hit_costs_only_itself(federation: Opened) -> None:
+def test_bad_hit_drops_only_itself(federation: Opened) -> None:
     liars = {
         lie.replace(" ", "-").lower(): printing(
             {"hits": [{"id": "good", "score": 0.5}, bad, {"id": "better", "score": 1}]}
@@ -86,7 +86,7 @@ def test_a_bad_hit_costs_only_itself(federation: Opened) -> None:
     assert all(0 <= hit.score <= 1 for hit in answer.foreign)
 
 
-def test_an_id_that_comes_twice_counts_once(federation: Opened) -> None:
+def test_repeated_id_counts_once(federation: Opened) -> None:
     hits = [
         {"id": "a", "score": 1},
         {"id": "b", "score": 3},
@@ -95,10 +95,10 @@ def test_an_id_that_comes_twice_counts_once(federation: Opened) -> None:
     ]
     answer = federation(liar=printing(hits)).recall("x", federated=True)
     assert [(hit.id, hit.legs["liar"].score) for hit in answer.foreign] == [("b", 3.0), ("a", 2.0)]
-    assert "liar: 2 of its hits with an id that came before" in answer.health.notes
+    assert "liar: 2 of its hits with a repeated id" in answer.health.notes
 
 
-def test_a_megabyte_of_text_and_what_steers_a_terminal(federation: Opened) -> None:
+def test_huge_text_and_terminal_control_characters(federation: Opened) -> None:
     text = "\x1b[31mred\x07\u009b " + "long " * 200_000
     hits = [
         {"id": "a", "text": text, "title": "t\x1b]0;x" + "y" * 5000, "line": -3},
@@ -112,9 +112,9 @@ def test_a_megabyte_of_text_and_what_steers_a_terminal(federation: Opened) -> No
     assert (first.line, second.text) == (None, "")
 
 
-def test_half_a_character_is_no_character(federation: Opened) -> None:
-    said = r'{"hits": [{"id": "a", "text": "\ud800 half"}, {"id": "\ud800"}]}'
-    answer = federation(liar=saying(said)).recall("x", federated=True)
+def test_lone_surrogates_are_dropped(federation: Opened) -> None:
+    reply = r'{"hits": [{"id": "a", "text": "\ud800 half"}, {"id": "\ud800"}]}'
+    answer = federation(liar=saying(reply)).recall("x", federated=True)
     assert [(hit.id, hit.text) for hit in answer.foreign] == [("a", "? half")]
 
 
@@ -126,7 +126,7 @@ def test_ten_thousand_hits_are_cut_to_the_best(federation: Opened) -> None:
     ]
 
 
-def test_a_list_without_scores_counts_by_its_places(federation: Opened) -> None:
+def test_list_without_scores_is_ranked_by_position(federation: Opened) -> None:
     memory = federation(ranked=printing([{"id": "c"}, {"id": "a"}, {"id": "b"}]))
     answer = memory.recall("x", federated=True)
     assert [hit.id for hit in answer.foreign] == ["c", "a", "b"]

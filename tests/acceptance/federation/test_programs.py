@@ -1,4 +1,4 @@
-"""A member that is a program: how it is told the query, and the bounds it runs within."""
+"""A member program receives the query safely and runs within bounds."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from .systems import PATIENT_MS, SHORT_MS, health_of, printing, program, saying
 ECHO = "import sys, json; print(json.dumps({'hits': [{'id': 'told', 'text': TOLD}]}))"
 
 
-def told(federation: Opened, query: str, **member: object) -> str:
+def received(federation: Opened, query: str, **member: object) -> str:
     answer = federation(echo={"time_limit_ms": PATIENT_MS, **member}).recall(query, federated=True)
     assert health_of(answer, "echo").answered, answer.health
     return answer.foreign[0].text
 
 
-def test_the_query_comes_as_an_argument(federation: Opened) -> None:
+def test_query_as_an_argument(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "repr(sys.argv[1:])")), "--q={query}", "{fetch_k}"]
-    assert told(federation, 'where\'s "the" $HOME; `ls`?', command=command, fetch_k=7) == repr(
+    assert received(federation, 'where\'s "the" $HOME; `ls`?', command=command, fetch_k=7) == repr(
         ['--q=where\'s "the" $HOME; `ls`?', "7"]
     )
 
 
-def test_the_query_comes_on_standard_input_where_no_argument_has_it(federation: Opened) -> None:
+def test_query_on_standard_input_without_a_placeholder(federation: Opened) -> None:
     command = program(ECHO.replace("TOLD", "sys.stdin.read()"))
-    assert told(federation, "where is the key?", command=command) == "where is the key?\n"
+    assert received(federation, "where is the key?", command=command) == "where is the key?\n"
 
 
-def test_words_are_a_regular_expression_of_what_tells_documents_apart(federation: Opened) -> None:
+def test_words_become_a_regular_expression(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{words}"]
-    assert told(federation, "What is the (key) of C++?", command=command) == r"key|c\+\+"
+    assert received(federation, "What is the (key) of C++?", command=command) == r"key|c\+\+"
 
 
-def test_a_query_cannot_become_an_option(federation: Opened) -> None:
+def test_query_cannot_become_an_option(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{query}"]
-    assert told(federation, "--pre=/bin/evil", command=command) == "pre=/bin/evil"
+    assert received(federation, "--pre=/bin/evil", command=command) == "pre=/bin/evil"
 
 
-def test_a_query_of_no_telling_words_finds_nothing_by_words(federation: Opened) -> None:
+def test_query_of_stop_words_finds_nothing_by_words(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{words}"]
     answer = federation(echo={"command": command, "time_limit_ms": PATIENT_MS}).recall(
         "what is it", federated=True
@@ -56,17 +56,17 @@ def test_a_query_of_no_telling_words_finds_nothing_by_words(federation: Opened) 
     assert answer.foreign == ()
 
 
-def test_a_query_that_looks_like_a_placeholder_stays_what_it_is(federation: Opened) -> None:
+def test_query_that_looks_like_a_placeholder_is_unchanged(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{query}"]
-    assert told(federation, "{fetch_k} {words}", command=command) == "{fetch_k} {words}"
+    assert received(federation, "{fetch_k} {words}", command=command) == "{fetch_k} {words}"
 
 
-def test_a_query_inside_a_shell_script_is_refused(federation: Opened) -> None:
-    with pytest.raises(InvalidInput, match="part of the shell's script") as refused:
+def test_query_inside_a_shell_script_is_refused(federation: Opened) -> None:
+    with pytest.raises(InvalidInput, match="part of its script") as refused:
         federation(bad={"command": ["/bin/sh", "-c", "grep -rn {query} notes"]})
     assert "federation.bad" in str(refused.value)
     script = ["sh", "-c", 'printf \'{"hits": [{"id": "x", "text": "%s"}]}\' "$1"', "sh", "{query}"]
-    assert told(federation, "a; touch b", command=script) == "a; touch b"
+    assert received(federation, "a; touch b", command=script) == "a; touch b"
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_a_query_inside_a_shell_script_is_refused(federation: Opened) -> None:
         ["cmd.exe", "/c", "findstr", "{query}"],
     ],
 )
-def test_a_shell_may_be_told_in_many_ways_to_run_a_script(
+def test_every_way_to_pass_a_script_to_a_shell_is_known(
     federation: Opened, command: list[str]
 ) -> None:
-    with pytest.raises(InvalidInput, match="part of the shell's script"):
+    with pytest.raises(InvalidInput, match="part of its script"):
         federation(bad={"command": command})
 
 
@@ -96,34 +96,34 @@ def test_a_shell_may_be_told_in_many_ways_to_run_a_script(
         ["pwsh", "-ExecutionPolicy", "Bypass", "-File", "search.ps1", "{query}"],
     ],
 )
-def test_a_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
+def test_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
     check_systems({"good": ExternalSystem(command=tuple(command))})
     with pytest.raises(InvalidInput, match="would run the query"):
         check_systems({"bad": ExternalSystem(command=(command[0],))})
 
 
 @pytest.mark.parametrize("command", [("sh",), ("/bin/bash", "-s"), ("pwsh", "-NoProfile")])
-def test_a_shell_that_would_read_the_query_as_its_script_is_refused(
+def test_shell_that_would_read_the_query_is_refused(
     command: tuple[str, ...],
 ) -> None:
     with pytest.raises(InvalidInput, match="would run the query"):
         check_systems({"bad": ExternalSystem(command=command)})
 
 
-def test_keys_of_ours_are_not_in_its_environment(
+def test_trivet_keys_are_not_in_its_environment(
     federation: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_KEY", "canary-key")
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key")
     monkeypatch.setenv("NOTES_TOKEN", "meant for it")
     command = program("import os\n" + ECHO.replace("TOLD", "repr(sorted(os.environ.items()))"))
-    environment = told(federation, "x", command=command, environment=["NOTES_TOKEN"])
+    environment = received(federation, "x", command=command, environment=["NOTES_TOKEN"])
     assert "canary" not in environment
     assert "meant for it" in environment
     assert "PATH" in environment
 
 
-def test_a_hung_program_is_killed_with_all_it_started(federation: Opened, tmp_path: Path) -> None:
+def test_hanging_program_is_killed_with_its_children(federation: Opened, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     code = f"""
 import os, time
@@ -143,7 +143,7 @@ time.sleep(1000)
 
 
 def wait_until_gone(pid: int) -> None:
-    """A killed process is a zombie until whoever is its parent now has noticed."""
+    """Wait: a killed process is a zombie until its parent collects it."""
     end = time.monotonic() + 30
     while time.monotonic() < end:
         try:
@@ -157,14 +157,14 @@ def wait_until_gone(pid: int) -> None:
     raise AssertionError(f"process {pid} was left running")
 
 
-def test_a_program_that_never_reads_does_not_hold_us_up(federation: Opened) -> None:
-    """Eight thousand characters of four bytes fill no pipe; closing ours must not wait for it either."""
+def test_program_that_never_reads_does_not_block(federation: Opened) -> None:
+    """A query of 8,000 four-byte characters fits in a pipe; closing it must not block."""
     memory = federation(deaf=printing({"hits": [{"id": "x"}]}))
     answer = memory.recall("🔑" * 8000, federated=True)
     assert [hit.id for hit in answer.foreign] == ["x"]
 
 
-def test_what_it_prints_is_bounded_while_it_prints(federation: Opened) -> None:
+def test_output_is_bounded_while_it_arrives(federation: Opened) -> None:
     code = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
     memory = federation(
         flood={"command": program(code), "most_bytes": 1_000_000, "time_limit_ms": PATIENT_MS}
@@ -174,7 +174,7 @@ def test_what_it_prints_is_bounded_while_it_prints(federation: Opened) -> None:
     )
 
 
-def test_a_program_that_fails_says_why(federation: Opened) -> None:
+def test_failing_program_reports_its_reason(federation: Opened) -> None:
     failing = program("import sys; sys.stderr.write('no index here'); sys.exit(3)")
     memory = federation(
         failing={"command": failing, "time_limit_ms": PATIENT_MS},
@@ -182,7 +182,7 @@ def test_a_program_that_fails_says_why(federation: Opened) -> None:
     )
     answer = memory.recall("x", federated=True)
     assert "status 3 (1 of 1 times" in (health_of(answer, "failing").reason or "")
-    assert "no index here" not in repr(answer)  # its words are for people, not for agents
+    assert "no index here" not in repr(answer)  # the program's words are for people, not for agents
     findings = {finding.check: finding.detail for finding in memory.doctor()}
     assert "it says: no index here" in findings["federation failing"]
     assert "its program cannot be started" in (health_of(answer, "missing").reason or "")
@@ -191,8 +191,8 @@ def test_a_program_that_fails_says_why(federation: Opened) -> None:
     assert "3 of 3 times" in (health_of(again, "failing").reason or "")
 
 
-def test_members_are_asked_at_the_same_time(federation: Opened, tmp_path: Path) -> None:
-    """Each waits until the other has begun: asked one after the other, the first would never end."""
+def test_members_are_asked_concurrently(federation: Opened, tmp_path: Path) -> None:
+    """Each member waits until the other has started; asked in turn, the first would never end."""
     for name in ("one", "two"):
         os.mkfifo(tmp_path / name)
     meet = "open({!r}, {!r}).close(); open({!r}, {!r}).close(); print('{{\"hits\": []}}')"
@@ -206,7 +206,7 @@ def test_members_are_asked_at_the_same_time(federation: Opened, tmp_path: Path) 
     assert health_of(answer, "second").answered
 
 
-def test_a_system_that_is_switched_off_is_not_asked(federation: Opened) -> None:
+def test_disabled_system_is_not_asked(federation: Opened) -> None:
     off = {
         "command": program("import time; time.sleep(1000)"),
         "enabled": False,
@@ -268,5 +268,5 @@ def test_formats(federation: Opened) -> None:
         "grep": [(1, "C:/b.md"), (2, "notes/a.md")],
         "nested": [(1, "z.md")],
     }
-    assert any("each: 1 of its hits without an id" in note for note in answer.health.notes)
+    assert any("each: 1 of its hits without a usable id" in note for note in answer.health.notes)
     assert next(hit.line for hit in answer.foreign if hit.id == "notes/b.md") == 9

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, a hook is silent, exits with 0 within its limit, and is counted."""
+"""Every failure of a hook is silent, exits with 0 within the time limit and is counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUESTION = "which port does the staging database listen on?"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "payload",
     [
         b"",
         b"{",
@@ -35,8 +35,8 @@ QUESTION = "which port does the staging database listen on?"
         b'{"prompt": {"a": 1}, "cwd": 5, "source": []}',
     ],
 )
-def test_garbage(warm: Home, said: bytes) -> None:
-    assert warm.hook("prompt", said) == b""
+def test_garbage_input_is_silent(warm: Home, payload: bytes) -> None:
+    assert warm.hook("prompt", payload) == b""
     assert warm.status().pid
 
 
@@ -47,13 +47,13 @@ def test_garbage_is_counted(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None
     assert found.moments == {"prompt": 1, "nonsense": 1}
     assert found.last is not None
     assert "nonsense" in found.last
-    told = json.loads(CommandLine(monkeypatch)("status", "--json").out)
-    assert told["hook_failures"]["count"] == 2
-    assert told["resident"]["hooks"]["prompt failed"] >= 1
+    status = json.loads(CommandLine(monkeypatch)("status", "--json").out)
+    assert status["hook_failures"]["count"] == 2
+    assert status["resident"]["hooks"]["prompt failed"] >= 1
 
 
-def test_killed_in_the_middle_of_a_prompt(home: Home) -> None:
-    """The hook has sent its prompt to a process that dies before it answers: it does the work itself."""
+def test_hook_answers_when_resident_dies_mid_prompt(home: Home) -> None:
+    """A hook whose resident process dies before answering does the work itself."""
     process = home.up()
     id = home.remember(PORT)
     with stopped(process):
@@ -68,18 +68,18 @@ def test_killed_in_the_middle_of_a_prompt(home: Home) -> None:
     assert (hook.returncode, err) == (0, b"")
     assert id in context_of(out)
     assert process.wait(PATIENCE) == -signal.SIGKILL
-    assert home.prompt(QUESTION) == ""  # and what was shown is known without the process
+    assert home.prompt(QUESTION) == ""  # the record of shown memories outlives the process
 
 
-def test_a_process_that_hangs_costs_the_time_limit_and_no_more(home: Home) -> None:
+def test_hanging_resident_costs_only_the_time_limit(home: Home) -> None:
     home.remember(PORT)
     with stopped(home.up()):
         assert home.prompt(QUESTION, TRIVET_HOOK_TIME_LIMIT_MS="200") == ""
         assert failures().last == "no answer within 200 ms"
 
 
-def test_an_agent_that_does_not_close_its_end(home: Home) -> None:
-    """The limit holds from the beginning, and is read from the settings file too."""
+def test_open_stdin_ends_at_the_time_limit(home: Home) -> None:
+    """The limit counts from process start and is also read from the settings file."""
     settings = home.store.parent / "trivet.toml"
     settings.write_text('scope = "acme"\nhook_time_limit_ms = 1_50 # a little\n')
     environment = {**os.environ, "TRIVET_CONFIG": str(settings)}
@@ -94,11 +94,11 @@ def test_an_agent_that_does_not_close_its_end(home: Home) -> None:
     assert failures().last == "no answer within 150 ms"
 
 
-def test_without_the_process_the_answer_is_the_same(home: Home) -> None:
+def test_answer_is_the_same_without_the_resident(home: Home) -> None:
     id = home.remember(PORT)
     assert id in home.prompt(QUESTION)
     assert home.prompt(QUESTION) == ""
-    assert request_status() is None  # the setting does not allow to start it
+    assert request_status() is None  # the setting forbids starting it
 
 
 def test_the_first_hook_starts_the_process(home: Home) -> None:
@@ -112,18 +112,18 @@ def test_the_first_hook_starts_the_process(home: Home) -> None:
         assert stop_resident() == "ended"
 
 
-def test_where_the_process_cannot_be_started_the_hook_works_without_it(home: Home) -> None:
-    """As after `su`, where the variable names a folder that is not there."""
+def test_hook_works_when_the_resident_cannot_start(home: Home) -> None:
+    """As after `su`, where the environment variable names a missing folder."""
     home.remember(PORT)
     assert PORT in home.prompt(
         QUESTION, TRIVET_RESIDENT="hooks", XDG_RUNTIME_DIR=str(home.folder / "not" / "there")
     )
     last = failures().last
     assert last is not None
-    assert "did not come up" in last
+    assert "did not start" in last
 
 
-def test_a_store_that_is_broken(warm: Home) -> None:
+def test_broken_store_is_silent_and_counted(warm: Home) -> None:
     warm.store.write_bytes(b"this is no database at all, and long enough to be one" * 100)
     assert warm.prompt(QUESTION) == ""
     last = failures().last
@@ -131,7 +131,7 @@ def test_a_store_that_is_broken(warm: Home) -> None:
     assert "StoreError" in last
 
 
-def test_an_agent_that_does_not_read(warm: Home) -> None:
+def test_agent_that_does_not_read_is_counted(warm: Home) -> None:
     warm.remember(PORT)
     for resident in ("use", "off"):
         reading, writing = os.pipe()
@@ -151,28 +151,28 @@ def test_an_agent_that_does_not_read(warm: Home) -> None:
         assert "BrokenPipe" in last
 
 
-def test_nothing_can_be_written(warm: Home) -> None:
-    """Not even the note about it."""
+def test_unwritable_data_folder_is_silent(warm: Home) -> None:
+    """Not even the failure record can be written."""
     (warm.store.parent / "data").write_text("a file where a folder should be")
     warm.remember(PORT)
     assert warm.prompt(QUESTION) == ""
 
 
-def test_the_folder_it_works_in_cannot_pose_as_us(home: Home, tmp_path: Path) -> None:
-    """An agent may work in a stranger's repository, which holds a package of our name."""
+def test_working_folder_cannot_shadow_the_package(home: Home, tmp_path: Path) -> None:
+    """An agent may work in an untrusted repository that contains a package named trivet."""
     home.remember(PORT)
     bad = tmp_path / "repository" / "trivet"
     bad.mkdir(parents=True)
     (bad / "__init__.py").write_text("import pathlib; pathlib.Path('was-here').touch()")
     command = [sys.executable, "-S", "-I", SCRIPT, "prompt"]
-    said = json.dumps(prompt(QUESTION)).encode()
-    ended = subprocess.run(command, input=said, capture_output=True, cwd=bad.parent, check=True)
+    payload = json.dumps(prompt(QUESTION)).encode()
+    ended = subprocess.run(command, input=payload, capture_output=True, cwd=bad.parent, check=True)
     assert PORT in context_of(ended.stdout)
     assert not (bad.parent / "was-here").exists()
 
 
 class TestInstalled:
-    """The very command that `trivet install` wrote, as Claude Code runs it."""
+    """The command that `trivet install` wrote, run the way Claude Code runs it."""
 
     @pytest.fixture
     def hooks(self, warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -187,15 +187,17 @@ class TestInstalled:
             event: groups[0]["hooks"][0]["command"] for event, groups in settings["hooks"].items()
         }
 
-    def run(self, command: str, said: object) -> subprocess.CompletedProcess[bytes]:
+    def run(self, command: str, payload: object) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
             ["/bin/sh", "-c", command],
-            input=json.dumps(said).encode(),
+            input=json.dumps(payload).encode(),
             capture_output=True,
             check=True,
         )
 
-    def test_it_answers(self, warm: Home, hooks: dict[str, str], tmp_path: Path) -> None:
+    def test_installed_hooks_answer(
+        self, warm: Home, hooks: dict[str, str], tmp_path: Path
+    ) -> None:
         with warm.memory(path=str(tmp_path / "my store.db")) as memory:
             memory.remember(PORT)
             memory.remember("Ana wants short answers.", category="preferences")
@@ -206,30 +208,30 @@ class TestInstalled:
             "source": "startup",
         }
         assert "short answers" in context_of(self.run(hooks["SessionStart"], started).stdout)
-        asked = self.run(hooks["UserPromptSubmit"], prompt(QUESTION, "s"))
-        assert PORT in context_of(asked.stdout)
-        assert asked.stderr == b""
+        result = self.run(hooks["UserPromptSubmit"], prompt(QUESTION, "s"))
+        assert PORT in context_of(result.stdout)
+        assert result.stderr == b""
         for event in ("Stop", "PreCompact", "SessionEnd"):
             assert (
                 self.run(hooks[event], {"session_id": "s", "hook_event_name": event}).stdout == b""
             )
 
-    def test_a_program_that_is_gone_does_not_block_the_prompt(self, hooks: dict[str, str]) -> None:
+    def test_missing_program_does_not_block_the_prompt(self, hooks: dict[str, str]) -> None:
         command = hooks["UserPromptSubmit"].replace(shlex.quote(SCRIPT), "/nowhere/hook_client.py")
         assert "/nowhere" in command
         ended = self.run(command, prompt(QUESTION))
         assert (ended.returncode, ended.stdout) == (0, b"")
 
 
-def test_trivet_hook_is_the_same(warm: Home) -> None:
+def test_trivet_hook_command_matches_the_script(warm: Home) -> None:
     warm.remember(PORT)
-    said = json.dumps(prompt(QUESTION)).encode()
+    payload = json.dumps(prompt(QUESTION)).encode()
     command = [sys.executable, "-m", "trivet.cli", "hook", "prompt"]
-    ended = subprocess.run(command, input=said, capture_output=True, check=True)
+    ended = subprocess.run(command, input=payload, capture_output=True, check=True)
     assert PORT in context_of(ended.stdout)
     ended = subprocess.run(
         [*command, "--path", str(warm.store), "and", "more"],
-        input=said,
+        input=payload,
         capture_output=True,
         check=True,
     )

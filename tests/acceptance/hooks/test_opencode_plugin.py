@@ -1,4 +1,4 @@
-"""The plugin for opencode, run by Node as opencode runs it, with the real hooks on a real store."""
+"""The opencode plugin works when Node runs it with the real hooks on a real store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PORT = "The staging database listens on port 6543."
 QUESTION = (
     "which port does the staging database listen on? Remember that the canteen closes at three."
 )
-# What opencode does with a plugin: a message of the user, then of a subagent, then both conversations are idle.
+# The events opencode sends to a plugin: a user message, a subagent message, then both sessions
+# idle.
 HARNESS = """
 import { TrivetPlugin } from "./trivet.mjs"
 const get = async ({ path }) => ({ data: path.id === "child" ? { parentID: "one" } : {} })
@@ -39,9 +40,9 @@ console.log(JSON.stringify(parts))
 
 
 @pytest.mark.skipif(NODE is None, reason="opencode's plugins run in Node or Bun")
-def test_memories_come_to_a_prompt_and_what_was_said_is_learnt(warm: Home, tmp_path: Path) -> None:
+def test_plugin_adds_memories_and_captures_the_conversation(warm: Home, tmp_path: Path) -> None:
     id = warm.remember(PORT)
-    # `opencode run` puts quotation marks around the whole.
+    # `opencode run` wraps the whole text in quotation marks.
     first, added = plugin_says(
         tmp_path, f'"{QUESTION}"', Launch("trivet", (), (sys.executable, "-S", "-I", SCRIPT))
     )
@@ -56,14 +57,14 @@ def test_memories_come_to_a_prompt_and_what_was_said_is_learnt(warm: Home, tmp_p
 
 
 @pytest.mark.skipif(NODE is None, reason="opencode's plugins run in Node or Bun")
-def test_without_trivet_the_prompt_goes_on_as_it_is(tmp_path: Path) -> None:
+def test_prompt_is_unchanged_without_trivet(tmp_path: Path) -> None:
     assert [
         part["text"] for part in plugin_says(tmp_path, QUESTION, Launch("/nowhere/trivet"))
     ] == [QUESTION]
 
 
 def plugin_says(folder: Path, prompt: str, launch: Launch) -> list[dict[str, Any]]:
-    """The parts of the user's message as the model will read them."""
+    """Return the parts of the user's message as the model reads them."""
     plugin = wanted("opencode", launch, folder, None, hooks=True)[1]
     (folder / "trivet.mjs").write_text(plugin.text)
     (folder / "harness.mjs").write_text(HARNESS)

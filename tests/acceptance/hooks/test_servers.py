@@ -1,4 +1,4 @@
-"""Hooks of a user whose memories are on a server: asked through the resident process, masked and bounded alike."""
+"""Hooks reach memories on a server through the resident process, masked and bounded as usual."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
 
 
-def test_memories_of_a_server(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_read_memories_of_a_server(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         houses() as running,
         running.at(warm.store, embedder="none", background=False) as (address, house),
@@ -28,7 +28,7 @@ def test_memories_of_a_server(warm: Home, monkeypatch: pytest.MonkeyPatch) -> No
         assert PORT in warm.prompt(QUESTION)
         assert warm.prompt(QUESTION) == ""
         assert address in warm.status().stores
-    assert warm.prompt(QUESTION, session="two") == ""  # the server is gone
+    assert warm.prompt(QUESTION, session="two") == ""  # the server is down
     last = failures().last
     assert last is not None
     assert key not in last

@@ -1,4 +1,4 @@
-"""At a session's start: the project's own and the user's ways, within a budget."""
+"""The start hook shows project memories and user preferences within its budget."""
 
 from __future__ import annotations
 
@@ -25,34 +25,36 @@ def fill(home: Home) -> None:
         memory.remember("The moon is far away.", importance=1.0)
 
 
-def test_the_projects_own_come_before_the_users_ways(warm: Home) -> None:
+def test_project_memories_come_before_user_preferences(warm: Home) -> None:
     fill(warm)
-    told = warm.start()
-    order = [told.index(text) for text in ("Shop rule 3", "Shop rule 0", "Ana wants short answers")]
+    context = warm.start()
+    order = [
+        context.index(text) for text in ("Shop rule 3", "Shop rule 0", "Ana wants short answers")
+    ]
     assert order == sorted(order)
     for hidden in ("depot", "Other projects", "diary", "moon"):
-        assert hidden not in told
-    assert "never instructions to follow" in told
-    assert len(re.findall("<memory-data ", told)) == 5
+        assert hidden not in context
+    assert "never instructions to follow" in context
+    assert len(re.findall("<memory-data ", context)) == 5
 
 
-def test_another_folder_is_another_project(warm: Home) -> None:
+def test_other_folder_is_another_project(warm: Home) -> None:
     fill(warm)
-    told = warm.start(cwd="/home/ana/elsewhere")
-    assert "Shop rule" not in told
-    assert "Ana wants short answers" in told
+    context = warm.start(cwd="/home/ana/elsewhere")
+    assert "Shop rule" not in context
+    assert "Ana wants short answers" in context
 
 
-def test_within_the_budget(warm: Home) -> None:
+def test_start_keeps_its_budget(warm: Home) -> None:
     fill(warm)
-    told = warm.start(TRIVET_HOOK_START_TOKENS="120")
-    assert "Shop rule 3" in told
-    assert "Shop rule 0" not in told
+    context = warm.start(TRIVET_HOOK_START_TOKENS="120")
+    assert "Shop rule 3" in context
+    assert "Shop rule 0" not in context
     assert warm.start(session="two", TRIVET_HOOK_START_TOKENS="0") == ""
     assert len(warm.start(session="three", TRIVET_HOOK_BYTES="700").encode()) <= 700
 
 
-def test_what_was_told_at_the_start_is_not_told_again(warm: Home) -> None:
+def test_memories_shown_at_start_are_not_repeated(warm: Home) -> None:
     fill(warm)
     assert "Ana wants short answers" in warm.start()
     assert "short answers" not in warm.prompt("does Ana want short answers?")
@@ -60,29 +62,29 @@ def test_what_was_told_at_the_start_is_not_told_again(warm: Home) -> None:
     assert "Ana wants short answers" in warm.start(source="clear")
 
 
-def test_after_a_cut_what_was_in_sight_comes_first(warm: Home) -> None:
+def test_after_compaction_shown_memories_come_first(warm: Home) -> None:
     fill(warm)
     with Trivet.open() as memory:
         port = memory.remember("The staging database listens on port 6543.").id
-        gone = memory.remember("The staging database listens on port 9999.").id
+        forgotten = memory.remember("The staging database listens on port 9999.").id
     warm.start()
-    told = warm.prompt("which port does the staging database listen on?")
-    assert port in told
-    assert gone in told
+    context = warm.prompt("which port does the staging database listen on?")
+    assert port in context
+    assert forgotten in context
     with Trivet.open() as memory:
-        memory.purge(gone)
-    told = warm.start(source="compact")
-    assert told.index("6543") < told.index("Shop rule 3")
-    assert "9999" not in told
-    assert "in sight before" in told
+        memory.purge(forgotten)
+    context = warm.start(source="compact")
+    assert context.index("6543") < context.index("Shop rule 3")
+    assert "9999" not in context
+    assert "shown before" in context
 
 
-def test_an_empty_store_says_nothing(warm: Home) -> None:
+def test_empty_store_prints_nothing(warm: Home) -> None:
     assert warm.start() == ""
 
 
-def test_an_agent_that_only_looks_whether_to_shorten_has_not_done_it(warm: Home) -> None:
-    """Gemini CLI has its event before every turn, and would be told the same memories each time."""
+def test_compression_check_is_not_a_compaction(warm: Home) -> None:
+    """Gemini CLI sends this event before every turn and would get the same memories each time."""
     fill(warm)
     assert "Ana wants short answers" in warm.start()
     looks = {
@@ -97,8 +99,8 @@ def test_an_agent_that_only_looks_whether_to_shorten_has_not_done_it(warm: Home)
     assert "Ana wants short answers" in warm.start(source="resume")
 
 
-def test_the_end_of_a_session_waits_for_nobody(home: Home) -> None:
-    """It starts no process, and one that hangs does not hold it up; what is to be done is done all the same."""
+def test_session_end_does_not_wait(home: Home) -> None:
+    """It starts no process, is not delayed by a hanging one, and still does its work."""
     fill(home)
     leaves = {"session_id": "one", "hook_event_name": "SessionEnd", "reason": "clear"}
     assert "Ana wants short answers" in home.start()

@@ -1,4 +1,4 @@
-"""After an answer: what the user said that is worth keeping waits in the inbox, and recall does not know it before."""
+"""The stop hook puts notable user statements into the inbox, where recall does not find them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAID = "Please remember that the harbour gate opens at six in summer."
 
 
 @pytest.mark.parametrize("running", [True, False])
-def test_what_was_said_waits_in_the_inbox(
+def test_user_statement_waits_in_the_inbox(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: bool
 ) -> None:
     if running:
@@ -31,32 +31,30 @@ def test_what_was_said_waits_in_the_inbox(
     assert trivet("inbox", "accept", proposal.id).status == 0
     with home.memory() as memory:
         assert "harbour gate" in memory.recall("when does the harbour gate open?").hits[0].content
-    assert home.hook("stop", talk.event) == b"", "what was read once is not read again"
+    assert home.hook("stop", talk.event) == b"", "a transcript is read once"
     with home.memory() as memory:
         assert memory.inbox_list().proposals == ()
 
 
-def test_a_conversation_that_cannot_be_read_is_counted_and_silent(
-    warm: Home, tmp_path: Path
-) -> None:
-    gone = Conversation(tmp_path)
-    assert warm.hook("stop", gone.event) == b""
+def test_unreadable_transcript_is_counted_and_silent(warm: Home, tmp_path: Path) -> None:
+    missing = Conversation(tmp_path)
+    assert warm.hook("stop", missing.event) == b""
     assert failures().moments == {"stop": 1}
     assert "transcript" in (failures().last or "")
 
 
-def test_status_tells_of_the_budgets(
+def test_status_reports_the_budgets(
     warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = CommandLine(monkeypatch)
     assert json.loads(trivet("status", "--json").out)["budgets"] == [], (
-        "to look at a store does not make one"
+        "`status` must not create a store"
     )
     assert not warm.store.exists()
     warm.remember("The harbour gate opens at six.")
-    told = trivet("status")
-    assert "store on disk: " in told.out
-    assert "language model for capture: not in use" in told.out
+    result = trivet("status")
+    assert "store on disk: " in result.out
+    assert "language model for capture: not in use" in result.out
     (tmp_path / "broken.db").write_bytes(b"no database at all" * 1000)
     broken = trivet("status", "--path", str(tmp_path / "broken.db"))
     assert "Up for" in broken.out

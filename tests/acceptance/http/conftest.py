@@ -9,7 +9,7 @@ from support.http_server import Client, Served, served, settings_for
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One server for all tests of a file."""
+    """One server shared by all tests of a file."""
     with served(
         settings_for(tmp_path_factory.mktemp("store") / "memory.db", changes="words")
     ) as running:

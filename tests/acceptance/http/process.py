@@ -1,4 +1,4 @@
-"""`trivet serve` as a real process."""
+"""`trivet serve` run as a real process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Process:
         **environment: str,
     ) -> None:
         own = {"TRIVET_EMBEDDER": "none", **environment}
-        errors = Path(log).open("a") if log else None
+        errors = Path(log).open("a") if log else None  # noqa: SIM115
         self.running = subprocess.Popen(
             [sys.executable, *program, "serve", "--port", "0", *arguments],
             stdout=subprocess.PIPE,
@@ -63,7 +63,7 @@ class Process:
         self.running.send_signal(number)
 
     def end(self) -> tuple[int, str]:
-        """Its exit status and what it said on standard error."""
+        """Return the exit status and the text on standard error."""
         _, errors = self.running.communicate(timeout=60)
         return self.running.returncode, errors
 
@@ -72,9 +72,10 @@ class Process:
 def process(
     *arguments: str, program: Sequence[str] = COMMAND, log: str = "", **environment: str
 ) -> Iterator[Process]:
-    """`program` is what Python runs: the command itself, or one that changes something first.
+    """Run `trivet serve`, with `program` as the arguments of Python.
 
-    `log` is a file for its log. Without one it goes into a pipe that holds some hundred lines and is read at the end.
+    `log` is a file for standard error. Without it, standard error goes to a pipe that holds a few
+    hundred lines and is read at the end.
     """
     started = Process(*arguments, program=program, log=log, **environment)
     try:
@@ -84,7 +85,7 @@ def process(
 
 
 def key_for(path: Path, user: str = "ana") -> str:
-    """Made as `trivet key add` makes it, before the server starts."""
+    """Create a key before the server starts, as `trivet key add` does."""
     with Trivet.open(path, embedder="none", background=False) as memory:
         store = memory.engine.store
         store.accounts.add_user(user, "admin")

@@ -1,4 +1,4 @@
-"""A bare connection, for what no decent client would send."""
+"""A raw connection for requests that no well-behaved client sends."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class Raw:
         self.socket.close()
 
     def head(self, method: str, path: str, key: str, **headers: object) -> None:
-        """The head of a request. Its body is for the test to send, or not."""
+        """Send the head of a request; the test sends the body, or none."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}", f"Authorization: Bearer {key}"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         self.socket.sendall("\r\n".join([*lines, "", ""]).encode())
 
     def status(self) -> int:
-        """Of the answer; 0 where the server hung up."""
+        """Return the status of the answer, or 0 if the server closed the connection."""
         first = self.socket.makefile("rb").readline()
         return int(first.split()[1]) if first else 0
 
     def until(self, end: bytes) -> bytes:
-        """What comes, up to and with these bytes."""
+        """Read up to and including these bytes."""
         received = b""
         while not received.endswith(end):
             received += self.socket.recv(1)
         return received
 
     def closed(self) -> bool:
-        """Whether the server ends the connection, having sent nothing."""
+        """Return whether the server closes the connection without sending anything."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:

@@ -1,4 +1,4 @@
-"""An admin over HTTP: their tenant's health, users and keys; and what they must not win by it."""
+"""An admin manages health, users and keys of their own tenant over HTTP, and of no other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.http_server import served, settings_for
 from trivet import Trivet
 
 
-def test_an_admin_looks_after_their_own_tenant(tmp_path: Path) -> None:
+def test_admin_manages_their_own_tenant(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with served(settings_for(path)) as server:
         ana = server.client("ana", "admin")
@@ -21,7 +21,7 @@ def test_an_admin_looks_after_their_own_tenant(tmp_path: Path) -> None:
             str(tmp_path)
             not in found.text + ana("GET", "/v1/budgets").text + ana("GET", "/v1/stats").text
         )
-        assert "Nothing that" in ana.refused(
+        assert "No check finds a problem" in ana.refused(
             409, "POST", "/v1/mend", json={"act": "reindex vectors"}
         )
         assert "act" in ana.refused(422, "POST", "/v1/mend", json={"act": "rm -rf"})
@@ -30,7 +30,7 @@ def test_an_admin_looks_after_their_own_tenant(tmp_path: Path) -> None:
         again = {"Idempotency-Key": "the-same"}
         made = [ana("POST", "/v1/keys", json={"user": "bo"}, headers=again) for _ in range(2)]
         assert [answer.status_code for answer in made] == [201, 403], (
-            "it is shown once, not kept to be told again"
+            "a key is shown once and not kept for replay"
         )
         key = made[0].json()
         bo = server.with_key(key["key"])
@@ -46,19 +46,19 @@ def test_an_admin_looks_after_their_own_tenant(tmp_path: Path) -> None:
         assert acts[:3] == [("ana", "revoke key"), ("ana", "add key"), ("ana", "add user")]
 
 
-def test_an_admin_of_one_tenant_reaches_no_other(tmp_path: Path) -> None:
+def test_admin_cannot_reach_another_tenant(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "memory.db")
     with served(settings) as server:
         ana = server.client("ana", "admin")
         other = msgspec.structs.replace(
             settings, tenant="acme"
-        )  # as `TRIVET_TENANT=acme trivet user add` makes it
+        )  # as `TRIVET_TENANT=acme trivet user add` creates it
         with Trivet.open(settings=other, background=False) as acme:
             acme.add_user("zoe", role="admin")
             zoe = server.with_key(acme.add_key("zoe").key)
         assert [user["name"] for user in zoe.done("GET", "/v1/users")] == ["zoe"]
         assert [user["name"] for user in ana.done("GET", "/v1/users")] == ["ana"]
-        [hers] = zoe.done("GET", "/v1/keys")
-        ana.refused(404, "DELETE", f"/v1/keys/{hers['id']}")
+        [zoe_key] = zoe.done("GET", "/v1/keys")
+        ana.refused(404, "DELETE", f"/v1/keys/{zoe_key['id']}")
         ana.refused(404, "POST", "/v1/keys", json={"user": "zoe"})
         assert "zoe" not in ana("GET", "/v1/audit").text + ana("GET", "/v1/doctor").text

@@ -1,4 +1,4 @@
-"""Secrets of which no other copy exists go in by every address of a real server; then every place is searched."""
+"""Unique secrets sent to every address of a real server are stored nowhere but sealed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .test_matrix import call
 
 
 class Machine:
-    """A server process of its own, and all that it ever said."""
+    """A server process and everything it has answered."""
 
     def __init__(
         self, address: str, process: subprocess.Popen[str], clients: dict[str, Client], log: Path
@@ -81,8 +81,8 @@ def machine(store: str, folder: Path, **settings: str) -> Iterator[Machine]:
         process.stdout.close()
 
 
-def put_in(server: Machine, canaries: Canaries) -> str:
-    """By every address that takes text, well and badly, and then everything is looked at."""
+def submit_everywhere(server: Machine, canaries: Canaries) -> str:
+    """Send secrets to every address that takes text, in good and bad requests."""
     stored = server(
         "ana",
         "POST",
@@ -158,7 +158,7 @@ def put_in(server: Machine, canaries: Canaries) -> str:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_nothing_stays_anywhere_but_sealed(
+def test_secrets_are_stored_only_sealed(
     kind: str, tmp_path: Path, postgres: PostgresServer
 ) -> None:
     canaries, embedder = Canaries(), WordEmbedder()
@@ -167,7 +167,7 @@ def test_nothing_stays_anywhere_but_sealed(
         chat_server(knows({})) as model,
         machine(path, tmp_path, embedder=embedder.spec(), graph_llm=model.spec) as server,
     ):
-        id = put_in(server, canaries)
+        id = submit_everywhere(server, canaries)
         revealed = server.clients["ana"]("POST", f"/v1/memories/{id}/reveal", json={})
         assert set(canaries.found_in(revealed.text)) >= {
             github("post content"),
@@ -179,24 +179,24 @@ def test_nothing_stays_anywhere_but_sealed(
     ) as trivet:
         trivet.drain()
     embedder.stop()
-    assert embedder.texts, "the embedder was asked"
+    assert embedder.texts, "the embedder must have been called"
     places = {
         "answers": "\n".join(server.heard),
         "what the embedder was sent": "\n".join(embedder.texts),
         "what the language model was sent": "\n".join(model.bodies),
         "log": server.log.read_text(),
         "disk": everything_on_disk(tmp_path),
-        "tables": everything_stored(Path(path)) if kind == "sqlite" else everything_in(path),
+        "tables": everything_stored(Path(path)) if kind == "sqlite" else rows_of_all_tables(path),
     }
     assert {place: canaries.found_in(text) for place, text in places.items()} == {
         place: [] for place in places
     }
-    assert '"route":"/v1/memories"' in places["log"], "there is a log"
-    assert "trivet_" in places["answers"], "the metrics were looked at"
+    assert '"route":"/v1/memories"' in places["log"], "the log must exist"
+    assert "trivet_" in places["answers"], "the metrics must have been read"
 
 
-def everything_in(url: str) -> str:
-    """Every row of every table, seen by one who is above tenants."""
+def rows_of_all_tables(url: str) -> str:
+    """Read every row of every table, with access to all tenants."""
     with psycopg.connect(url.replace("trivet@", "postgres@")) as connection:
         tables = connection.execute("SELECT relname FROM pg_stat_user_tables").fetchall()
         rows = [

@@ -1,4 +1,4 @@
-"""The page on the server says what there is."""
+"""The server documentation lists every setting and every problem type."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PAGE = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="ut
 @pytest.mark.parametrize(
     "name", [name for name in Settings.__struct_fields__ if name.startswith("server_")]
 )
-def test_every_setting(name: str) -> None:
+def test_docs_list_every_setting(name: str) -> None:
     value = getattr(Settings(), name)
     shown = f"{value:,}" if isinstance(value, (int, float)) else (value or "none")
     text = json_schema(Settings)["properties"][name]["description"].removeprefix("Server: ")
     assert f"| `{name}` | {shown} | {text[0].upper()}{text[1:]} |" in PAGE
 
 
-def test_every_problem() -> None:
-    for told in ALL_PROBLEMS.values():
-        assert f"`{told.name}`" in PAGE or told.name == "leg-failed"
-        assert f"| {told.status} |" in PAGE
+def test_docs_list_every_problem() -> None:
+    for problem in ALL_PROBLEMS.values():
+        assert f"`{problem.name}`" in PAGE or problem.name == "leg-failed"
+        assert f"| {problem.status} |" in PAGE

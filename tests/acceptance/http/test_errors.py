@@ -1,4 +1,4 @@
-"""Whatever is wrong with a request, the answer is a clear 4xx in problem+json, and nothing is written."""
+"""Every bad request gets a 4xx problem+json answer and writes nothing."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ BODIES: list[tuple[bytes, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "status", "said"), BODIES, ids=lambda value: repr(value)[:40])
-def test_a_bad_body(ana: Client, body: bytes, status: int, said: str) -> None:
+@pytest.mark.parametrize(("body", "status", "message"), BODIES, ids=lambda value: repr(value)[:40])
+def test_bad_body(ana: Client, body: bytes, status: int, message: str) -> None:
     detail = ana.refused(status, "POST", "/v1/memories", content=body, headers=JSON)
-    assert any(one in detail for one in said.split("|")), detail
+    assert any(one in detail for one in message.split("|")), detail
 
 
 QUERIES: list[tuple[str, int, str]] = [
@@ -66,11 +66,11 @@ QUERIES: list[tuple[str, int, str]] = [
     ("limit=ten", 422, "limit: expected int, got str"),
     ("limit=1.5", 422, "limit"),
     ("limit=99999999999999999999999999", 422, "limit"),
-    ("limit=1&limit=2", 400, "limit: it is given more than once"),
+    ("limit=1&limit=2", 400, "limit is given more than once"),
     ("reveal=yes", 422, "reveal: expected bool"),
     ("sort=best", 422, "sort"),
     ("state=gone", 422, "state"),
-    ("created_after=someday", 422, "is not a time. Write a date"),
+    ("created_after=someday", 422, "is not a time. Use a date"),
     ("scope=%00", 422, "scope"),
     ("scope=%ff", 400, "not UTF-8"),
     ("colour=red", 422, "colour"),
@@ -81,13 +81,15 @@ QUERIES: list[tuple[str, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("query", "status", "said"), QUERIES, ids=lambda value: repr(value)[:40])
-def test_a_bad_query(ana: Client, query: str, status: int, said: str) -> None:
-    assert said in ana.refused(status, "GET", f"/v1/memories?{query}")
+@pytest.mark.parametrize(
+    ("query", "status", "message"), QUERIES, ids=lambda value: repr(value)[:40]
+)
+def test_bad_query(ana: Client, query: str, status: int, message: str) -> None:
+    assert message in ana.refused(status, "GET", f"/v1/memories?{query}")
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999", "infinity", "0x1", "1_0", "½"])
-def test_a_number_that_is_none(ana: Client, number: str) -> None:
+def test_invalid_number(ana: Client, number: str) -> None:
     assert "minimum_score" in ana.refused(
         422, "GET", "/v1/recall", params={"query": "x", "minimum_score": number}
     )
@@ -96,7 +98,7 @@ def test_a_number_that_is_none(ana: Client, number: str) -> None:
 @pytest.mark.parametrize(
     "query", ['" OR 1=1 --', "a & b | !c:*", "'", "%", "NEAR(a b)", "a:b*", "\\", "(((", "$$"]
 )
-def test_query_metacharacters_are_only_words(ana: Client, query: str) -> None:
+def test_query_metacharacters_are_plain_words(ana: Client, query: str) -> None:
     assert ana("POST", "/v1/recall", json={"query": query}).status_code == 200
 
 
@@ -122,30 +124,30 @@ def test_path_tricks(ana: Client, path: str) -> None:
         ("GET", f"/v1/memories/{ID}/diff?older=1&newer=2"),
     ],
 )
-def test_a_memory_that_is_not_there(ana: Client, method: str, path: str) -> None:
+def test_missing_memory(ana: Client, method: str, path: str) -> None:
     detail = ana.refused(404, method, path)
     assert ID in detail
 
 
-def test_a_field_of_the_path_stands_there_alone(ana: Client) -> None:
-    assert "it stands in the path" in ana.refused(
+def test_path_field_in_body_is_refused(ana: Client) -> None:
+    assert "id is already in the path" in ana.refused(
         400, "PATCH", f"/v1/memories/{ID}", json={"id": ID}
     )
-    assert "it stands in the path" in ana.refused(400, "GET", f"/v1/memories/{ID}?id={ID}")
+    assert "id is already in the path" in ana.refused(400, "GET", f"/v1/memories/{ID}?id={ID}")
 
 
 @pytest.mark.parametrize(
     "kind",
     ["text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=latin-1"],
 )
-def test_a_body_of_another_kind(ana: Client, kind: str) -> None:
-    said = ana.refused(
+def test_wrong_content_type(ana: Client, kind: str) -> None:
+    message = ana.refused(
         415, "POST", "/v1/memories", content=b'{"content": "x"}', headers={"Content-Type": kind}
     )
-    assert "application/json" in said
+    assert "application/json" in message
 
 
-def test_no_such_address_and_no_such_method(ana: Client) -> None:
+def test_unknown_address_and_method(ana: Client) -> None:
     assert "/openapi.json" in ana.refused(404, "GET", "/v2/memories")
     assert "/openapi.json" in ana.refused(404, "GET", "/v1/memories/")
     answer = ana("PUT", "/v1/memories")
@@ -165,7 +167,7 @@ def test_no_such_address_and_no_such_method(ana: Client) -> None:
         "Bearer " + "x" * 5000,
     ],
 )
-def test_who_comes_without_a_good_key(server: Served, header: str) -> None:
+def test_bad_key(server: Served, header: str) -> None:
     answer = server.with_key(None)(
         "GET", "/v1/stats", headers={"Authorization": header} if header else {}
     )
@@ -174,17 +176,17 @@ def test_who_comes_without_a_good_key(server: Served, header: str) -> None:
     assert problem(answer)["type"].endswith(":unauthorised")
 
 
-def test_unknown_addresses_tell_nothing_to_strangers(server: Served) -> None:
+def test_unknown_addresses_reveal_nothing_without_a_key(server: Served) -> None:
     for path in ("/v1/memories", "/v2/nothing", "/metrics", "/mcp", "/v1/export"):
         assert server.with_key(None)("GET", path).status_code == 401
 
 
-def test_what_is_open_is_open(server: Served) -> None:
+def test_public_addresses_need_no_key(server: Served) -> None:
     for path in ("/healthz", "/readyz", "/", "/docs", "/openapi.json"):
         assert server.with_key(None)("GET", path).status_code == 200
 
 
-def test_a_reader_writes_nothing(server: Served) -> None:
+def test_reader_cannot_write(server: Served) -> None:
     reader = server.client("rob", "reader")
     assert "write" in reader.refused(403, "POST", "/v1/memories", json={"content": "x"})
     assert "write" in reader.refused(403, "POST", "/v1/import", content=b"{}")
@@ -192,7 +194,7 @@ def test_a_reader_writes_nothing(server: Served) -> None:
     assert reader("GET", "/v1/memories").status_code == 200
 
 
-def test_a_failure_that_nobody_expected_tells_its_id_and_nothing_else(
+def test_unexpected_failure_shows_only_its_id(
     ana: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     word, whole = "tinder" + "box", Trivet.perform
@@ -205,9 +207,9 @@ def test_a_failure_that_nobody_expected_tells_its_id_and_nothing_else(
     monkeypatch.setattr(Trivet, "perform", broken)
     answer = ana("POST", "/v1/recall", json={"query": "a secret question"})
     assert answer.status_code == 500
-    told = problem(answer)
-    id = told["instance"].removeprefix("urn:uuid:")
-    assert id in told["detail"]
+    report = problem(answer)
+    id = report["instance"].removeprefix("urn:uuid:")
+    assert id in report["detail"]
     assert word not in answer.text
     assert f"Request {id} failed with RuntimeError" in caplog.text
     assert word not in caplog.text
@@ -234,31 +236,31 @@ def test_bytes_that_are_not_http(server: Served) -> None:
         "[::1]evil",
     ],
 )
-def test_a_host_that_is_not_ours(server: Served, host: str) -> None:
+def test_foreign_host(server: Served, host: str) -> None:
     answer = server.with_key(None)("GET", "/healthz", headers={"Host": host})
     assert answer.status_code == 421
     assert problem(answer)["type"].endswith(":misdirected")
 
 
-def test_our_own_names(server: Served) -> None:
+def test_own_host_names(server: Served) -> None:
     for host in ("localhost", "LOCALHOST:1234", "127.0.0.1:80", "[::1]:7373"):
         assert server.with_key(None)("GET", "/healthz", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/v1/stats", "/mcp", "/docs"])
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
-def test_a_page_of_another_site(ana: Client, path: str, origin: str) -> None:
+def test_page_of_another_site(ana: Client, path: str, origin: str) -> None:
     answer = ana("POST" if path == "/mcp" else "GET", path, headers={"Origin": origin})
     assert answer.status_code == 403
     assert problem(answer)["type"].endswith(":foreign")
 
 
-def test_two_origins_are_both_looked_at(ana: Client, server: Served) -> None:
+def test_both_origins_are_checked(ana: Client, server: Served) -> None:
     headers = [("Origin", server.address), ("Origin", "http://evil.example")]
     assert ana("GET", "/v1/stats", headers=headers).status_code == 403
 
 
-def test_two_lengths_are_refused(server: Served) -> None:
+def test_two_content_lengths_are_refused(server: Served) -> None:
     with Raw(server.address) as raw:
         both = {
             "Content_Length": 4,
@@ -270,17 +272,17 @@ def test_two_lengths_are_refused(server: Served) -> None:
         assert raw.status() == 400
 
 
-def test_a_page_of_our_own(ana: Client, server: Served) -> None:
+def test_page_of_the_same_site(ana: Client, server: Served) -> None:
     assert ana("GET", "/v1/stats", headers={"Origin": server.address}).status_code == 200
 
 
-def test_types_of_problems_lead_back_to_errors() -> None:
+def test_problem_types_map_back_to_errors() -> None:
     assert error_of(f"{TYPE_PREFIX}not-found") is NotFound
     assert error_of("about:blank") is None
-    assert len({told.name for told in PROBLEMS.values()}) == len(PROBLEMS)
+    assert len({kind.name for kind in PROBLEMS.values()}) == len(PROBLEMS)
 
 
-def test_a_compressed_body_is_refused_unread(ana: Client) -> None:
+def test_compressed_body_is_refused_unread(ana: Client) -> None:
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
-    said = ana.refused(415, "POST", "/v1/memories", content=b'{"content": "x"}', headers=headers)
-    assert "compressed" in said
+    message = ana.refused(415, "POST", "/v1/memories", content=b'{"content": "x"}', headers=headers)
+    assert "compressed" in message

@@ -1,4 +1,4 @@
-"""Where a server keeps the keys of secrets is its owner's to know, also when they cannot be used."""
+"""Only the server's owner learns where it keeps secret keys, even when a key fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.http_server import served, settings_for
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-def test_a_user_is_told_that_a_key_fails_and_the_log_where(
+def test_key_failure_hides_its_path_from_users_but_logs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keys = tmp_path / "secret-keys.json"

@@ -1,4 +1,4 @@
-"""No caller can take more than a share: size, time, rate and number are bounded, and each bound says so."""
+"""Size, time, rate and number of requests are bounded, and each refusal names its limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def small(path: Path) -> Iterator[Served]:
-    """A server with little room and little patience."""
+    """A server with small limits."""
     narrow = {
         "server_request_bytes": 2048,
         "server_request_seconds": 0.3,
@@ -36,8 +36,8 @@ def small(path: Path) -> Iterator[Served]:
         yield running
 
 
-def test_a_large_body_is_refused_by_what_it_announces(small: Served) -> None:
-    """Without reading any of it: the body is never sent."""
+def test_large_body_is_refused_by_its_announced_size(small: Served) -> None:
+    """The body is never sent."""
     with Raw(small.address) as raw:
         raw.head(
             "POST",
@@ -49,7 +49,7 @@ def test_a_large_body_is_refused_by_what_it_announces(small: Served) -> None:
         assert raw.status() == 413
 
 
-def test_a_large_body_that_announces_nothing_is_noticed_on_the_way(small: Served) -> None:
+def test_large_body_without_announced_size_is_refused(small: Served) -> None:
     with Raw(small.address) as raw:
         raw.head(
             "POST",
@@ -58,18 +58,18 @@ def test_a_large_body_that_announces_nothing_is_noticed_on_the_way(small: Served
             Content_Type="application/json",
             Transfer_Encoding="chunked",
         )
-        raw.socket.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")  # and no end
+        raw.socket.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")  # no end of the body
         assert raw.status() == 413
 
 
-def test_what_is_said_of_a_large_body(small: Served) -> None:
-    said = small.client().refused(413, "POST", "/v1/memories", content=b"x" * 3000, headers=JSON)
-    assert "2,048 bytes" in said
-    assert "/v1/import" in said
+def test_large_body_refusal_text(small: Served) -> None:
+    message = small.client().refused(413, "POST", "/v1/memories", content=b"x" * 3000, headers=JSON)
+    assert "2,048 bytes" in message
+    assert "/v1/import" in message
 
 
 @pytest.mark.parametrize("path", ["/v1/memories", "/mcp"])
-def test_a_body_that_does_not_come(small: Served, path: str) -> None:
+def test_body_that_never_comes(small: Served, path: str) -> None:
     with Raw(small.address) as raw:
         raw.head("POST", path, small.key(), Content_Type="application/json", Content_Length=10)
         raw.socket.sendall(b'{"con')
@@ -79,9 +79,7 @@ def test_a_body_that_does_not_come(small: Served, path: str) -> None:
 @pytest.mark.parametrize(
     "sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "]
 )
-def test_a_head_that_does_not_come(
-    small: Served, sent: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_head_that_never_comes(small: Served, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slowloris: connections that are opened and never used."""
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.05)
     with Raw(small.address) as raw:
@@ -89,7 +87,7 @@ def test_a_head_that_does_not_come(
         assert raw.closed()
 
 
-def test_a_second_head_that_does_not_come(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_head_that_never_comes(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
     with Raw(small.address) as raw:
         raw.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -98,10 +96,8 @@ def test_a_second_head_that_does_not_come(small: Served, monkeypatch: pytest.Mon
         assert raw.closed()
 
 
-def test_more_connections_than_there_is_room_for(
-    small: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that are idle make room, the oldest first; one that is being answered stays, and then there is none."""
+def test_too_many_connections(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest idle connection makes room; a busy one stays, so the next is refused."""
     monkeypatch.setattr(connection, "MAX_CONNECTIONS", 2)
     monkeypatch.setattr(connection, "IDLE_CLOSED_AT_ONCE", 1)
     ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -123,7 +119,7 @@ def test_more_connections_than_there_is_room_for(
             assert late.closed()
 
 
-def test_a_crowd_of_idle_connections_locks_nobody_out(
+def test_idle_connections_do_not_lock_others_out(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MAX_CONNECTIONS", 20)
@@ -134,22 +130,20 @@ def test_a_crowd_of_idle_connections_locks_nobody_out(
         assert ana("GET", "/v1/stats").status_code == 200
 
 
-def test_an_answer_that_is_not_read_does_not_stay(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unread_answer_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.05)
     with (
         served(settings_for(path, server_request_seconds=3600.0)) as server,
         Raw(server.address) as raw,
     ):
-        asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        request = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
         with contextlib.suppress(ConnectionError):
-            while True:  # until the buffers of both sides are full, and the server has had enough
-                raw.socket.sendall(asked)
+            while True:  # until the buffers on both sides are full and the server gives up
+                raw.socket.sendall(request)
 
 
 class Held:
-    """Recalls that wait until they are let go."""
+    """Recalls that block until the test releases them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered = threading.Semaphore(0)
@@ -165,7 +159,7 @@ class Held:
         monkeypatch.setattr(Trivet, "perform", perform)
 
 
-def test_more_requests_than_there_is_room_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_requests(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
     with (
         served(settings_for(path, server_requests_at_once=2)) as small,
@@ -182,21 +176,21 @@ def test_more_requests_than_there_is_room_for(path: Path, monkeypatch: pytest.Mo
         assert clients[2]("GET", "/v1/stats").status_code == 200
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert problem(answer)["type"].endswith(":busy")
-    assert alive.status_code == 200  # who watches the server must not take it for dead
+    assert alive.status_code == 200  # monitoring must not take the server for dead
 
 
-def test_work_that_takes_too_long(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_work_times_out(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     held, ana = Held(monkeypatch), small.client()
-    assert "not done after 0.3 s" in ana.refused(504, "GET", "/v1/recall?query=x")
+    assert "not finished after 0.3 s" in ana.refused(504, "GET", "/v1/recall?query=x")
     held.gate.set()
     assert ana("GET", "/v1/stats").status_code == 200
 
 
-def test_reads_that_hang_hold_up_reads_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_reads_do_not_block_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = {"server_threads": 1, "server_request_seconds": 0.3}
     with served(settings_for(path, **narrow)) as small:
         held, ana = Held(monkeypatch), small.client()
-        ana.refused(504, "GET", "/v1/recall?query=x")  # it has the only thread that reads
+        ana.refused(504, "GET", "/v1/recall?query=x")  # it occupies the only reader thread
         assert "Nothing was done" in ana.refused(503, "GET", "/v1/memories")
         assert ana("GET", "/readyz").status_code == 200
         ana.done("POST", "/v1/memories", json={"content": "x"})  # no write waits behind it
@@ -206,7 +200,7 @@ def test_reads_that_hang_hold_up_reads_alone(path: Path, monkeypatch: pytest.Mon
         assert answer.json()["total"] == 1
 
 
-def test_a_key_that_asks_too_often(path: Path) -> None:
+def test_key_over_its_rate_is_refused(path: Path) -> None:
     with served(settings_for(path, server_burst=3, server_requests_a_minute=1)) as server:
         ana, ben = server.client("ana"), server.client("ben")
         assert [ana("GET", "/v1/stats").status_code for _ in range(4)] == [200, 200, 200, 429]
@@ -217,22 +211,20 @@ def test_a_key_that_asks_too_often(path: Path) -> None:
         assert ana("GET", "/healthz").status_code == 200
 
 
-def test_work_that_never_ends_does_not_hold_up_the_end(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_work_does_not_block_shutdown(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
     with served(
         settings_for(path, server_request_seconds=0.2, server_shutdown_seconds=0)
     ) as server:
         server.client().refused(504, "GET", "/v1/recall?query=x")
-    with pytest.raises(httpx2.ConnectError):  # it has ended, with that work still under way
+    with pytest.raises(httpx2.ConnectError):  # the server has ended with that work still running
         httpx2.get(f"{server.address}/healthz", trust_env=False)
     held.gate.set()
-    server.house.close()  # which the server left to the end of the process, since a thread was using it
+    server.house.close()  # the server left it open because a thread was using it
 
 
-def test_one_key_cannot_take_the_room_of_all(path: Path) -> None:
-    """With requests that it sends by halves and never ends."""
+def test_one_key_cannot_take_all_request_slots(path: Path) -> None:
+    """The key sends half a request each time and never finishes."""
     with served(settings_for(path, server_requests_at_once=8)) as server:
         greedy, other = server.key("greedy"), server.client("other")
         headers = {
@@ -244,7 +236,7 @@ def test_one_key_cannot_take_the_room_of_all(path: Path) -> None:
             for half in (one, two):
                 half.head("POST", "/v1/memories", greedy, **headers)
                 assert half.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 "), (
-                    "the server has let it in"
+                    "the server has admitted it"
                 )
             assert server.with_key(greedy)("GET", "/v1/stats").status_code == 429
             assert other("GET", "/v1/stats").status_code == 200

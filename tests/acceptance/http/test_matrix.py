@@ -1,4 +1,4 @@
-"""Every route and every tool as owner, as those with whom a memory is shared, as a stranger and as nobody."""
+"""Every route and tool gives each role exactly the access it should have."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from trivet.serve.mcp.tools import agent_tools
 TEXT = "the heron nests behind Clara's boathouse"
 WORDS = "heron nests boathouse"
 NOBODY = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
-# What a private part and a password are guessed to be. NUMBER makes each memory another one.
+# Guesses for a private part and a password. NUMBER makes each memory unique.
 SEALED = "the <private>heron4711</private> of NUMBER, password=kX9-heron4711-tR2"
 RIGHT, WRONG = "heron4711", "stork4812"
 NDJSON = {"content-type": "application/x-ndjson"}
-KEPT = "memory revision memory_tag link secret share tag_share proposal feedback account api_key".split()
+USER_TABLES = "memory revision memory_tag link secret share tag_share proposal feedback account api_key".split()
 ACTORS = ("owner", "writer", "reader", "stranger", "anonymous")
 
 
-class Town:
-    """A memory of ana's, shared with some, in a server with others."""
+class Scenario:
+    """A server with a memory of ana's that she shares with some of its users."""
 
     def __init__(self, server: Served, path: Path) -> None:
         self.server = server
@@ -44,12 +44,12 @@ class Town:
         self.untouched: str | None = None
 
     def untouched_memory(self) -> str:
-        """One as `new_memory` makes it. Whoever is refused leaves it untouched, so it serves until somebody is not."""
+        """Return a memory as made by `new_memory`, reused until a caller changes it."""
         self.untouched = self.untouched or self.new_memory()
         return self.untouched
 
     def new_memory(self) -> str:
-        """With a history, a link, a secret and its shares."""
+        """Create a memory with a history, a link, a secret and shares."""
         owner = self.clients["owner"]
         one, other = (
             owner.done(
@@ -69,11 +69,11 @@ class Town:
         return str(one)
 
     def sealed_for(self, actor: str) -> tuple[str, Client, str]:
-        """A new user, who stands to a new memory with sealed parts as the actor does: name, client and its id."""
+        """Return a new user, its client and a sealed memory shared with it as with `actor`."""
         self.made += 1
         user = actor + f"{self.made:03}".translate(
             str.maketrans("0123456789", "abcdefghij")
-        )  # a digit may match words
+        )  # a digit could match words
         client, owner = self.server.client(user, "writer"), self.clients["owner"]
         content = SEALED.replace("NUMBER", user)
         owner.done("POST", "/v1/import", content=json.dumps({"content": content}), headers=NDJSON)
@@ -89,22 +89,24 @@ class Town:
         return user, client, held["id"]
 
     def rows(self) -> list[list[tuple[object, ...]]]:
-        """What is kept of what users did, but for the record of it."""
+        """Return everything stored because of user actions, except the audit log."""
         with closing(sqlite3.connect(self.path)) as connection:
-            return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in KEPT]
+            return [
+                connection.execute(f"SELECT * FROM {table}").fetchall() for table in USER_TABLES
+            ]
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
     path = tmp_path_factory.mktemp("town") / "memory.db"
     with served(
         settings_for(path, changes="words")
-    ) as server:  # a comparison could tell of what it compared with
-        yield Town(server, path)
+    ) as server:  # a comparison could reveal the compared memory
+        yield Scenario(server, path)
 
 
 def request(client: Client, template: str, id: str, other: str) -> httpx2.Response:
-    """METHOD PATH [BODY], where ID is the memory and OTHER one of the owner's that is linked with it."""
+    """Send METHOD PATH [BODY]; ID is the memory, OTHER a memory of the owner linked to it."""
     method, path, *body = template.replace("ID", id).replace("OTHER", other).split(" ", 2)
     headers = {
         "content-type": "application/x-ndjson" if path == "/v1/import" else "application/json"
@@ -112,7 +114,7 @@ def request(client: Client, template: str, id: str, other: str) -> httpx2.Respon
     return client(method, path, content=body[0].encode() if body else None, headers=headers)
 
 
-# Of each route: what owner, writer, reader, stranger and anonymous get. Statuses of those that name a memory.
+# Routes that name a memory: the status for owner, writer, reader, stranger and anonymous.
 ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     "GET /v1/memories/ID": (200, 200, 200, 404, 401),
     "GET /v1/memories/ID?reveal=true": (200, 200, 200, 404, 401),
@@ -135,11 +137,11 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     "GET /v1/memories/ID/usage": (200, 200, 200, 404, 401),
     'PUT /v1/memories/ID/feedback {"verdict": "useful"}': (200, 200, 200, 404, 401),
     "GET /v1/sync/conflicts?id=ID": (200, 200, 200, 404, 401),
-    # It has no edit that clashed: tests/acceptance/http/test_sync.py has one.
+    # It has no conflicting edit; tests/acceptance/http/test_sync.py covers one.
     "POST /v1/sync/conflicts/ID {}": (404, 404, 403, 404, 401),
-    # This server follows none that could have refused something.
+    # This server follows no other server that could refuse an edit.
     "DELETE /v1/sync/refused/ID": (404, 404, 404, 404, 401),
-    # Nobody's proposal is a memory; those of others are as if they were not there (tests/inbox).
+    # These are not proposals; proposals of others look like missing ones (tests/inbox).
     "GET /v1/inbox/ID": (404, 404, 404, 404, 401),
     'PATCH /v1/inbox/ID {"content": "herons"}': (404, 404, 404, 404, 401),
     'POST /v1/accept {"ids": ["ID"]}': (404, 404, 404, 404, 401),
@@ -149,8 +151,8 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'POST /v1/memories/ID/restore {"revision": 1}': (200, 403, 403, 404, 401),
     "POST /v1/memories/ID/purge {}": (200, 403, 403, 404, 401),
 }
-# And of those that name none, whether the memory's words are in the answer.
-ON_ALL: dict[str, tuple[bool, ...]] = {
+# Routes that name no memory: whether the answer holds the memory's words.
+WITHOUT_A_MEMORY: dict[str, tuple[bool, ...]] = {
     "GET /v1/memories": (True, True, True, False, False),
     "GET /v1/memories?reveal=true": (True, True, True, False, False),
     f'POST /v1/recall {{"query": "{WORDS}"}}': (True, True, True, False, False),
@@ -160,7 +162,7 @@ ON_ALL: dict[str, tuple[bool, ...]] = {
     "GET /v1/tags": (True, True, True, False, False),
     "GET /v1/export": (True, True, True, False, False),
 }
-# What counts, and what is one's own: nothing of the memory is in them for anybody but the owner's own acts.
+# Counts and the caller's own records: nothing of the memory, except the owner's own actions.
 COUNTS = (
     "GET /v1/stats",
     "GET /v1/categories",
@@ -173,17 +175,17 @@ COUNTS = (
     "GET /v1/sync/status",
     "GET /v1/sync/refused",
 )
-# What would end the actors' own keys: see tests/unit/memory/test_own_key.py.
+# Routes that would end the caller's own key: see tests/unit/memory/test_own_key.py.
 ENDS = ("DELETE /v1/keys/own",)
-# What makes something of one's own.
+# Routes that create something of the caller's own.
 MAKES = (
     'POST /v1/memories {"content": "mine"}',
     'POST /v1/memories/batch {"memories": [{"content": "mine too"}]}',
     'POST /v1/import {"content": "mine as well"}',
 )
-# What waits to become something of one's own.
+# Routes that propose something of the caller's own.
 PROPOSES = ('POST /v1/inbox {"content": "proposed"}',)
-# What an admin alone may ask; USER and KEY are those of the memory's owner. Everybody is told of their own keys.
+# Admin routes; USER and KEY are those of the memory's owner. Callers may list their own keys.
 FOR_ADMINS = (
     "GET /v1/doctor",
     "GET /v1/budgets",
@@ -199,8 +201,8 @@ KEYS = ("GET /v1/keys", "GET /v1/keys/own")
 ELSEWHERE = {"/healthz", "/readyz", "/metrics", "/mcp", "/", "/docs", "/openapi.json"}
 
 
-def test_no_route_is_forgotten(town: Town) -> None:
-    every = (*ON_A_MEMORY, *ON_ALL, *COUNTS, *ENDS, *MAKES, *PROPOSES, *FOR_ADMINS, *KEYS)
+def test_every_route_is_in_the_matrix(town: Scenario) -> None:
+    every = (*ON_A_MEMORY, *WITHOUT_A_MEMORY, *COUNTS, *ENDS, *MAKES, *PROPOSES, *FOR_ADMINS, *KEYS)
     tried = {_route(template) for template in every}
     paths = town.clients["owner"].done("GET", "/openapi.json")["paths"]
     there = {
@@ -225,9 +227,9 @@ def _route(template: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("template", FOR_ADMINS)
-def test_for_admins(town: Town, template: str) -> None:
+def test_admin_routes(town: Scenario, template: str) -> None:
     [key, *_] = town.clients["owner"].done("GET", "/v1/keys")
-    asked = template.replace("USER", key["user"]).replace("KEY", key["id"])
+    filled = template.replace("USER", key["user"]).replace("KEY", key["id"])
     before = town.rows()
     for actor, status in {
         "owner": 403,
@@ -236,20 +238,20 @@ def test_for_admins(town: Town, template: str) -> None:
         "stranger": 403,
         "anonymous": 401,
     }.items():
-        assert request(town.clients[actor], asked, "", "").status_code == status
+        assert request(town.clients[actor], filled, "", "").status_code == status
     assert town.rows() == before
 
 
 @pytest.mark.parametrize("template", KEYS)
-def test_keys_are_ones_own(town: Town, template: str) -> None:
+def test_keys_are_listed_only_for_their_owner(town: Scenario, template: str) -> None:
     assert request(town.clients["anonymous"], template, "", "").status_code == 401
-    told = request(town.clients["stranger"], template, "", "").json()
-    assert {key["user"] for key in (told if isinstance(told, list) else [told])} == {"sam"}
+    listed = request(town.clients["stranger"], template, "", "").json()
+    assert {key["user"] for key in (listed if isinstance(listed, list) else [listed])} == {"sam"}
 
 
 @pytest.mark.parametrize("actor", ACTORS)
 @pytest.mark.parametrize("template", ON_A_MEMORY)
-def test_on_a_memory(town: Town, template: str, actor: str) -> None:
+def test_routes_that_name_a_memory(town: Scenario, template: str, actor: str) -> None:
     id = town.untouched_memory()
     other = town.other
     before = town.rows()
@@ -257,15 +259,17 @@ def test_on_a_memory(town: Town, template: str, actor: str) -> None:
     answer = request(town.clients[actor], template, id, other)
     assert answer.status_code == ON_A_MEMORY[template][ACTORS.index(actor)], answer.text
     if actor in ("stranger", "anonymous"):
-        _tells_nothing(town, answer, template, actor, id)
+        _assert_reveals_nothing(town, answer, template, actor, id)
     if not answer.is_success:
         assert town.rows() == before
-        _is_as_it_was(town, id)
+        _assert_unchanged(town, id)
         town.untouched = id
 
 
-def _tells_nothing(town: Town, answer: httpx2.Response, template: str, actor: str, id: str) -> None:
-    """The same in every word as of a memory that never was."""
+def _assert_reveals_nothing(
+    town: Scenario, answer: httpx2.Response, template: str, actor: str, id: str
+) -> None:
+    """Assert that the answer is the same as for a memory that never existed."""
     assert "heron" not in answer.text
     nothing = request(town.clients[actor], template, NOBODY, NOBODY[:-1] + "c")
     assert answer.status_code == nothing.status_code
@@ -277,7 +281,7 @@ def _without_ids(text: str) -> str:
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", text)
 
 
-def _is_as_it_was(town: Town, id: str) -> None:
+def _assert_unchanged(town: Scenario, id: str) -> None:
     owner = town.clients["owner"]
     memory = owner.done("GET", f"/v1/memories/{id}")
     assert (memory["content"], memory["tags"], memory["revision"], memory["state"]) == (
@@ -296,31 +300,31 @@ def _is_as_it_was(town: Town, id: str) -> None:
 
 
 @pytest.mark.parametrize("actor", ACTORS)
-@pytest.mark.parametrize("template", ON_ALL)
-def test_on_all(town: Town, template: str, actor: str) -> None:
+@pytest.mark.parametrize("template", WITHOUT_A_MEMORY)
+def test_routes_that_name_no_memory(town: Scenario, template: str, actor: str) -> None:
     answer = request(town.clients[actor], template, town.id, town.other)
-    told = re.sub(r'"query":"[^"]*"', "", answer.text)
-    seen = re.search("heron|clara|birds", told, re.IGNORECASE) is not None and answer.is_success
+    text = re.sub(r'"query":"[^"]*"', "", answer.text)
+    seen = re.search("heron|clara|birds", text, re.IGNORECASE) is not None and answer.is_success
     if actor == "anonymous":
         assert answer.status_code == 401
-    assert seen == ON_ALL[template][ACTORS.index(actor)], answer.text
+    assert seen == WITHOUT_A_MEMORY[template][ACTORS.index(actor)], answer.text
     if not seen:
         assert town.id not in answer.text
-        assert "boathouse" not in told
+        assert "boathouse" not in text
 
 
 @pytest.mark.parametrize("template", COUNTS)
-def test_counts_tell_a_stranger_nothing(town: Town, template: str) -> None:
+def test_counts_reveal_nothing_to_a_stranger(town: Scenario, template: str) -> None:
     assert request(town.clients["anonymous"], template, "", "").status_code == 401
-    told = request(town.clients["stranger"], template, "", "")
-    assert told.status_code == 200
+    answer = request(town.clients["stranger"], template, "", "")
+    assert answer.status_code == 200
     newcomer = town.server.client("newcomer", "writer")
     if template == "GET /v1/audit":
-        assert {entry["actor"] for entry in told.json()} <= {"sam"}
+        assert {entry["actor"] for entry in answer.json()} <= {"sam"}
         return
-    assert _steady(told.json()) == _steady(request(newcomer, template, "", "").json())
+    assert _steady(answer.json()) == _steady(request(newcomer, template, "", "").json())
     for word in ('"ana"', "heron", "birds", town.id):
-        assert word not in told.text
+        assert word not in answer.text
 
 
 def _steady(value: Any) -> Any:
@@ -332,7 +336,7 @@ def _steady(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("template", PROPOSES)
-def test_what_is_proposed_is_ones_own(town: Town, template: str) -> None:
+def test_proposal_belongs_to_its_caller(town: Scenario, template: str) -> None:
     assert request(town.clients["anonymous"], template, "", "").status_code == 401
     proposer = town.server.client("proposer", "writer")
     assert request(proposer, template, "", "").is_success
@@ -343,7 +347,7 @@ def test_what_is_proposed_is_ones_own(town: Town, template: str) -> None:
 
 
 @pytest.mark.parametrize("template", MAKES)
-def test_what_is_made_is_ones_own(town: Town, template: str) -> None:
+def test_created_memory_belongs_to_its_caller(town: Scenario, template: str) -> None:
     assert request(town.clients["anonymous"], template, "", "").status_code == 401
     maker = town.server.client(f"maker{MAKES.index(template)}", "writer")
     assert request(maker, template, "", "").is_success
@@ -356,7 +360,7 @@ def test_what_is_made_is_ones_own(town: Town, template: str) -> None:
     assert reader.done("GET", "/v1/memories")["total"] == 0
 
 
-def test_a_foreign_id_in_a_body_is_told_by_nothing(town: Town) -> None:
+def test_foreign_id_in_a_body_reveals_nothing(town: Scenario) -> None:
     stranger = town.server.client("stranger2", "writer")
     stored = [
         stranger("POST", "/v1/memories", json={"content": "mine", "id": id})
@@ -374,7 +378,7 @@ def test_a_foreign_id_in_a_body_is_told_by_nothing(town: Town) -> None:
     assert town.clients["owner"].done("GET", f"/v1/memories/{town.id}")["content"] == TEXT
 
 
-def test_keys_of_another_tenant_open_nothing_here(town: Town) -> None:
+def test_key_of_another_tenant_is_refused(town: Scenario) -> None:
     key = town.server.key("ana", "writer")
     for bad in (
         key.replace("tvt.default.", "tvt.acme."),
@@ -405,7 +409,7 @@ def call(client: Client, tool: str, arguments: dict[str, Any]) -> httpx2.Respons
     return client("POST", "/mcp", json=message, headers=headers)
 
 
-# Ways to ask whether a guess is right, where TEXT is the whole text of the memory with the guess in it.
+# Ways to test a guess, where TEXT is the memory's whole text with the guess in it.
 GUESSES = (
     'POST /v1/memories {"content": "TEXT", "id": "ID"}',
     'POST /v1/memories {"content": "TEXT"}',
@@ -426,18 +430,18 @@ GUESSES = (
 
 
 @pytest.mark.parametrize("template", GUESSES)
-def test_no_answer_tells_whether_a_guess_is_right(town: Town, template: str) -> None:
+def test_no_answer_confirms_a_guess(town: Scenario, template: str) -> None:
     for actor in ("writer", "reader", "stranger"):
-        told = []
+        answers = []
         for guess in (RIGHT, WRONG):
             user, client, id = town.sealed_for(actor)
             text = SEALED.replace("NUMBER", user).replace(RIGHT, guess)
-            told.append(
-                _steadied(
+            answers.append(
+                _without_variable_parts(
                     ask(client, template.replace("TEXT", text).replace("ID", id)), user, guess
                 )
             )
-        assert told[0] == told[1], actor
+        assert answers[0] == answers[1], actor
 
 
 def ask(client: Client, template: str) -> httpx2.Response:
@@ -447,14 +451,14 @@ def ask(client: Client, template: str) -> httpx2.Response:
     return call(client, given["name"], given["arguments"])
 
 
-# Times, durations, and the mark that each answer to an agent has of its own.
+# Times, durations and the nonce of each answer to an agent.
 _PASSING = r'\d{4}-\d\d-\d\dT[\d:.]+Z|\w*ms":(?:[-\d.e]+|{[^}]*})|nonce\W{1,4}[0-9a-f]{12}'
-# How far the worker has come; of an agent's answer in its text and as a field.
+# The worker's progress, in an agent's answer as text and as a field.
 _NOTES = r'\\nNote: [^"]*|,?"(?:notes?|health)":(?:\[[^\]]*\]|"[^"]*")|"not_in_graph":\d+'
 
 
-def _steadied(answer: httpx2.Response, user: str, guess: str) -> tuple[object, ...]:
-    """Without what differs from one memory, request or moment to the next."""
+def _without_variable_parts(answer: httpx2.Response, user: str, guess: str) -> tuple[object, ...]:
+    """Remove what differs between memories, requests or moments."""
     text = re.sub(_PASSING, "PASSING", re.sub(_NOTES, "", _without_ids(answer.text)))
     lasting = {
         name for name in answer.headers if name not in ("date", "x-request-id", "content-length")
@@ -462,7 +466,8 @@ def _steadied(answer: httpx2.Response, user: str, guess: str) -> tuple[object, .
     return answer.status_code, text.replace(user, "USER").replace(guess, "GUESS"), sorted(lasting)
 
 
-# Arguments of each tool, where ID is the memory; and what owner, writer, reader and stranger get: done or not.
+# Each tool's arguments, where ID is the memory; whether it succeeds for owner, writer, reader and
+# stranger.
 TOOLS: dict[str, tuple[dict[str, Any], tuple[bool, ...]]] = {
     "memory_store": ({"content": "the heron again"}, (True, True, True, True)),
     "memory_recall": ({"query": WORDS}, (True, True, True, True)),
@@ -480,13 +485,13 @@ TOOLS: dict[str, tuple[dict[str, Any], tuple[bool, ...]]] = {
 }
 
 
-def test_no_tool_is_forgotten() -> None:
+def test_every_tool_is_in_the_matrix() -> None:
     assert set(TOOLS) == set(agent_tools(reveal=False))
 
 
 @pytest.mark.parametrize("actor", ACTORS)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_tools(town: Town, tool: str, actor: str) -> None:
+def test_tools(town: Scenario, tool: str, actor: str) -> None:
     id = town.untouched_memory()
     town.untouched = None
     given, expected = TOOLS[tool]
@@ -508,7 +513,7 @@ def test_tools(town: Town, tool: str, actor: str) -> None:
             )
 
 
-def test_agents_who_ask_at_the_same_time_are_not_mistaken_for_each_other(town: Town) -> None:
+def test_concurrent_agents_are_not_mixed_up(town: Scenario) -> None:
     users = [f"agent{number}" for number in range(6)]
     clients = {user: town.server.client(user, "writer") for user in users}
     for user, client in clients.items():

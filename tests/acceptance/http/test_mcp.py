@@ -1,4 +1,4 @@
-"""The agent's tools over HTTP: the same names, defaults and texts as over standard input, each call as its caller."""
+"""The tools over HTTP match those over standard input, and each call acts as its caller."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def mina(server: Served) -> Iterator[Agent]:
         yield connected
 
 
-def test_the_tools_are_those_of_the_command(mina: Agent, path: Path) -> None:
-    """But for those that search the code on the caller's own machine."""
+def test_tools_match_those_of_the_command(mina: Agent, path: Path) -> None:
+    """Except for code search, which reads the caller's own machine."""
     with agent(path) as by_pipe:
         local = by_pipe.tools()
         assert {local.pop(name).name for name in CODE_TOOLS} == set(CODE_TOOLS)
@@ -83,7 +83,7 @@ def test_each_call_acts_as_its_caller(server: Served, mina: Agent, ana: Client) 
         assert ana("GET", f"/v1/memories/{id}").status_code == 404
 
 
-def test_many_callers_at_once_never_see_each_other(server: Served) -> None:
+def test_concurrent_callers_never_see_each_other(server: Served) -> None:
     """Tool calls of different keys run side by side in one process."""
     clients = [server.client(f"u{number}") for number in range(6)]
     for number, client in enumerate(clients):
@@ -106,23 +106,23 @@ def test_many_callers_at_once_never_see_each_other(server: Served) -> None:
             assert seen == {f"Locker of user {number % 6}."}
 
 
-def test_rights_hold_for_tools_too(server: Served) -> None:
+def test_roles_apply_to_tools(server: Served) -> None:
     key = server.key("rita", "reader")
     session = _session(f"{server.address}/mcp", key)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(session) as connected:
-        assert "does not allow to store" in Agent(portal, connected).refused(
+        assert "does not allow you to store" in Agent(portal, connected).refused(
             "memory_store", content="x"
         )
 
 
-def test_sensitive_contents_stay_masked(mina: Agent) -> None:
+def test_sensitive_content_stays_masked(mina: Agent) -> None:
     id = mina.done("memory_store", content="The vault opens at dusk.", sensitive=True)["id"]
     assert "vault" not in text(mina.call("memory_get", id=id))
     assert "stay masked" in mina.refused("memory_get", id=id, reveal=True)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_there_is_no_stream_to_open(ana: Client, method: str) -> None:
+def test_no_stream_is_offered(ana: Client, method: str) -> None:
     assert "Allow" in ana.refused(405, method, "/mcp")
 
 
@@ -164,7 +164,7 @@ def test_odd_headers(ana: Client, headers: dict[str, str]) -> None:
     assert ana("POST", "/mcp", content=RAW[7], headers=headers).status_code < 500
 
 
-def test_a_large_body(ana: Client) -> None:
+def test_large_body_is_refused(ana: Client) -> None:
     assert ana("POST", "/mcp", content=b"x" * (5 * 2**20), headers=HEADERS).status_code == 413
 
 
@@ -195,18 +195,18 @@ def test_fuzzed_calls(ana: Client, name: str, arguments: dict[str, Any]) -> None
     }
     answer = ana("POST", "/mcp", content=msgspec.json.encode(body), headers=HEADERS)
     assert answer.status_code < 500
-    said = answer.json()
-    assert "failed at this" not in msgspec.json.encode(said).decode()
-    assert said.get("error", {}).get("code") != -32603, said
+    reply = answer.json()
+    assert "failed unexpectedly" not in msgspec.json.encode(reply).decode()
+    assert reply.get("error", {}).get("code") != -32603, reply
 
 
 @given(name=NAMES, arguments=st.dictionaries(FIELDS, ANYTHING, max_size=5))
 @settings(max_examples=25)
-def test_a_fuzzed_session_goes_on(mina: Agent, name: str, arguments: dict[str, Any]) -> None:
-    """With the real client, which keeps its connection and its session through all of it."""
+def test_session_survives_fuzzed_calls(mina: Agent, name: str, arguments: dict[str, Any]) -> None:
+    """The real client keeps its connection and session throughout."""
     if name == "memory_nothing":
-        with pytest.raises(MCPError, match="No tool"):
+        with pytest.raises(MCPError, match="Unknown tool"):
             mina.call(name, **arguments)
     else:
-        assert "failed at this" not in text(mina.call(name, **arguments))
+        assert "failed unexpectedly" not in text(mina.call(name, **arguments))
     assert "memories" in mina.done("memory_stats")

@@ -1,4 +1,4 @@
-"""A server's threads share the memory that the C library sets aside: told by the C library itself."""
+"""Server threads share few C library memory arenas, as reported by the C library itself."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from trivet.serve.http.server import MAX_ARENAS, limit_arenas
 
-# Twelve threads allocate at the same time, or one arena would do; then the C library tells how many there are.
+# Twelve threads must allocate at once, or one arena would be enough.
 ALLOCATING = """
 import ctypes, threading
 from concurrent.futures import ThreadPoolExecutor
-from trivet.serve.http.server import share_arenas
+from trivet.serve.http.server import limit_arenas
 
-print(share_arenas(), flush=True)
+print(limit_arenas(), flush=True)
 libc, meeting = ctypes.CDLL(None), threading.Barrier(12)
 libc.malloc.restype = ctypes.c_void_p
 
@@ -36,7 +36,7 @@ libc.fflush(None)
 @pytest.mark.skipif(
     not hasattr(ctypes.CDLL(None), "malloc_info"), reason="this C library has no arenas"
 )
-def test_twelve_threads_have_few_arenas() -> None:
+def test_twelve_threads_use_few_arenas() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     done = subprocess.run(
         [sys.executable, "-c", ALLOCATING], capture_output=True, text=True, env=environment
@@ -45,6 +45,6 @@ def test_twelve_threads_have_few_arenas() -> None:
     assert 1 <= done.stdout.count("<heap nr=") <= MAX_ARENAS
 
 
-def test_whoever_has_decided_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_setting_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "7")
     assert not limit_arenas()

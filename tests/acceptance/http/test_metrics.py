@@ -1,4 +1,4 @@
-"""What the server counts, and that queries of concurrent requests are embedded together."""
+"""The server counts requests and embeds queries of concurrent requests together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def labelled(**labels: str) -> frozenset[tuple[str, str]]:
     return frozenset(labels.items())
 
 
-def test_requests_are_counted_by_their_address_and_status(server: Served, ana: Client) -> None:
+def test_requests_are_counted_by_route_and_status(server: Served, ana: Client) -> None:
     id = ana.done("POST", "/v1/memories", json={"content": "A pelican."})["id"]
     before = counted(ana)
     for _ in range(3):
@@ -52,14 +52,14 @@ def test_requests_are_counted_by_their_address_and_status(server: Served, ana: C
     assert grown("trivet_http_requests_total", route=address, method="GET", status="422") == 1
     assert grown("trivet_http_requests_total", route="none", method="other", status="404") == 1
     assert grown("trivet_http_request_seconds_count", route=address, method="GET") == 4
-    assert after["trivet_http_requests_running", labelled()] == 1  # this one
+    assert after["trivet_http_requests_running", labelled()] == 1  # this request
     assert after["process_resident_memory_bytes", labelled()] > 10**7
     text = ana("GET", "/metrics").text
     for word in (id, "ana", "pelican", "PELICAN", "nothing"):
         assert word not in text
 
 
-def test_recalls_that_gave_way_are_counted(server: Served, ana: Client) -> None:
+def test_shed_recalls_are_counted(server: Served, ana: Client) -> None:
     load = server.house.load
     with ExitStack() as crowd:
         for _ in range(load.capacity + 1):
@@ -68,9 +68,7 @@ def test_recalls_that_gave_way_are_counted(server: Served, ana: Client) -> None:
     assert counted(ana)["trivet_recall_gave_way_total", labelled()] == 1
 
 
-def test_an_endpoint_that_fell_silent_is_counted_without_its_address(
-    server: Served, ana: Client
-) -> None:
+def test_silent_endpoint_is_counted_without_its_address(server: Served, ana: Client) -> None:
     endpoint = breaker_for("reranker", "http://10.1.2.3/v1", "reader", lambda: None)
 
     def hang() -> None:
@@ -87,7 +85,7 @@ def test_an_endpoint_that_fell_silent_is_counted_without_its_address(
     assert "the reranker does not answer" in str(ana.done("GET", "/v1/stats")["notes"])
 
 
-def test_the_refused_by_rate_are_counted(path: Path) -> None:
+def test_rate_limited_requests_are_counted(path: Path) -> None:
     with served(
         settings_for(path, server_burst=1, server_requests_a_minute=1, server_metrics="loopback")
     ) as server:
@@ -96,7 +94,7 @@ def test_the_refused_by_rate_are_counted(path: Path) -> None:
         assert counted(server.with_key(None))["trivet_http_rate_limited_total", labelled()] == 2
 
 
-def test_who_may_read_the_metrics(server: Served, path: Path) -> None:
+def test_metrics_access(server: Served, path: Path) -> None:
     assert server.with_key(None)("GET", "/metrics").status_code == 401
     assert server.client("will", "writer")("GET", "/metrics").status_code == 403
     with served(settings_for(path, server_metrics="loopback")) as open_here:
@@ -107,7 +105,7 @@ QUERIES = 32
 
 
 class Gate:
-    """Holds the first query at the model until the test has seen all others wait, and counts the model's calls."""
+    """Hold the first query at the model until all others wait, and count the model's calls."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[int] = []
@@ -134,7 +132,7 @@ class Gate:
         monkeypatch.setattr(OnnxEmbedder, "embed_queries", embed_queries)
 
 
-def test_queries_of_concurrent_requests_are_embedded_together(
+def test_concurrent_queries_are_embedded_together(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capacity = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}

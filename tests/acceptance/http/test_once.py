@@ -1,4 +1,4 @@
-"""Idempotency-Key: a write that is sent again acts once, over restarts, processes and either store."""
+"""A repeated Idempotency-Key acts once, across restarts, processes and both stores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def total(ana: Client) -> int:
     return int(ana.done("GET", "/v1/memories")["total"])
 
 
-def test_the_same_request_acts_once(ana: Client) -> None:
+def test_same_request_acts_once(ana: Client) -> None:
     before = total(ana)
     first, again = (
         ana("POST", "/v1/memories", json={"content": "Buoy 7 is lit."}, **keyed("a-1"))
@@ -45,7 +45,7 @@ def test_the_same_request_acts_once(ana: Client) -> None:
     assert total(ana) == before + 1
 
 
-def test_without_a_key_it_acts_each_time(ana: Client) -> None:
+def test_without_a_key_each_request_acts(ana: Client) -> None:
     before = total(ana)
     for _ in range(2):
         ana.done("POST", "/v1/memories", json={"content": "Buoy 8 is dark."})
@@ -55,15 +55,15 @@ def test_without_a_key_it_acts_each_time(ana: Client) -> None:
 @pytest.mark.parametrize(
     "other", [{"content": "Another."}, {"content": "Buoy 9 is red.", "tags": ["x"]}]
 )
-def test_the_same_key_with_another_body_is_refused(ana: Client, other: dict[str, Any]) -> None:
+def test_same_key_with_another_body_is_refused(ana: Client, other: dict[str, Any]) -> None:
     ana("POST", "/v1/memories", json={"content": "Buoy 9 is red."}, **keyed("b-1"))
     before = total(ana)
-    said = ana.refused(422, "POST", "/v1/memories", json=other, **keyed("b-1"))
-    assert "it came with another request before" in said
+    message = ana.refused(422, "POST", "/v1/memories", json=other, **keyed("b-1"))
+    assert "was used with another request" in message
     assert total(ana) == before
 
 
-def test_the_same_key_at_another_address_is_refused(ana: Client) -> None:
+def test_same_key_at_another_address_is_refused(ana: Client) -> None:
     ids = [
         ana.done("POST", "/v1/memories", json={"content": f"Rope {number}."})["id"]
         for number in range(2)
@@ -73,9 +73,7 @@ def test_the_same_key_at_another_address_is_refused(ana: Client) -> None:
     assert ana.done("GET", f"/v1/memories/{ids[1]}")["importance"] == 0.5
 
 
-def test_keys_of_two_callers_have_nothing_to_do_with_each_other(
-    server: Served, ana: Client
-) -> None:
+def test_keys_of_two_callers_are_independent(server: Served, ana: Client) -> None:
     other = server.client("ben")
     first = ana("POST", "/v1/memories", json={"content": "Mine."}, **keyed("d-1"))
     second = other("POST", "/v1/memories", json={"content": "Also mine."}, **keyed("d-1"))
@@ -105,7 +103,7 @@ def test_every_write_takes_a_key(ana: Client) -> None:
         assert answers[0].headers.get("etag") == answers[1].headers.get("etag")
 
 
-def test_what_was_refused_can_be_sent_again_with_the_same_key(ana: Client) -> None:
+def test_refused_request_can_be_repeated_with_the_same_key(ana: Client) -> None:
     ana.refused(422, "POST", "/v1/memories", json={"content": ""}, **keyed("f-1"))
     assert (
         ana("POST", "/v1/memories", json={"content": "Mended."}, **keyed("f-1")).status_code == 201
@@ -113,7 +111,7 @@ def test_what_was_refused_can_be_sent_again_with_the_same_key(ana: Client) -> No
 
 
 @pytest.mark.parametrize("key", ["", "two words", "x" * 201, "ümlaut"])
-def test_a_key_that_is_none(ana: Client, key: str) -> None:
+def test_invalid_key(ana: Client, key: str) -> None:
     header = {"Idempotency-Key": key.encode()}
     assert "Idempotency-Key" in ana.refused(
         400, "POST", "/v1/memories", json={"content": "x"}, headers=header
@@ -131,7 +129,7 @@ def test_revealed_secrets_are_never_kept(ana: Client) -> None:
 
 
 class Hold:
-    """Stops a remember in the middle, until a test has seen what it wanted to see."""
+    """Stop a remember halfway until the test releases it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered = threading.Semaphore(0)
@@ -147,7 +145,7 @@ class Hold:
         monkeypatch.setattr(Trivet, "perform", perform)
 
 
-def test_two_at_once_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_repeats_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     hold, before = Hold(monkeypatch), total(ana)
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(
@@ -159,19 +157,19 @@ def test_two_at_once_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> N
         assert result_of(first).status_code == 201
     assert second.status_code == 409
     assert second.headers["retry-after"] == "1"
-    assert "being worked on" in second.json()["detail"]
+    assert "still running" in second.json()["detail"]
     assert replayed(ana("POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1")))
     assert total(ana) == before + 1
 
 
-def test_a_request_that_outlasts_its_time_is_finished_and_its_answer_kept(
+def test_timed_out_request_finishes_and_its_answer_is_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with served(settings_for(path, server_request_seconds=0.2)) as server:
         ana, hold = server.client(), Hold(monkeypatch)
         late = ana("POST", "/v1/memories", json={"content": "Slow."}, **keyed("i-1"))
         assert (late.status_code, late.json()["type"]) == (504, "urn:trivet:problem:took-too-long")
-        assert "It goes on and will be finished" in late.json()["detail"]
+        assert "The server will finish it" in late.json()["detail"]
         hold.gate.release()
         while (
             answer := ana("POST", "/v1/memories", json={"content": "Slow."}, **keyed("i-1"))
@@ -181,7 +179,7 @@ def test_a_request_that_outlasts_its_time_is_finished_and_its_answer_kept(
         assert total(ana) == 1
 
 
-def test_it_outlives_a_restart(path: Path) -> None:
+def test_key_outlives_a_restart(path: Path) -> None:
     settings = settings_for(path)
     with served(settings) as server:
         key = server.key()
@@ -197,7 +195,7 @@ def test_it_outlives_a_restart(path: Path) -> None:
 
 @pytest.fixture
 def two_processes(path: Path) -> Iterator[tuple[Client, Client]]:
-    """Two servers on one store, and a client of each with the same key."""
+    """Two servers on one store, each with a client of the same key."""
     settings = settings_for(path)
     with served(settings) as one, served(settings) as other:
         key = one.key()
@@ -217,14 +215,14 @@ def test_two_servers_on_one_store_act_once(two_processes: tuple[Client, Client])
     assert total(two_processes[1]) == 1
 
 
-def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
+def test_retry_after_a_crash_stores_one_memory(
     ana: Client, server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stored the memory and died before it could say so."""
+    """The first server stored the memory and died before it could answer."""
     before = total(ana)
     store = server.house._first_tenant().engine.store
     with monkeypatch.context() as dying:
-        dying.setattr(type(store.idempotency), "finish", _died)
+        dying.setattr(type(store.idempotency), "finish", _crash)
         first = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
     assert first.status_code == 201
     assert (
@@ -237,11 +235,11 @@ def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
     assert total(ana) == before + 1
 
 
-def _died(*_: object) -> None:
+def _crash(*_: object) -> None:
     raise StoreError("gone")
 
 
-def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
+def test_kept_answers_reveal_nothing_in_the_file(path: Path) -> None:
     with served(settings_for(path)) as server:
         ana = server.client()
         ana.done(
@@ -263,12 +261,12 @@ def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
     assert b"moored heron" not in stored
 
 
-def test_an_errand_is_told_by_its_caller_its_key_and_its_request() -> None:
-    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> IdempotentRequest:
-        return IdempotentRequest(secret, key, asked)
+def test_errand_id_depends_on_caller_key_and_request() -> None:
+    def errand(secret: bytes = b"s", key: str = "k", body: bytes = b"a") -> IdempotentRequest:
+        return IdempotentRequest(secret, key, body)
 
-    assert errand().name == errand(asked=b"b").name
-    assert errand().request != errand(asked=b"b").request
+    assert errand().name == errand(body=b"b").name
+    assert errand().request != errand(body=b"b").request
     assert len({errand().name, errand(secret=b"t").name, errand(key="l").name}) == 3
     assert errand().id() == errand().id() != errand().id(1)
     reply = Reply(status=201, body=b"body", etag='"1"')

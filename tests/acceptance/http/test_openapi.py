@@ -1,4 +1,4 @@
-"""The OpenAPI document says all there is, and the server keeps to it whatever it is sent."""
+"""The OpenAPI document is complete, and the server keeps to it for any request."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def described(document: dict[str, Any], route: Route) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["recall", "edit", "link", "share", "purge"])
-def test_a_route_is_described_by_the_contract(document: dict[str, Any], name: str) -> None:
-    """Verbs that differ in where their parameters stand; all are described by the same code."""
+def test_contract_describes_the_route(document: dict[str, Any], name: str) -> None:
+    """Verbs whose parameters go in different places, all described by the same code."""
     verb = VERBS[name]
     for route in verb.routes:
         found = described(document, route)
@@ -75,7 +75,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(inner)
 
 
-def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+def test_every_reference_resolves(document: dict[str, Any]) -> None:
     for reference in references(document):
         place = document
         for step in reference.removeprefix("#/").split("/"):
@@ -92,7 +92,7 @@ def test_names_are_unique(document: dict[str, Any]) -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_examples_are_valid(document: dict[str, Any]) -> None:
+def test_examples_are_valid(document: dict[str, Any]) -> None:
     shown = 0
     for path in document["paths"].values():
         for operation in path.values():
@@ -110,7 +110,7 @@ def test_the_examples_are_valid(document: dict[str, Any]) -> None:
     assert shown > 20
 
 
-def test_everything_but_health_wants_a_key(document: dict[str, Any]) -> None:
+def test_everything_but_health_needs_a_key(document: dict[str, Any]) -> None:
     assert document["security"] == [{"key": []}]
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     free = [
@@ -121,7 +121,7 @@ def test_everything_but_health_wants_a_key(document: dict[str, Any]) -> None:
     assert sorted(free) == ["/healthz", "/readyz"]
 
 
-def test_the_page_names_every_address_and_needs_nothing_from_elsewhere(
+def test_page_lists_every_address_and_loads_nothing_external(
     server: Served, document: dict[str, Any]
 ) -> None:
     page = server.with_key(None)("GET", "/docs")
@@ -170,7 +170,7 @@ def test_every_address_is_fuzzed(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("method", "path"), ADDRESSES)
-def test_whatever_is_sent_the_answer_is_as_described(
+def test_any_answer_matches_the_document(
     fuzzed: Any, server: Served, ana: Client, method: str, path: str, mode: GenerationMode
 ) -> None:
     operation = fuzzed[path][method]
@@ -178,7 +178,7 @@ def test_whatever_is_sent_the_answer_is_as_described(
         return
     headers = {
         "Authorization": f"Bearer {server.key('ana')}"
-    }  # its own, since one address makes it void
+    }  # a key of its own, since one address revokes it
     ids = [
         ana.done("POST", "/v1/memories", json={"content": f"For {path}."})["id"] for _ in range(2)
     ]
@@ -189,7 +189,7 @@ def test_whatever_is_sent_the_answer_is_as_described(
     def run(case: Any) -> None:
         if (
             mode is GenerationMode.POSITIVE
-        ):  # of memories that are there; ids made up are for the other mode
+        ):  # for existing memories; the other mode uses invented ids
             case.path_parameters = {
                 name: known.get(name, value) for name, value in case.path_parameters.items()
             }
@@ -208,5 +208,5 @@ def _as_lines(context: Any, value: Any) -> bytes:
 
 
 def _has_input(operation: Any) -> bool:
-    """There must be something to get wrong."""
+    """Return whether the address takes input that can be wrong."""
     return bool(operation.body) or any(True for _ in operation.iter_parameters())

@@ -1,4 +1,4 @@
-"""The same server on PostgreSQL: two processes on one database act once, and a database that is away is told."""
+"""On PostgreSQL, two processes share one store, and an absent database is reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def two(postgres: PostgresServer) -> Iterator[tuple[Served, Served]]:
         postgres.drop(url)
 
 
-def test_a_life_over_two_processes(two: tuple[Served, Served]) -> None:
+def test_memory_life_across_two_processes(two: tuple[Served, Served]) -> None:
     key = two[0].key()
     one, other = (server.with_key(key) for server in two)
     id = one.done(

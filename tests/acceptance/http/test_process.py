@@ -1,4 +1,4 @@
-"""The server as a process: where it listens, what it logs, and how it ends."""
+"""The server process: where it listens, what it logs and how it ends."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from .raw import Raw
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_listens_and_a_signal_ends_it_well(
-    path: Path, number: signal.Signals
-) -> None:
+def test_prints_its_address_and_ends_on_a_signal(path: Path, number: signal.Signals) -> None:
     with process("--path", str(path)) as server:
         assert re.fullmatch(
-            r"Trivet listens on http://127\.0\.0\.1:\d+\. Ctrl-C ends it\.\n", server.first_line
+            r"Trivet listens on http://127\.0\.0\.1:\d+\. Press Ctrl-C to stop it\.\n",
+            server.first_line,
         )
         assert server.client()("GET", "/readyz").status_code == 200
         server.signal(number)
@@ -36,7 +35,7 @@ def test_it_says_where_it_listens_and_a_signal_ends_it_well(
 
 
 class Writers:
-    """Clients that store as fast as they can, and remember what was acknowledged."""
+    """Clients that store as fast as they can and record what was acknowledged."""
 
     def __init__(self, server: Process, key: str, count: int) -> None:
         self.acknowledged: set[str] = set()
@@ -69,8 +68,8 @@ class Writers:
             self.enough.release()
 
 
-def test_under_load_everything_accepted_is_finished(path: Path) -> None:
-    """Writers are cut off between requests, never within one: what was sent whole is answered, and stored."""
+def test_shutdown_under_load_finishes_accepted_requests(path: Path) -> None:
+    """Writers are cut off between requests; a complete request is answered and stored."""
     key = key_for(path)
     with process("--path", str(path)) as server:
         writers = Writers(server, key, 8)
@@ -86,8 +85,8 @@ def test_under_load_everything_accepted_is_finished(path: Path) -> None:
         assert [finding for finding in memory.doctor() if not finding.ok] == []
 
 
-def test_a_request_under_way_is_finished(path: Path) -> None:
-    """Its body comes only after the signal; new connections are refused meanwhile."""
+def test_shutdown_finishes_a_running_request(path: Path) -> None:
+    """Its body arrives only after the signal; new connections are refused meanwhile."""
     key = key_for(path)
     body = b'{"content": "Sent in two parts."}'
     with process("--path", str(path)) as server, Raw(server.address) as raw:
@@ -95,7 +94,8 @@ def test_a_request_under_way_is_finished(path: Path) -> None:
             "POST", "/v1/memories", key, Content_Type="application/json", Content_Length=len(body)
         )
         raw.socket.sendall(body[:10])
-        assert server.client()("GET", "/healthz").status_code == 200  # it has read the head by now
+        # the server has read the head by now
+        assert server.client()("GET", "/healthz").status_code == 200
         server.signal()
         _until_refused(server.address)
         raw.socket.sendall(body[10:])
@@ -103,7 +103,7 @@ def test_a_request_under_way_is_finished(path: Path) -> None:
         assert server.end()[0] == 0
 
 
-def test_waiting_has_an_end(path: Path) -> None:
+def test_shutdown_wait_is_bounded(path: Path) -> None:
     key = key_for(path)
     settings = {"TRIVET_SERVER_SHUTDOWN_SECONDS": "1", "TRIVET_SERVER_REQUEST_SECONDS": "3000"}
     with process("--path", str(path), **settings) as server, Raw(server.address) as raw:
@@ -113,7 +113,7 @@ def test_waiting_has_an_end(path: Path) -> None:
         assert server.end()[0] == 0
 
 
-def test_a_second_signal_ends_it_at_once(path: Path) -> None:
+def test_second_signal_ends_it_at_once(path: Path) -> None:
     key = key_for(path)
     settings = {"TRIVET_SERVER_SHUTDOWN_SECONDS": "3000", "TRIVET_SERVER_REQUEST_SECONDS": "3000"}
     with process("--path", str(path), **settings) as server, Raw(server.address) as raw:
@@ -126,7 +126,7 @@ def test_a_second_signal_ends_it_at_once(path: Path) -> None:
 
 
 def _until_refused(address: str) -> None:
-    """Until the server takes no new connections."""
+    """Wait until the server takes no new connections."""
     host, port = address.removeprefix("http://").split(":")
     while True:
         try:
@@ -134,11 +134,11 @@ def _until_refused(address: str) -> None:
         except (
             ConnectionRefusedError,
             ConnectionResetError,
-        ):  # reset: it came just as the socket was closed
+        ):  # reset: the connection arrived just as the socket was closed
             return
 
 
-def test_killed_without_warning_it_loses_nothing_acknowledged(path: Path) -> None:
+def test_kill_loses_nothing_acknowledged(path: Path) -> None:
     key = key_for(path)
     with process("--path", str(path)) as server:
         writers = Writers(server, key, 4)
@@ -151,7 +151,7 @@ def test_killed_without_warning_it_loses_nothing_acknowledged(path: Path) -> Non
         assert writers.acknowledged <= _everything(memory)
 
 
-def test_the_log_has_lines_of_json_without_what_was_said(path: Path) -> None:
+def test_log_is_json_without_user_text(path: Path) -> None:
     key = key_for(path)
     with process("--path", str(path)) as server:
         ana = server.client(key)
@@ -185,35 +185,35 @@ def test_the_log_has_lines_of_json_without_what_was_said(path: Path) -> None:
         assert word not in errors
 
 
-def test_another_host_prints_what_it_means(path: Path) -> None:
+def test_non_local_host_prints_a_warning(path: Path) -> None:
     with process("--path", str(path), "--host", "0.0.0.0") as server:
         server.signal()
         _, errors = server.end()
     assert "can be reached from other machines, and the traffic is not encrypted" in errors
 
 
-def test_a_port_that_is_taken(path: Path) -> None:
+def test_port_in_use(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = command("serve", "--path", str(path), "--port", str(port))
     assert result.status == 2
     assert result.err.startswith(f"trivet: Cannot listen on 127.0.0.1:{port}: ")
-    assert "Give another --host or --port." in result.err
+    assert "Choose another --host or --port." in result.err
     assert not path.exists()
 
 
-def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_store_that_cannot_be_opened(tmp_path: Path) -> None:
     result = command("serve", "--path", str(tmp_path), "--port", "0")
     assert result.status == 5
     assert "is not a file but a folder" in result.err
 
 
-# The command with a tenth of the demo's memories: embedding them all takes seconds. Without their links, since many
-# of those lead to memories that are left out.
+# Uses a tenth of the demo's memories, because embedding all takes seconds. Drops their links, since
+# many would lead to memories left out.
 SMALL_DEMO = """
 import json, sys
 from trivet.cli import main
-from trivet.cli.demo import store
+from trivet.cli import demonstration as store
 
 some = [{**json.loads(line), "links": []} for line in list(store.lines())[270:310]]
 store.lines = lambda: map(json.dumps, some)
@@ -221,8 +221,8 @@ sys.exit(main())
 """
 
 
-def test_the_demo_prints_one_address_that_signs_in(tmp_path: Path) -> None:
-    """`make run`: on a port that is taken it takes the next; nothing of it stays."""
+def test_demo_prints_one_address_that_signs_in(tmp_path: Path) -> None:
+    """`make run` uses the next port if one is taken, and leaves nothing behind."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with process(
@@ -232,9 +232,9 @@ def test_the_demo_prints_one_address_that_signs_in(tmp_path: Path) -> None:
             assert not address.endswith(f":{port}")
             with httpx2.Client(base_url=address, trust_env=False, timeout=60) as client:
                 key = client.post("/page/sign-in", json={"token": token}).json()["key"]
-                asked = {"query": "may I deploy harbor on a Friday morning", "limit": 3}
+                query = {"query": "may I deploy harbor on a Friday morning", "limit": 3}
                 answer = client.post(
-                    "/v1/recall", json=asked, headers={"Authorization": f"Bearer {key}"}
+                    "/v1/recall", json=query, headers={"Authorization": f"Bearer {key}"}
                 )
             assert answer.status_code == 200
             assert any("deploy" in hit["content"] for hit in answer.json()["hits"][:2])

@@ -1,4 +1,4 @@
-"""Every route gives what the facade gives, from the same arguments."""
+"""Every route returns what the facade returns for the same arguments."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from trivet import InvalidInput, Trivet, contract
 from trivet.contract import VERBS, Route
 from trivet.types import Memory
 
-# What differs from call to call by its nature.
-UNSTEADY = {"took_ms", "stages_ms", "updated_at", "created_at", "changed_at", "at", "bytes"}
+# Fields that differ from call to call.
+VARIABLE_FIELDS = {"took_ms", "stages_ms", "updated_at", "created_at", "changed_at", "at", "bytes"}
 
 
 @pytest.fixture(scope="module")
 def memory(server: Served, ana: Client) -> Trivet:
-    """The facade that the routes act through, for the same user."""
+    """The facade that the routes call, for the same user."""
     return server.house.trivet(
         server.house.caller(ana.http.headers["authorization"].removeprefix("Bearer "))
     )
@@ -29,14 +29,22 @@ def store(ana: Client, content: str, **more: Any) -> str:
     return id
 
 
-def steady(value: Any) -> Any:
+def without_variable_fields(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: steady(inner) for name, inner in value.items() if name not in UNSTEADY}
-    return [steady(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return {
+            name: without_variable_fields(inner)
+            for name, inner in value.items()
+            if name not in VARIABLE_FIELDS
+        }
+    return (
+        [without_variable_fields(inner) for inner in value]
+        if isinstance(value, (list, tuple))
+        else value
+    )
 
 
-def asked(ana: Client, name: str, arguments: dict[str, Any], route: Route | None = None) -> Any:
-    """The answer to the arguments at the route, as the result type of the contract."""
+def ask(ana: Client, name: str, arguments: dict[str, Any], route: Route | None = None) -> Any:
+    """Return the route's answer to these arguments, decoded as the contract's result type."""
     route = route or VERBS[name].routes[0]
     path = route.path.format(**arguments)
     rest = {name: value for name, value in arguments.items() if name not in route.in_path}
@@ -92,28 +100,30 @@ def test_reads(
     given = {field: ferry if value == "ID" else value for field, value in arguments.items()}
     memory.engine.worker.drain(None)
     for route in VERBS[name].routes:
-        over_http = asked(ana, name, given, route)
+        over_http = ask(ana, name, given, route)
         here = getattr(memory, name)(**given)
-        assert steady(msgspec.to_builtins(over_http)) == steady(msgspec.to_builtins(here))
+        assert without_variable_fields(msgspec.to_builtins(over_http)) == without_variable_fields(
+            msgspec.to_builtins(here)
+        )
 
 
-def test_a_life(ana: Client, memory: Trivet) -> None:
-    """remember, edit, forget, restore, purge, each seen by the facade."""
-    id = asked(
+def test_memory_life_cycle(ana: Client, memory: Trivet) -> None:
+    """The facade sees remember, edit, forget, restore and purge."""
+    id = ask(
         ana, "remember", {"content": "Lamp one is green.", "importance": 1, "title": "Lamps"}
     ).id
     assert memory.get(id).title == "Lamps"
-    edited = asked(ana, "edit", {"id": id, "content": "Lamp one is red.", "title": None})
+    edited = ask(ana, "edit", {"id": id, "content": "Lamp one is red.", "title": None})
     assert edited == memory.get(id)
     assert (edited.title, edited.revision, edited.importance) == (None, 2, 1.0)
-    assert asked(ana, "forget", {"id": id}).state == "deleted"
-    assert asked(ana, "restore", {"id": id, "revision": 1}).content == "Lamp one is green."
+    assert ask(ana, "forget", {"id": id}).state == "deleted"
+    assert ask(ana, "restore", {"id": id, "revision": 1}).content == "Lamp one is green."
     assert memory.get(id).revision == 4
-    asked(ana, "purge", {"id": id})
+    ask(ana, "purge", {"id": id})
     assert ana("GET", f"/v1/memories/{id}").status_code == 404
 
 
-def test_links_come_and_go(ana: Client, memory: Trivet) -> None:
+def test_links_are_created_and_deleted(ana: Client, memory: Trivet) -> None:
     old, new = store(ana, "Gate B is open."), store(ana, "Gate B is closed.")
     path = f"/v1/memories/{new}/links/supersedes/{old}"
     assert ana.done("PUT", path)["kind"] == "supersedes"
@@ -130,7 +140,7 @@ def test_secrets_are_redacted_and_revealed(ana: Client) -> None:
     assert secret in ana.done("POST", f"/v1/memories/{stored['id']}/reveal")["content"]
 
 
-def test_many_at_once(ana: Client, memory: Trivet) -> None:
+def test_batch_stores_all(ana: Client, memory: Trivet) -> None:
     stored = ana.done(
         "POST",
         "/v1/memories/batch",
@@ -139,22 +149,22 @@ def test_many_at_once(ana: Client, memory: Trivet) -> None:
     assert [memory.get(one["id"]).content for one in stored] == ["Pier 1.", "Pier 2."]
 
 
-def test_many_at_once_are_all_or_none(ana: Client, memory: Trivet) -> None:
+def test_batch_stores_all_or_none(ana: Client, memory: Trivet) -> None:
     before = memory.list().total
-    said = ana.refused(
+    message = ana.refused(
         422,
         "POST",
         "/v1/memories/batch",
         json={"memories": [{"content": "Pier 3."}, {"content": " "}]},
     )
-    assert said.startswith("memories[1]: content: the text is empty")
+    assert message.startswith("memories[1]: content: the text is empty")
     assert memory.list().total == before
 
 
 @pytest.mark.parametrize(
     "body", [{}, {"memories": []}, {"memories": "x"}, {"memories": [{"content": "x"}], "y": 1}]
 )
-def test_many_at_once_in_another_shape(ana: Client, body: dict[str, Any]) -> None:
+def test_malformed_batch_is_refused(ana: Client, body: dict[str, Any]) -> None:
     assert "memories" in ana.refused(422, "POST", "/v1/memories/batch", json=body)
 
 
@@ -169,14 +179,14 @@ def test_diff(ana: Client, memory: Trivet) -> None:
     )
 
 
-def test_a_head_is_a_get_without_its_body(ana: Client, ferry: str) -> None:
+def test_head_is_a_get_without_its_body(ana: Client, ferry: str) -> None:
     head, got = ana("HEAD", f"/v1/memories/{ferry}"), ana("GET", f"/v1/memories/{ferry}")
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["etag"] == got.headers["etag"]
     assert msgspec.json.decode(got.content, type=Memory).id == ferry
 
 
-def test_what_every_answer_carries(ana: Client, server: Served) -> None:
+def test_security_headers_of_every_answer(ana: Client, server: Served) -> None:
     for answer in (ana("GET", "/v1/stats"), server.with_key(None)("GET", "/docs")):
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
@@ -186,27 +196,27 @@ def test_what_every_answer_carries(ana: Client, server: Served) -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_the_contract_is_checked_before_anything_is_asked_of_the_store(ana: Client) -> None:
-    """The same words as everywhere else."""
+def test_contract_is_checked_before_the_store_is_used(ana: Client) -> None:
+    """The message is the same as everywhere else."""
     with pytest.raises(InvalidInput) as expected:
         contract.check(contract.Recall, {"query": "x", "limit": 101})
     assert ana.refused(422, "GET", "/v1/recall?query=x&limit=101") == str(expected.value)
 
 
-def test_a_path_takes_the_start_of_an_id(ana: Client) -> None:
+def test_path_takes_the_start_of_an_id(ana: Client) -> None:
     id = "dddd4444-0000-7000-8000-000000000004"
     ana.done("POST", "/v1/memories", json={"content": "A badger.", "id": id})
     assert ana.done("GET", "/v1/memories/dddd4444")["id"] == id
     assert ana.done("DELETE", "/v1/memories/dddd")["id"] == id
 
 
-def test_what_a_memory_may_update_comes_with_the_answer_and_is_linked_on_request(
+def test_possible_updates_are_returned_and_linked_on_request(
     ana: Client,
 ) -> None:
     old = store(
         ana, "A ferry ticket to the island costs 4 euros.", created_at="2025-03-01", scope="fares"
     )
-    fare = {"content": "A ferry ticket to the island costs 5 euros now.", "scope": "fares"}
+    fare = {"content": "A ferry ticket to the island costs 5 euros from 1 May.", "scope": "fares"}
     new = ana.done("POST", "/v1/memories", json=fare)
     assert [update["id"] for update in new["may_update"]] == [old]
     hits = ana.done(

@@ -1,4 +1,4 @@
-"""Whole stores over the wire: complete, in order, and never all in memory at once."""
+"""Whole stores over HTTP arrive complete, in order and never all in memory at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lines_of(ana: Client, path: str = "/v1/export") -> list[dict[str, Any]]:
     return [msgspec.json.decode(line) for line in answer.content.rstrip(b"\n").split(b"\n")]
 
 
-def test_there_and_back(ana: Client, path: Path) -> None:
+def test_export_and_import_round_trip(ana: Client, path: Path) -> None:
     ids = [
         ana.done("POST", "/v1/memories", json={"content": f"Knot {number}."})["id"]
         for number in range(5)
@@ -60,7 +60,7 @@ def test_there_and_back(ana: Client, path: Path) -> None:
         assert len(lines_of(ben)) == len(lines_of(ana))
 
 
-def test_sensitive_memories_need_the_right_to_reveal(server: Served, ana: Client) -> None:
+def test_sensitive_memories_need_the_reveal_right(server: Served, ana: Client) -> None:
     ana.done("POST", "/v1/memories", json={"content": "The hidden cove.", "sensitive": True})
     assert "hidden cove" not in ana("GET", "/v1/export").text
     assert "hidden cove" in ana("GET", "/v1/export?include_sensitive=true").text
@@ -69,7 +69,7 @@ def test_sensitive_memories_need_the_right_to_reveal(server: Served, ana: Client
     assert reader("GET", "/v1/export").status_code == 200
 
 
-def test_an_import_names_its_bad_lines_and_takes_the_rest(ana: Client) -> None:
+def test_import_names_bad_lines_and_takes_the_rest(ana: Client) -> None:
     body = b'{"content": "Good."}\n\n{"content": "\xff"}\nnonsense\n{"contents": "x"}\n{"content": "Also good."}'
     imported = ana.done("POST", "/v1/import", content=body, headers=NDJSON)
     assert imported["stored"] == 2
@@ -81,7 +81,7 @@ def test_an_import_names_its_bad_lines_and_takes_the_rest(ana: Client) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 4096])
-def test_an_import_may_come_in_any_pieces(path: Path, cut: int) -> None:
+def test_import_may_arrive_in_any_pieces(path: Path, cut: int) -> None:
     body = "".join(f'{{"content": "Wörter {number}"}}\n' for number in range(40)).encode()
     pieces = [body[start : start + cut] for start in range(0, len(body), cut)]
     with served(settings_for(path)) as server:
@@ -89,32 +89,32 @@ def test_an_import_may_come_in_any_pieces(path: Path, cut: int) -> None:
     assert (imported["stored"], imported["errors"]) == (40, [])
 
 
-def test_an_import_of_another_kind(ana: Client) -> None:
+def test_import_of_another_content_type(ana: Client) -> None:
     assert "application/x-ndjson" in ana.refused(
         415, "POST", "/v1/import", content=b"{}", headers={"Content-Type": "application/json"}
     )
 
 
-def test_a_line_that_never_ends(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_that_never_ends(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(
         connection, "HEAD_SECONDS", 0.2
-    )  # how long a body may go on after its answer
-    pieces = (b"x" * 400 for _ in range(10**9))  # nobody could read all of it
+    )  # how long a body may continue after its answer
+    pieces = (b"x" * 400 for _ in range(10**9))  # unreadable as a whole
     assert "A line has more than 1,000 bytes" in ana.refused(
         413, "POST", "/v1/import", content=pieces, headers=NDJSON
     )
 
 
-def test_an_import_that_never_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_that_never_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
     with served(settings_for(path, server_import_bytes=10_000)) as server:
         pieces = (b'{"content": "again"}\n' for _ in range(10**9))
-        said = server.client().refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
-    assert "more than 10,000 bytes" in said
+        message = server.client().refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
+    assert "more than 10,000 bytes" in message
 
 
-def test_an_import_that_stops_coming(path: Path) -> None:
+def test_import_that_stops(path: Path) -> None:
     with (
         served(settings_for(path, server_request_seconds=0.2)) as server,
         Raw(server.address) as raw,
@@ -130,7 +130,7 @@ def test_an_import_that_stops_coming(path: Path) -> None:
         assert raw.status() == 408
 
 
-def test_an_import_whose_client_goes_away_frees_its_place(path: Path) -> None:
+def test_import_of_a_lost_client_frees_its_slot(path: Path) -> None:
     with served(settings_for(path)) as server:
         key = server.key()
         for _ in range(2 * STREAMS_AT_ONCE):
@@ -152,7 +152,7 @@ def test_an_import_whose_client_goes_away_frees_its_place(path: Path) -> None:
 
 
 class Endless:
-    """An export that goes on until nobody reads it, and counts how far it got."""
+    """An export that continues until nobody reads it, and counts its lines."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -167,7 +167,7 @@ class Endless:
             self.ended.set()
 
 
-def test_an_export_waits_for_its_reader() -> None:
+def test_export_waits_for_its_reader() -> None:
     endless = Endless()
 
     async def read() -> int:
@@ -185,24 +185,24 @@ def test_an_export_waits_for_its_reader() -> None:
     assert endless.ended.is_set()
 
 
-def test_an_export_whose_client_goes_away_ends(
+def test_export_of_a_lost_client_ends(
     ana: Client, server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = Endless()
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
     with ana.http.stream("GET", "/v1/export") as answer:
-        pieces = answer.iter_bytes(1000)  # held: an iterator that is let go closes the answer
+        pieces = answer.iter_bytes(1000)  # held, because dropping the iterator closes the answer
         assert len(next(pieces)) == 1000
         assert not endless.ended.is_set()
     happened(endless.ended)
 
 
 def revoke(server: Served, key: str) -> None:
-    """As `trivet key revoke` does it, in another process or not."""
+    """Revoke a key as `trivet key revoke` does, in this process or another."""
     server.house._first_tenant().engine.store.accounts.revoke(key.split(".")[2])
 
 
-def test_a_revoked_key_ends_its_running_export(
+def test_revoked_key_ends_its_running_export(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless, key = Endless(), server.key()
@@ -213,14 +213,14 @@ def test_a_revoked_key_ends_its_running_export(
         revoke(server, key)
         with pytest.raises(
             httpx2.RemoteProtocolError
-        ):  # cut off, so that no client takes it for whole
+        ):  # cut off, so that no client takes it for complete
             for _ in pieces:
                 pass
     happened(endless.ended)
 
 
-def let_in(server: Served, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Set when the server has looked at the key of the next request."""
+def next_request_admitted(server: Served, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """An event set when the server has checked the key of the next request."""
     known, look = threading.Event(), server.house.caller
 
     def caller(key: str) -> Caller:
@@ -232,10 +232,10 @@ def let_in(server: Served, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return known
 
 
-def test_a_revoked_key_ends_its_running_import(
+def test_revoked_key_ends_its_running_import(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key, known = server.key("cleo", "writer"), let_in(server, monkeypatch)
+    key, known = server.key("cleo", "writer"), next_request_admitted(server, monkeypatch)
 
     def lines() -> Iterator[bytes]:
         yield b'{"content": "before"}\n'
@@ -243,8 +243,10 @@ def test_a_revoked_key_ends_its_running_import(
         revoke(server, key)
         yield b'{"content": "after"}\n'
 
-    said = server.with_key(key).refused(401, "POST", "/v1/import", content=lines(), headers=NDJSON)
-    assert "revoked" in said
+    message = server.with_key(key).refused(
+        401, "POST", "/v1/import", content=lines(), headers=NDJSON
+    )
+    assert "revoked" in message
     cleo = server.client("cleo", "writer")
     assert [one["content"] for one in cleo.done("GET", "/v1/memories")["memories"]] in (
         [],
@@ -252,10 +254,10 @@ def test_a_revoked_key_ends_its_running_import(
     )
 
 
-def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
+def test_key_revoked_while_its_request_arrives_does_nothing(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoint, "KEY_RECHECK_SECONDS", 0)  # every request is a slow one
+    monkeypatch.setattr(endpoint, "KEY_RECHECK_SECONDS", 0)  # treat every request as slow
     for path in ("/v1/memories", "/v1/memories/batch", "/mcp"):
         key = server.key("dora", "writer")
         body: dict[str, Any] = (
@@ -265,7 +267,7 @@ def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
             call = {"name": "memory_store", "arguments": {"content": "late"}}
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
 
-        known = let_in(server, monkeypatch)
+        known = next_request_admitted(server, monkeypatch)
 
         def pieces(
             whole: bytes = msgspec.json.encode(body), key: str = key, known: threading.Event = known
@@ -284,7 +286,7 @@ def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
     assert server.client("dora", "writer").done("GET", "/v1/memories")["total"] == 0
 
 
-def test_an_export_whose_client_takes_nothing_ends(
+def test_export_of_a_client_that_reads_nothing_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = Endless()
@@ -296,14 +298,12 @@ def test_an_export_whose_client_takes_nothing_ends(
         raw.head("GET", "/v1/export", server.key())
         happened(endless.ended)
         assert endless.made >= MAX_CHUNKS_AHEAD, (
-            "it was ended by its client's silence, not by want of lines"
+            "the client's silence must end it, not a lack of lines"
         )
         assert server.client()("GET", "/v1/stats").status_code == 200
 
 
-def test_more_exports_than_there_is_room_for(
-    server: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_exports(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     exports = [Endless() for _ in range(STREAMS_AT_ONCE)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
@@ -314,16 +314,14 @@ def test_more_exports_than_there_is_room_for(
         client.http.send(client.http.build_request("GET", "/v1/export"), stream=True)
         for client in clients
     ]
-    assert "exports and imports run at once" in server.client().refused(503, "GET", "/v1/export")
+    assert "exports and imports run at a time" in server.client().refused(503, "GET", "/v1/export")
     assert server.client()("GET", "/v1/stats").status_code == 200
     for answer, export in zip(answers, exports, strict=True):
         answer.close()
         happened(export.ended)
 
 
-def test_more_exports_than_one_user_may_have(
-    server: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_exports_of_one_user(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     exports = [Endless() for _ in range(STREAMS_PER_USER + 1)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
@@ -333,7 +331,7 @@ def test_more_exports_than_one_user_may_have(
         client.http.send(client.http.build_request("GET", "/v1/export"), stream=True)
         for client in clients[:-1]
     ]
-    assert "of one user" in greedy[-1].refused(503, "GET", "/v1/export")
+    assert "per user" in greedy[-1].refused(503, "GET", "/v1/export")
     answers.append(
         clients[-1].http.send(clients[-1].http.build_request("GET", "/v1/export"), stream=True)
     )
@@ -343,16 +341,16 @@ def test_more_exports_than_one_user_may_have(
         happened(export.ended)
 
 
-def test_an_export_that_fails_at_once_says_so(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_that_fails_at_once_is_a_500(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Iterator[str]:
         yield str(1 // 0)
 
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: broken())
-    said = ana.refused(500, "GET", "/v1/export")
-    assert "division" not in said
+    message = ana.refused(500, "GET", "/v1/export")
+    assert "division" not in message
 
 
-def test_many_exports_at_once_are_all_whole(ana: Client, server: Served) -> None:
+def test_concurrent_exports_are_complete(ana: Client, server: Served) -> None:
     clients = [server.client() for _ in range(STREAMS_PER_USER)]
     with ThreadPoolExecutor(STREAMS_PER_USER) as threads:
         exports = list(threads.map(lambda client: client("GET", "/v1/export").content, clients))

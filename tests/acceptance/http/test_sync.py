@@ -1,4 +1,4 @@
-"""Laptops that follow a real server, on SQLite and on PostgreSQL: what users are promised, as they meet it."""
+"""Laptops that follow a real server on SQLite and PostgreSQL get what users are promised."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
 
 @pytest.fixture
 def laptop(server: Served, tmp_path: Path) -> Iterator[Laptop]:
-    """Opens a store that follows the server, as the user whose key it comes with."""
+    """Open a store that follows the server as the user of the given key."""
     with ExitStack() as stack:
 
         def joined(
@@ -101,7 +101,7 @@ def found(trivet: Trivet, word: str) -> list[str]:
 
 
 @ON_BOTH
-def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) -> None:
+def test_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) -> None:
     ana, second, bo = (
         laptop("a", "ana", "The office is in Rostock."),
         laptop("s", "ana"),
@@ -114,7 +114,7 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
     ana.share(id=id, user="bo", permission="write")
     sync(ana, bo)
     assert found(bo, "Rostock") == [id]
-    # Both edit the same words before they hear of each other.
+    # Both edit the same words before either syncs.
     bo.edit(id, content="The office is in Kiel.")
     ana.edit(id, content="The office is in Bremen.")
     sync(ana, bo, ana, second)
@@ -130,7 +130,8 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
     for one in (ana, second, bo):
         assert (only(one).content, one.sync_conflicts()) == ("The office is in Kiel.", ())
         assert verbs.verify(one.engine).level
-    # The next clash is decided on the server itself, by somebody who may; who may not see it hears nothing of it.
+    # The next conflict is resolved on the server by a user with the right to; others hear nothing
+    # of it.
     bo.edit(id, content="The office is in Lund.")
     ana.edit(id, content="The office is in Oslo.")
     sync(ana, bo)
@@ -144,10 +145,10 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
     stranger = server.client("eve", "writer")
     assert stranger.done("GET", "/v1/sync/conflicts") == []
     stranger.refused(404, "POST", f"/v1/sync/conflicts/{id}", json={"take": clash["rev"]})
-    told = writer.done(
+    answer = writer.done(
         "POST", f"/v1/sync/conflicts/{id}", json={"content": "The office is in Malmö."}
     )
-    assert told["content"] == "The office is in Malmö."
+    assert answer["content"] == "The office is in Malmö."
     writer.refused(404, "POST", f"/v1/sync/conflicts/{id}", json={})
     sync(ana, bo, second)
     for one in (ana, second, bo):
@@ -157,7 +158,7 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
             [],
         )
         assert verbs.verify(one.engine).level
-    # What is purged is gone everywhere.
+    # A purged memory is gone everywhere.
     second.purge(id)
     sync(second, ana, bo)
     assert [one.list().total for one in (ana, second, bo)] == [0, 0, 0]
@@ -166,7 +167,7 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
 
 
 @ON_BOTH
-def test_rights_hold_offline_and_what_is_refused_is_kept(laptop: Laptop) -> None:
+def test_roles_apply_offline_and_refused_edits_are_kept(laptop: Laptop) -> None:
     ana, bo = laptop("a", "ana", "The code is on the door."), laptop("b", "bo")
     id = only(ana).id
     ana.share(id=id, user="bo", permission="write")
@@ -178,7 +179,7 @@ def test_rights_hold_offline_and_what_is_refused_is_kept(laptop: Laptop) -> None
     sync(ana, bo)
     [refused] = bo.sync_refused()
     assert refused.said["content"] == "The code is under the mat."
-    assert "reading" in refused.reason
+    assert "read-only" in refused.reason
     assert only(bo).content == "The code is on the door."
     with pytest.raises(Forbidden):
         bo.edit(id, content="again")
@@ -193,7 +194,7 @@ def test_rights_hold_offline_and_what_is_refused_is_kept(laptop: Laptop) -> None
         bo.sync_drop(refused.op)
 
 
-def test_what_is_sensitive_or_sealed_stays_on_its_machine(laptop: Laptop, server: Served) -> None:
+def test_sensitive_and_sealed_parts_stay_on_their_machine(laptop: Laptop, server: Served) -> None:
     ana, second = laptop("a", "ana"), laptop("s", "ana")
     ana.remember("The diagnosis is private.", sensitive=True)
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
@@ -207,7 +208,7 @@ def test_what_is_sensitive_or_sealed_stays_on_its_machine(laptop: Laptop, server
     assert verbs.status(ana.engine).stays_local == 1
 
 
-def test_ids_made_of_names_are_the_users_own(laptop: Laptop) -> None:
+def test_ids_from_names_are_per_user(laptop: Laptop) -> None:
     name = "6ba7b810-9dad-51d1-80b4-00c04fd430c8"
     ana, bo = laptop("a", "ana"), laptop("b", "bo")
     ana.remember("Read by ana.", id=name)
@@ -222,7 +223,7 @@ def test_ids_made_of_names_are_the_users_own(laptop: Laptop) -> None:
 
 
 @ON_BOTH
-def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server: Served) -> None:
+def test_restored_server_gets_everything_again(laptop: Laptop, server: Served) -> None:
     ana, second = laptop("a", "ana", "before the backup"), laptop("s", "ana")
     server.key("bo", "writer")
     ana.feedback(only(ana).id, verdict="useful", query="when was it")
@@ -234,7 +235,7 @@ def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server
     sync(ana, second, ana)
     assert ana.usage(only(ana).id).not_useful == 1
     store = server.house._first_tenant().engine.store
-    with store.feed.transaction() as connection:  # as it was before the laptops came
+    with store.feed.transaction() as connection:  # as it was before the laptops joined
         known = store.feed.state(connection)
         assert known is not None
         for table in ("numbering", "memory", "feed", "applied"):
@@ -248,12 +249,13 @@ def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server
     assert store.memories.stats().memories == {"active": 1}
     assert store.seen_by("ana").usage.of(only(second).id).not_useful == 1
     with store.feed.snapshot() as connection:
-        assert store.feed.tag_shares(connection, "ana") == ()  # what its owner ended stays ended
+        # a memory its owner ended stays ended
+        assert store.feed.tag_shares(connection, "ana") == ()
     assert only(second).content == "before the backup"
     assert verbs.verify(second.engine).level
 
 
-def test_a_laptop_holds_some_scopes_alone(laptop: Laptop, server: Served) -> None:
+def test_laptop_holds_only_chosen_scopes(laptop: Laptop, server: Served) -> None:
     ana, part = laptop("a", "ana"), laptop("p", "ana", scopes=["work"])
     plan = ana.remember("The plan is bold.", scope="work/plans").id
     moved = ana.remember("The budget is thin.", scope="work").id
@@ -261,21 +263,22 @@ def test_a_laptop_holds_some_scopes_alone(laptop: Laptop, server: Served) -> Non
     sync(ana, part)
     assert {one.id for one in part.list().memories} == {plan, moved}
     assert (verbs.verify(part.engine).level, verbs.status(part.engine).scopes) == (True, ("work",))
-    # What is written here for another scope goes to the server, and what leaves the scope leaves the laptop.
+    # Memories written here for another scope go to the server; memories that leave the scope leave
+    # the laptop.
     away = part.remember("Milk is needed.").id
     ana.edit(moved, scope="home")
     sync(ana, part, ana)
     assert [one.id for one in part.list().memories] == [plan]
     assert {one.id for one in ana.list().memories} == {plan, moved, other, away}
     assert verbs.verify(part.engine).level
-    # It holds everything again once its owner says so.
+    # It holds everything again once its owner asks for that.
     join(part.engine, server.address, "ana", scopes=[])
     sync(part)
     assert part.list().total == 4
     assert verbs.verify(part.engine).level
 
 
-def test_a_mark_that_never_was_makes_nobody_else_read_again(laptop: Laptop, server: Served) -> None:
+def test_unknown_mark_makes_nobody_else_read_again(laptop: Laptop, server: Served) -> None:
     ana, eve = laptop("a", "ana", "hers"), server.client("eve", "writer")
     sync(ana)
     for lie in ({"epoch": None}, {"mark": "never"}, {"epoch": "another", "mark": "never"}):
@@ -289,7 +292,7 @@ def test_a_mark_that_never_was_makes_nobody_else_read_again(laptop: Laptop, serv
 
 
 @ON_BOTH
-def test_vectors_of_the_same_model_come_with_what_may_be_read(
+def test_vectors_of_the_same_model_sync_with_readable_memories(
     laptop: Laptop, server: Served, embedder: WordEmbedder
 ) -> None:
     house = server.house._first_tenant()
@@ -298,8 +301,8 @@ def test_vectors_of_the_same_model_come_with_what_may_be_read(
         laptop("b", "bo", embedder=embedder.spec()),
     )
     sync(ana)
-    hers = ana.list().memories[0]
-    ana.share(id=hers.id, user="bo")
+    ana_memory = ana.list().memories[0]
+    ana.share(id=ana_memory.id, user="bo")
     sync(ana)
     model = house.engine.store.vectors.adopt("openai:words", "openai:words", 32)
     for job in house.engine.store.jobs.lease(model, 9, 60):
@@ -308,24 +311,24 @@ def test_vectors_of_the_same_model_come_with_what_may_be_read(
             [(job, [Passage(0, 0, len(job.content))], vector / np.linalg.norm(vector))]
         )
     assert verbs.sync_now(bo.engine).vectors.taken == 1
-    asked = len(embedder.texts)
+    embedded = len(embedder.texts)
     bo.drain()
-    assert len(embedder.texts) == asked
+    assert len(embedder.texts) == embedded
     assert bo.stats().not_embedded == 0
     eve = server.client("eve", "writer")
     wanted = {
         "protocol": 1,
         "identity": "openai:words",
         "preparation": PASSAGE_VERSION,
-        "ids": [hers.id],
+        "ids": [ana_memory.id],
     }
     assert '"count":0' in eve("POST", "/v1/sync/vectors", json=wanted).text
 
 
-def test_what_a_newer_trivet_says_is_erased_by_nobody(laptop: Laptop, server: Served) -> None:
+def test_fields_of_a_newer_version_are_kept(laptop: Laptop, server: Served) -> None:
     newer, old = server.client("ana", "writer"), laptop("o", "ana")
     id, place = new_id(), {"epoch": None}
-    said = {"content": "It rains.", "created_at": "2026-01-01T00:00:00Z", "mood": "grey"}
+    fields = {"content": "It rains.", "created_at": "2026-01-01T00:00:00Z", "mood": "grey"}
     ops = [
         {"op": new_id(), "kind": "dream", "id": id, "of": "sheep"},
         {
@@ -334,7 +337,7 @@ def test_what_a_newer_trivet_says_is_erased_by_nobody(laptop: Laptop, server: Se
             "id": id,
             "rev": new_id(),
             "at": "2026-01-01T00:00:00Z",
-            "fields": said,
+            "fields": fields,
             "a": 1,
         },
     ]
@@ -342,7 +345,7 @@ def test_what_a_newer_trivet_says_is_erased_by_nobody(laptop: Laptop, server: Se
         "acks"
     ]
     assert [ack["result"] for ack in acks] == ["later", "applied"]
-    assert "upgraded" in acks[0]["reason"]
+    assert "upgrade" in acks[0]["reason"]
     newer.done("PATCH", f"/v1/memories/{id}", json={"title": "Weather"})  # the older server itself
     sync(old)
     old.edit(id, content="It pours.")  # and an older laptop
@@ -354,19 +357,19 @@ def test_what_a_newer_trivet_says_is_erased_by_nobody(laptop: Laptop, server: Se
     assert (head["content"], head["title"], head["mood"]) == ("It pours.", "Weather", "grey")
 
 
-def in_days(days: int) -> str:
+def days_from_now(days: int) -> str:
     return (datetime.now(UTC) + timedelta(days=days)).isoformat()
 
 
-def test_others_memories_hide_after_long_without_contact(laptop: Laptop, tmp_path: Path) -> None:
+def test_memories_of_others_hide_after_long_offline(laptop: Laptop, tmp_path: Path) -> None:
     ana, bo = laptop("a", "ana", "shared for now"), laptop("b", "bo", "my own")
     ana.share(id=only(ana).id, user="bo")
     sync(ana, bo)
     assert bo.list().total == 2
     settings = msgspec.structs.replace(bo.settings, background=False)
-    with clock_fixed_at(in_days(29)), Trivet.open(settings=settings) as soon:
+    with clock_fixed_at(days_from_now(29)), Trivet.open(settings=settings) as soon:
         assert soon.list().total == 2
-    with clock_fixed_at(in_days(31)), Trivet.open(settings=settings) as later:
+    with clock_fixed_at(days_from_now(31)), Trivet.open(settings=settings) as later:
         assert [one.content for one in later.list().memories] == ["my own"]
         assert found(later, "shared") == []
         assert verbs.status(later.engine, ask=False).hidden
@@ -374,19 +377,19 @@ def test_others_memories_hide_after_long_without_contact(laptop: Laptop, tmp_pat
         assert later.list().total == 2
 
 
-def test_a_clock_that_is_set_back_hides_no_later(laptop: Laptop) -> None:
+def test_clock_set_back_does_not_delay_hiding(laptop: Laptop) -> None:
     ana, bo = laptop("a", "ana", "shared for now"), laptop("b", "bo")
     ana.share(id=only(ana).id, user="bo")
     sync(ana, bo)
     settings = msgspec.structs.replace(bo.settings, background=False)
     seen = []
-    for days in (20, 1, 10, 12):  # of these 31 have passed: 20, none, 9 and 2
-        with clock_fixed_at(in_days(days)), Trivet.open(settings=settings) as later:
+    for days in (20, 1, 10, 12):  # 31 of these have passed: 20, none, 9 and 2
+        with clock_fixed_at(days_from_now(days)), Trivet.open(settings=settings) as later:
             seen.append(later.list().total)
     assert seen == [1, 1, 1, 0]
 
 
-def test_the_resident_process_follows_by_itself(laptop: Laptop) -> None:
+def test_resident_process_syncs_by_itself(laptop: Laptop) -> None:
     ana, second = laptop("a", "ana"), laptop("s", "ana")
     arrived = threading.Event()
 
@@ -407,19 +410,21 @@ def test_the_resident_process_follows_by_itself(laptop: Laptop) -> None:
             thread.stop()
 
 
-def test_an_older_or_newer_laptop_is_told_what_to_upgrade(server: Served) -> None:
+def test_version_mismatch_names_what_to_upgrade(server: Served) -> None:
     client = server.client("ana", "writer")
-    told = client.done("GET", "/v1/sync/hello")
-    assert told["oldest_protocol"] <= told["newest_protocol"]
+    greeting = client.done("GET", "/v1/sync/hello")
+    assert greeting["oldest_protocol"] <= greeting["newest_protocol"]
     for protocol, who in ((0, "laptop"), (999, "server")):
-        asked = {"protocol": protocol, "place": {}, "limit": 5, "from a newer one": 1}
-        assert f"upgrade the {who}" in client.refused(422, "POST", "/v1/sync/pull", json=asked)
+        body = {"protocol": protocol, "place": {}, "limit": 5, "from a newer one": 1}
+        assert f"upgrade Trivet on the {who}" in client.refused(
+            422, "POST", "/v1/sync/pull", json=body
+        )
     client.refused(
         400, "POST", "/v1/sync/push", content=b"{", headers={"Content-Type": "application/json"}
     )
 
 
-def test_a_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served) -> None:
+def test_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served) -> None:
     ana, second = laptop("a", "ana", "before the disk was full"), laptop("s", "ana")
     sync(ana)
     full = second.engine.store.feed.database.read()
@@ -437,7 +442,7 @@ def test_a_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served
     assert second.list().total == 13
 
 
-def test_sensitive_memories_travel_where_both_sides_allow_it(
+def test_sensitive_memories_sync_where_both_sides_allow_it(
     tmp_path: Path, laptop: Laptop, server: Served
 ) -> None:
     store = tmp_path / "open.db"
@@ -462,7 +467,7 @@ def test_sensitive_memories_travel_where_both_sides_allow_it(
 
 
 @ON_BOTH
-def test_a_stranger_learns_nothing_by_sync(laptop: Laptop, server: Served) -> None:
+def test_stranger_learns_nothing_by_sync(laptop: Laptop, server: Served) -> None:
     ana, eve = laptop("a", "ana", "what eve may not know"), server.client("eve", "writer")
     there, gone, nowhere = (
         only(ana).id,

@@ -1,4 +1,4 @@
-"""A server that is not what it says, and a laptop that is not: nothing is written, and both go on."""
+"""Neither a lying server nor a lying laptop writes anything, and sync continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEEP = b"[" * 100_000
 
 
 class Liar:
-    """Says hello as a server does, and to every pull what the test wants."""
+    """A server that greets correctly and answers every pull as the test chooses."""
 
     def __init__(self) -> None:
         self.says: tuple[bytes, dict[str, str]] = (b"", {})
@@ -48,8 +48,8 @@ class Liar:
                 self._send(json.dumps(hello).encode(), {})
 
             def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                assert asked["protocol"] == 1
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                assert request["protocol"] == 1
                 self._send(*liar.says)
 
             def _send(self, body: bytes, headers: dict[str, str]) -> None:
@@ -110,13 +110,13 @@ def memory(**more: Any) -> dict[str, Any]:
     }
 
 
-def told_with(**fields: Any) -> dict[str, Any]:
+def memory_with(**fields: Any) -> dict[str, Any]:
     made = memory()
     made["trunk"][0]["fields"] |= fields
     return made
 
 
-def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
+def test_lying_server_is_refused_and_nothing_is_taken(
     liar: Liar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 2**20)
@@ -127,41 +127,44 @@ def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
     ) as before:
         verbs.join(before.engine, liar.address)
     good = memory()
-    told = [
-        (page(memory(), memory(trunk=[])), {}, "without a history"),
+    lies = [
+        (page(memory(), memory(trunk=[])), {}, "no history"),
         (page(memory(id="../../etc")), {}, "not a UUID"),
-        (page(memory(waiting=["x"])), {}, "a conflict that it does not have"),
-        (page({**good, "trunk": good["trunk"] * 2}), {}, "without a history"),
+        (page(memory(waiting=["x"])), {}, "a conflict on an unknown revision"),
+        (page({**good, "trunk": good["trunk"] * 2}), {}, "no history"),
         (
             page({**good, "trunk": [{**good["trunk"][0], "fields": {"content": 7}}]}),
             {},
             "cannot be read",
         ),
-        (page({"type": "strange", "id": new_id()}), {}, "not of sync"),
-        (DEEP, {}, "not of sync"),
-        *((page(memory(seq=number)), {}, "not of sync") for number in (2**63, -1, 10**30, 1.5)),
+        (page({"type": "strange", "id": new_id()}), {}, "invalid sync answer"),
+        (DEEP, {}, "invalid sync answer"),
         *(
-            (page(place={"epoch": "e", "seq": 1, "top": number}), {}, "not of sync")
+            (page(memory(seq=number)), {}, "invalid sync answer")
+            for number in (2**63, -1, 10**30, 1.5)
+        ),
+        *(
+            (page(place={"epoch": "e", "seq": 1, "top": number}), {}, "invalid sync answer")
             for number in (2**63, -1, 10**400)
         ),
-        (page({"type": "gone", "id": new_id(), "seq": 2**64}), {}, "not of sync"),
+        (page({"type": "gone", "id": new_id(), "seq": 2**64}), {}, "invalid sync answer"),
         (
-            page(told_with(source={"uri": "a", "start_line": 2**63})),
+            page(memory_with(source={"uri": "a", "start_line": 2**63})),
             {},
-            "number that no store can keep",
+            "number of more than 64 bits",
         ),
-        (b'"' + b"x" * 2**21, {}, "MiB long"),
+        (b'"' + b"x" * 2**21, {}, "longer than 1 MiB"),
         (
             gzip.compress(page(memory(trunk=[]) | {"x": "0" * 2**22})),
             {"Content-Encoding": "gzip"},
-            "packed",
+            "compressed",
         ),
-        (page(memory()), {"Content-Length": "99999"}, "broke off"),  # and then it closes
-        (page(memory())[:-9], {}, "not of sync"),
-        (page(more=True, place={"epoch": "e", "seq": 0, "top": 0}), {}, "lead nowhere"),
+        (page(memory()), {"Content-Length": "99999"}, "was lost"),  # then it closes the connection
+        (page(memory())[:-9], {}, "invalid sync answer"),
+        (page(more=True, place={"epoch": "e", "seq": 0, "top": 0}), {}, "make no progress"),
     ]
     with Trivet.open(tmp_path / "laptop.db", embedder="none", background=False) as laptop:
-        for body, headers, reason in told:
+        for body, headers, reason in lies:
             liar.says = (body, headers)
             with pytest.raises(StoreError, match=reason):
                 verbs.sync_now(laptop.engine)
@@ -171,14 +174,14 @@ def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
         assert [one.content for one in laptop.list().memories] == ["told"]
 
 
-def test_a_laptop_that_lies_is_refused_and_others_go_on(tmp_path: Path) -> None:
+def test_lying_laptop_is_refused_and_others_continue(tmp_path: Path) -> None:
     with served(settings_for(tmp_path / "server.db", changes="off")) as server:
         ana, eve = server.client("ana", "writer"), server.client("eve", "writer")
-        hers = ana.done("POST", "/v1/memories", json={"content": "ana's own"})["id"]
+        ana_id = ana.done("POST", "/v1/memories", json={"content": "ana's own"})["id"]
         ana("POST", "/v1/sync/pull", json={"protocol": 1, "place": {}})
         rev = {"rev": new_id(), "base": None, "author": "ana", "at": AT, "action": "x", "number": 1}
         trunk = [{**rev, "fields": {"content": "forged", "created_at": AT}}]
-        link = {"source": hers, "kind": "see-also", "target": hers}
+        link = {"source": ana_id, "kind": "see-also", "target": ana_id}
         fields = {"content": "x", "created_at": AT}
         lies: list[dict[str, Any]] = [
             {"kind": "create", "rev": "../x", "fields": fields},
@@ -189,10 +192,10 @@ def test_a_laptop_that_lies_is_refused_and_others_go_on(tmp_path: Path) -> None:
             {"kind": "link", "link": {**link, "created_at": "yesterday"}},
             {"kind": "heal"},
             {"kind": "heal", "bundle": memory(trunk=trunk, id=new_id(), owner="eve")},
-            {"kind": "heal", "id": hers, "bundle": memory(trunk=trunk, id=hers, owner="ana")},
-            {"kind": "heal", "id": hers, "bundle": memory(trunk=[], id=hers, owner="eve")},
-            {"kind": "feedback", "id": hers, "feedback": [{"query": "q", "verdict": "useful"}]},
-            {"kind": "edit", "id": hers, "rev": new_id(), "fields": {"content": "forged"}},
+            {"kind": "heal", "id": ana_id, "bundle": memory(trunk=trunk, id=ana_id, owner="ana")},
+            {"kind": "heal", "id": ana_id, "bundle": memory(trunk=[], id=ana_id, owner="eve")},
+            {"kind": "feedback", "id": ana_id, "feedback": [{"query": "q", "verdict": "useful"}]},
+            {"kind": "edit", "id": ana_id, "rev": new_id(), "fields": {"content": "forged"}},
         ]
         ops = [{"op": new_id(), "id": new_id(), **lie} for lie in lies]
         acks = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": ops})[
@@ -208,18 +211,18 @@ def test_a_laptop_that_lies_is_refused_and_others_go_on(tmp_path: Path) -> None:
                 content=body,
                 headers={"Content-Type": "application/json"},
             )
-        # An id that is another's is given anew: hers stays hers, and whoever took it learns nothing of it.
+        # A taken id is replaced: the owner keeps the original, and the taker learns nothing of it.
         taken = {
             "op": new_id(),
             "kind": "heal",
-            "id": hers,
-            "bundle": memory(trunk=trunk, id=hers, owner="eve"),
+            "id": ana_id,
+            "bundle": memory(trunk=trunk, id=ana_id, owner="eve"),
         }
         [ack] = eve.done(
             "POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": [taken]}
         )["acks"]
-        assert ack["id"] != hers
-        assert ana.done("GET", f"/v1/memories/{hers}")["content"] == "ana's own"
+        assert ack["id"] != ana_id
+        assert ana.done("GET", f"/v1/memories/{ana_id}")["content"] == "ana's own"
         assert (
             ana("POST", "/v1/sync/pull", json={"protocol": 1, "place": {}}).text.count(
                 '"type":"memory"'
@@ -229,7 +232,7 @@ def test_a_laptop_that_lies_is_refused_and_others_go_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["rev", "sum", "nan", "length", "spans", "long", ""])
-def test_vectors_that_are_not_what_they_should_be_are_refused(wrong: str) -> None:
+def test_wrong_vectors_are_refused(wrong: str) -> None:
     vector = np.array([[0.6, 0.8]], "<f2")
     if wrong == "nan":
         vector[0, 0] = np.nan
@@ -241,14 +244,14 @@ def test_vectors_that_are_not_what_they_should_be_are_refused(wrong: str) -> Non
     )
     spans = ((0, 99),) if wrong == "spans" else ((0, 4),)
     right = _sum("m", "i", rev, data) if wrong != "sum" else ""
-    told = Embedded(id="i", rev=rev, spans=spans, vectors=data, sum=right)
+    message = Embedded(id="i", rev=rev, spans=spans, vectors=data, sum=right)
     row = {"memory": 1, "head": "one", "revision": 1, "title": None, "content": "text"}
     model = Model(1, "m", "m", 2, True)
     if wrong:
         with pytest.raises(TrivetError, match="vector"):
-            _checked(model, told, row)
+            _checked(model, message, row)
     else:
-        assert _checked(model, told, row)[2].shape == (1, 2)
+        assert _checked(model, message, row)[2].shape == (1, 2)
         assert (
             PASSAGE_VERSION == 1
-        )  # vectors that were made otherwise are not interchangeable: see where it is said
+        )  # vectors of another passage version are not interchangeable; see the constant

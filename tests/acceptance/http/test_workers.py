@@ -1,4 +1,4 @@
-"""`trivet serve --workers`: several processes are one server."""
+"""With `trivet serve --workers`, several processes act as one server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trivet import Trivet
 
 from .process import Process, key_for, process
 
-# With so many connections each of two processes has some, but for one time in thousands.
+# With this many connections each of two processes gets some, except once in thousands of runs.
 CONNECTIONS = 12
-# Ends with an error where the store that is opened to look for users has a worker.
-LOOKING = """
+# Fails if the store that is opened to look for users has a worker.
+CHECKED_MAIN = """
 import threading
 from trivet.cli import main
 from trivet.serve.http.tenants import Tenants
@@ -34,9 +34,7 @@ main()
 WAITS = "/v1/sync/wait?seconds=100&known={}"
 
 
-def test_one_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost(
-    path: Path, tmp_path: Path
-) -> None:
+def test_killed_worker_is_replaced_and_loses_nothing(path: Path, tmp_path: Path) -> None:
     key, log = key_for(path), tmp_path / "log"
     with process("--path", str(path), "--workers", "2", log=str(log)) as server:
         first = server.client(key).done(
@@ -57,14 +55,12 @@ def test_one_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost(
         server.signal()
         assert server.end()[0] == 0
         assert not other.is_running()
-    assert re.search(
-        r"trivet-worker-\d ended with -9; another one takes its place\.", log.read_text()
-    )
+    assert re.search(r"trivet-worker-\d ended with -9; a new one replaces it\.", log.read_text())
     with Trivet.open(path, embedder="none", background=False) as trivet:
         assert {one.id for one in trivet.list(limit=100).memories} == {first, *ids}
 
 
-def test_who_waits_for_news_in_one_hears_of_what_was_written_in_another_and_all_count_together(
+def test_workers_share_news_and_metrics(
     path: Path,
 ) -> None:
     key = key_for(path)
@@ -74,22 +70,20 @@ def test_who_waits_for_news_in_one_hears_of_what_was_written_in_another_and_all_
     ):
         known = server.client(key).done("GET", "/v1/sync/wait")["known"]
         clients = [server.client(key) for _ in range(CONNECTIONS)]
-        for (
-            client
-        ) in clients:  # each has its connection, and whoever it reaches knows where news begins
+        for client in clients:  # each has a connection to a worker that knows where news begins
             client.done("GET", WAITS.format("older"))
         waiting = [threads.submit(client.done, "GET", WAITS.format(known)) for client in clients]
         server.client(key).done("POST", "/v1/memories", json={"content": "News."})
         assert {result_of(one)["known"] for one in waiting} != {known}
-        told = server.client(key)("GET", "/metrics").text
+        metrics = server.client(key)("GET", "/metrics").text
         counted = re.search(
-            r'trivet_http_requests_total\{.*route="/v1/sync/wait",status="200"\} (\d+)', told
+            r'trivet_http_requests_total\{.*route="/v1/sync/wait",status="200"\} (\d+)', metrics
         )
-        assert counted is not None, told
+        assert counted is not None, metrics
         assert float(counted[1]) == 1 + 2 * CONNECTIONS
 
 
-def test_they_end_with_the_process_that_looks_after_them(path: Path) -> None:
+def test_workers_end_with_their_supervisor(path: Path) -> None:
     with process("--path", str(path), "--workers", "2") as server:
         server.client().done("GET", "/readyz")
         running = workers(server)
@@ -99,14 +93,14 @@ def test_they_end_with_the_process_that_looks_after_them(path: Path) -> None:
         server.end()
 
 
-def test_the_process_that_looks_after_them_takes_up_no_work_of_the_store(path: Path) -> None:
+def test_supervisor_does_no_store_work(path: Path) -> None:
     key = key_for(path)
-    with process("--path", str(path), "--workers", "2", program=("-c", LOOKING)) as server:
+    with process("--path", str(path), "--workers", "2", program=("-c", CHECKED_MAIN)) as server:
         assert server.client(key).done("GET", "/v1/memories")["total"] == 0
 
 
 def workers(server: Process) -> list[psutil.Process]:
-    """The processes that serve, which a process that does nothing else has forked."""
+    """Return the serving processes, which the supervisor's only child forked."""
     return [
         grandchild
         for child in psutil.Process(server.running.pid).children()

@@ -1,4 +1,4 @@
-"""Real settings files before and after: what was there stays, comments too; what is broken is left alone."""
+"""Install keeps the rest of real settings files, with comments, and leaves broken files alone."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def contains(whole: Any, part: Any) -> bool:
 
 @pytest.mark.parametrize("agent", get_args(AgentName))
 @pytest.mark.parametrize("there", [True, False], ids=["with-settings", "bare"])
-def test_installed_twice_and_taken_back_to_the_letter(
+def test_install_twice_and_uninstall_restores_every_byte(
     trivet: CommandLine, home: Path, agent: AgentName, there: bool
 ) -> None:
     write(home, FILES[agent] if there else {})
@@ -113,9 +113,7 @@ def test_installed_twice_and_taken_back_to_the_letter(
 
 
 @pytest.mark.parametrize("agent", get_args(AgentName))
-def test_taken_out_of_what_has_changed_since(
-    trivet: CommandLine, home: Path, agent: AgentName
-) -> None:
+def test_uninstall_after_other_changes(trivet: CommandLine, home: Path, agent: AgentName) -> None:
     write(home, FILES[agent])
     before = settings(home)
     trivet("install", agent, "--yes")
@@ -134,7 +132,7 @@ def test_taken_out_of_what_has_changed_since(
             }
 
 
-def test_hooks_of_claude_code_run_ours_beside_others(trivet: CommandLine, home: Path) -> None:
+def test_claude_code_hooks_run_beside_other_hooks(trivet: CommandLine, home: Path) -> None:
     write(home, FILES["claude-code"])
     trivet("install", "claude-code", "--yes", "--path", str(home / "my store.db"))
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
@@ -148,7 +146,7 @@ def test_hooks_of_claude_code_run_ours_beside_others(trivet: CommandLine, home: 
     assert server["args"] == ["mcp", "--path", str(home / "my store.db")]
     trivet("install", "claude-code", "--yes")
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
-    assert [len(groups) for groups in hooks.values()].count(1) == 4  # renewed, not doubled
+    assert [len(groups) for groups in hooks.values()].count(1) == 4  # renewed, not duplicated
     assert "my store" not in json.dumps(hooks)
 
 
@@ -183,7 +181,7 @@ def test_for_one_project(trivet: CommandLine, home: Path, tmp_path: Path) -> Non
         ("gemini", ".gemini/settings.json", "\udcff", "not UTF-8"),
     ],
 )
-def test_a_broken_file_is_left_alone_and_so_are_the_others(
+def test_broken_file_and_the_other_files_are_left_alone(
     trivet: CommandLine, home: Path, agent: AgentName, name: str, text: str, reason: str
 ) -> None:
     write(home, FILES[agent])
@@ -197,16 +195,14 @@ def test_a_broken_file_is_left_alone_and_so_are_the_others(
     assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before
 
 
-def test_nothing_is_written_without_being_shown_and_agreed_to(
-    trivet: CommandLine, home: Path
-) -> None:
+def test_nothing_is_written_without_showing_it_and_consent(trivet: CommandLine, home: Path) -> None:
     write(home, FILES["codex"])
     before = settings(home)
     dry = trivet("install", "codex", "--dry-run")
     assert dry.status == 0
     assert "+[mcp_servers.trivet]" in dry.out
-    asked = process("install", "codex", HOME=str(home))
-    assert (asked.status, "Say --yes" in asked.err, "+[mcp_servers.trivet]" in asked.out) == (
+    result = process("install", "codex", HOME=str(home))
+    assert (result.status, "use --yes" in result.err, "+[mcp_servers.trivet]" in result.out) == (
         2,
         True,
         True,
@@ -214,7 +210,7 @@ def test_nothing_is_written_without_being_shown_and_agreed_to(
     assert settings(home) == before
 
 
-def test_a_linked_file_stays_a_link_and_keeps_its_rights(
+def test_linked_file_stays_a_link_and_keeps_its_mode(
     trivet: CommandLine, home: Path, tmp_path: Path
 ) -> None:
     real = tmp_path / "dotfiles.json"
@@ -229,7 +225,7 @@ def test_a_linked_file_stays_a_link_and_keeps_its_rights(
     assert {file.stat().st_mode & 0o777 for file in records} == {0o600}
 
 
-def test_the_plugin_folder_can_be_shared(trivet: CommandLine, home: Path, tmp_path: Path) -> None:
+def test_plugin_folder_can_be_shared(trivet: CommandLine, home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "plugin"
     files = trivet.json("install", "claude-code", "--plugin", str(folder))["files"]
     assert files == [
@@ -265,11 +261,11 @@ def test_the_plugin_folder_can_be_shared(trivet: CommandLine, home: Path, tmp_pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the plugin's script is for a shell")
-def test_the_script_of_the_plugin_finds_trivet(trivet: CommandLine, tmp_path: Path) -> None:
-    """On the path, with uv, and for a hook straight to its script in the folder of Trivet's own Python."""
+def test_plugin_script_finds_trivet(trivet: CommandLine, tmp_path: Path) -> None:
+    """On the path, with uv, and directly as the hook script next to Trivet's own Python."""
     trivet("install", "claude-code", "--plugin", str(tmp_path / "plugin"))
 
-    def told(*arguments: str) -> tuple[int, str]:
+    def found_command(*arguments: str) -> tuple[int, str]:
         ended = subprocess.run(
             [tmp_path / "plugin/bin/trivet", *arguments],
             env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)},
@@ -278,10 +274,10 @@ def test_the_script_of_the_plugin_finds_trivet(trivet: CommandLine, tmp_path: Pa
         )
         return ended.returncode, ended.stdout.strip() or ended.stderr
 
-    status, message = told("mcp")
+    status, message = found_command("mcp")
     assert (status, "uv tool install trivet" in message) == (127, True)
     program(tmp_path / "bin/uvx", 'echo "uvx $*"')
-    assert told("mcp") == (0, "uvx trivet mcp")
+    assert found_command("mcp") == (0, "uvx trivet mcp")
     program(tmp_path / "environment/bin/python", 'shift 2; echo "$*"')
     program(tmp_path / "bin/trivet", 'echo "trivet $*"', shell=f"{tmp_path}/environment/bin/python")
     script = (
@@ -289,7 +285,7 @@ def test_the_script_of_the_plugin_finds_trivet(trivet: CommandLine, tmp_path: Pa
     )
     script.parent.mkdir(parents=True)
     script.touch()
-    status, message = told("hook", "prompt", "--path", "m.db")
+    status, message = found_command("hook", "prompt", "--path", "m.db")
     assert (status, message.endswith("hook_client.py prompt --path m.db")) == (0, True)
 
 
@@ -302,10 +298,10 @@ def program(file: Path, text: str, shell: str = "/bin/sh") -> None:
 @pytest.mark.parametrize(
     ("agent", "timeout"), [("claude-code", 30), ("codex", 30), ("gemini", 30_000)]
 )
-def test_every_hook_says_how_long_it_may_take(
+def test_every_hook_states_its_time_limit(
     trivet: CommandLine, home: Path, agent: AgentName, timeout: int
 ) -> None:
-    """Claude Code cancels a hook at a session's end after 1.5 s if it says nothing; Gemini CLI counts milliseconds."""
+    """Claude Code cancels other hooks after 1.5 s at session end; Gemini CLI counts in ms."""
     trivet("install", agent, "--yes")
     found = [
         json.loads(text)["hooks"] for name, text in settings(home).items() if '"hooks"' in text
@@ -320,27 +316,27 @@ def test_every_hook_says_how_long_it_may_take(
     assert {hook["timeout"] for hook in hooks} == {timeout}
 
 
-def test_codex_must_be_told_to_trust_the_hooks(trivet: CommandLine, home: Path) -> None:
+def test_user_is_told_to_trust_the_hooks_in_codex(trivet: CommandLine, home: Path) -> None:
     assert "/hooks" in trivet("install", "codex", "--yes").out
     assert "/hooks" not in trivet("install", "gemini", "--yes").out
 
 
-def test_the_store_of_this_shell_is_the_agents_too(
+def test_agents_use_the_store_of_this_shell(
     trivet: CommandLine, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setenv("TRIVET_PATH", "work.db")
-    told = trivet("install", "claude-code", "--yes").out
+    output = trivet("install", "claude-code", "--yes").out
     server = json.loads((home / ".claude.json").read_text())["mcpServers"]["trivet"]
     assert server["args"] == ["mcp", "--path", str(home / "work.db")]
     assert (
         f"hook_client.py prompt --path {home}/work.db"
         in (home / ".claude/settings.json").read_text()
     )
-    assert f"Its memory is {home}/work.db." in told
+    assert f"It uses the store {home}/work.db." in output
     monkeypatch.setenv("TRIVET_PATH", "postgresql://ana:hunter2@db/memory")
     refused = trivet("install", "codex", "--yes")
-    assert (refused.status, "holds a password" in refused.err, "hunter2" in refused.err) == (
+    assert (refused.status, "contains a password" in refused.err, "hunter2" in refused.err) == (
         2,
         True,
         False,
@@ -351,22 +347,18 @@ def test_the_store_of_this_shell_is_the_agents_too(
     )
 
 
-def test_a_plugin_of_opencode_that_is_not_ours_is_left_alone(
-    trivet: CommandLine, home: Path
-) -> None:
+def test_foreign_opencode_plugin_is_left_alone(trivet: CommandLine, home: Path) -> None:
     write(home, {".config/opencode/plugin/trivet.js": "export const Mine = 1\n"})
     before = settings(home)
     refused = trivet("install", "opencode", "--yes")
-    assert (refused.status, "not Trivet's" in refused.err) == (2, True)
+    assert (refused.status, "Trivet did not write it" in refused.err) == (2, True)
     assert trivet("uninstall", "opencode", "--yes").status == 0
     assert settings(home) == before
     assert trivet("install", "opencode", "--yes", "--no-hooks").status == 0
     assert set(settings(home)) == {".config/opencode/opencode.json", *before}
 
 
-def test_uninstall_leaves_files_alone_that_hold_nothing_of_ours(
-    trivet: CommandLine, home: Path
-) -> None:
+def test_uninstall_leaves_unrelated_files_alone(trivet: CommandLine, home: Path) -> None:
     file = home / ".claude" / "settings.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text('{"hooks": {"Stop": []}}')

@@ -20,7 +20,7 @@ def trivet(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
 
 @pytest.fixture(scope="session")
 def arms(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three arms on the small test set and a sweep beside them, made once by the real commands."""
+    """Three arms on the small test set and a sweep, made once by the real commands."""
     base = tmp_path_factory.mktemp("arms")
     data, out = str(library.write(base / "data")), base / "runs"
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""What reaches an agent is measured and must not get worse; the floors are what the defaults reach, less some room."""
+"""Memories that reach an agent must not get worse; floors are today's results less a margin."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from trivet.lab.measure.delivery import (
 )
 from trivet.lab.measure.gate import LENGTH_RATIO
 
-# Small ones, of which every user's store is one at first, and one in another language.
+# Small datasets, since every store starts small, one of them in another language.
 STORES = ("s1-beekeeper", "s2-novelist", "s9-de-schreinerei")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stores are embedded once."""
+    """A folder where the stores are embedded once."""
     return tmp_path_factory.mktemp("lives")
 
 
@@ -50,8 +50,8 @@ def values(delivered: DeliveryReport, surface: str, stratum: str = "(all)") -> M
     )
 
 
-def test_what_reaches_an_agent_has_not_got_worse(folder: Path) -> None:
-    """In one test: the stores are read once."""
+def test_delivery_has_not_got_worse(folder: Path) -> None:
+    """One test, so that the stores are read once."""
     delivered = summarize_delivery(measured(folder))
     found = values(delivered, "recall")
     assert found["delivered@3"].mean >= found["found@3"].mean - 0.03
@@ -70,12 +70,12 @@ def test_what_reaches_an_agent_has_not_got_worse(folder: Path) -> None:
     assert 1 / LENGTH_RATIO <= delivered.lengths.ratio <= LENGTH_RATIO
 
 
-def test_a_gate_that_keeps_too_much_back_is_seen(folder: Path) -> None:
+def test_too_strict_relevance_is_detected(folder: Path) -> None:
     strict = summarize_delivery(measured(folder, ("prompt",), rerank="off", relevance_at_least=0.5))
     assert values(strict, "prompt", "paraphrase")["kept"].mean < 0.5
 
 
-def test_the_command_writes_every_outcome(tmp_path: Path) -> None:
+def test_command_writes_every_outcome(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "corpus.jsonl").write_text('{"id": "a", "text": "My dog is called Rex."}\n')
@@ -84,7 +84,7 @@ def test_the_command_writes_every_outcome(tmp_path: Path) -> None:
     )
     (folder / "qrels.tsv").write_text("q\ta\t3\n")
     out = str(tmp_path / "out.json")
-    told = process(
+    result = process(
         "lab",
         "delivery",
         str(folder),
@@ -94,8 +94,8 @@ def test_the_command_writes_every_outcome(tmp_path: Path) -> None:
         "delivered@7",
         XDG_CACHE_HOME=str(tmp_path),
     )
-    assert "paraphrase" in told.out
-    assert "delivered@7" in told.out
+    assert "paraphrase" in result.out
+    assert "delivered@7" in result.out
     written = json.loads((tmp_path / "out.json").read_text())
     assert [one["delivered"] for one in written["outcomes"] if one["surface"] == "recall"] == [1]
     assert written["manifest"]["dataset"] == str(folder)

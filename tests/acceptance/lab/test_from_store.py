@@ -1,4 +1,4 @@
-"""`trivet lab from-store`: one's own memories as a dataset that the lab can run on, without what must not be read."""
+"""`trivet lab from-store` builds a dataset from a store without its private parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG = " ".join(
 
 @pytest.fixture
 def with_secrets(tmp_path: Path) -> Path:
-    """Without vectors, which no question is made of."""
+    """Without vectors, since no question needs them."""
     path = tmp_path / "memory.db"
     texts = {
         "redact": (
@@ -53,9 +53,7 @@ def with_secrets(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_dataset_of_ones_own_memories(
-    trivet: CommandLine, with_secrets: Path, tmp_path: Path
-) -> None:
+def test_dataset_of_own_memories(trivet: CommandLine, with_secrets: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine"
     command = (
         "--path",
@@ -81,7 +79,7 @@ def test_a_dataset_of_ones_own_memories(
         assert secret not in written
     again = trivet(*command)
     assert again.status == 4
-    assert "nothing is overwritten" in again.err
+    assert "nothing was overwritten" in again.err
     other = trivet.json(*command[:-1], str(tmp_path / "again"))
     assert (
         other["dataset_sha256"]
@@ -103,7 +101,7 @@ def test_a_dataset_of_ones_own_memories(
     assert ran[0]["lengths"]["by_stratum"]["length-long"]["answers"] > 60
 
 
-def test_a_language_model_of_the_settings_writes_questions(
+def test_configured_language_model_writes_questions(
     trivet: CommandLine, with_secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(notes: Any) -> str:
@@ -121,9 +119,9 @@ def test_a_language_model_of_the_settings_writes_questions(
         assert "northern mirror" in sent
         assert not any(secret in sent for secret in (CANARY, TOKEN, OPEN_TOKEN, PRIVATE))
         assert made["strata"]["paraphrase"]["questions"] > 10
-        asked = len(server.bodies)
+        requests = len(server.bodies)
         trivet.json(*command, "--rules-only", "--out", str(tmp_path / "ruled"))
-        assert len(server.bodies) == asked
+        assert len(server.bodies) == requests
         server.answer = lambda notes: "no JSON"
         failed = trivet(*command, "--out", str(tmp_path / "none"))
     assert failed.status == 6
@@ -142,11 +140,11 @@ def test_a_language_model_of_the_settings_writes_questions(
         ("E_4012", "E_4012"),
     ],
 )
-def test_a_word_in_its_other_number(word: str, other: str) -> None:
+def test_singular_and_plural_forms_match(word: str, other: str) -> None:
     assert inflected(word) == other
 
 
-def test_what_was_judged_on_the_page_is_a_dataset(
+def test_judgments_of_the_page_become_a_dataset(
     trivet: CommandLine, with_secrets: Path, tmp_path: Path
 ) -> None:
     with Trivet.open(
@@ -171,8 +169,8 @@ def test_what_was_judged_on_the_page_is_a_dataset(
         "--path", str(with_secrets), "lab", "from-store", "--judged", str(file), "--out", str(out)
     )
     assert made["skipped"] == {
-        "judged: a memory that is not there, or not to be written": 1,
-        "judged: nothing that answers": 1,
+        "judged: memory gone or excluded": 1,
+        "judged: no memory that answers": 1,
     }
     dataset = load(out)
     assert [query.text for query in dataset.queries] == ["who keeps it"]

@@ -1,4 +1,4 @@
-"""The defaults guard themselves: what the house set could be asked when they were chosen, it can still be asked."""
+"""The defaults still find what they found on the house set when they were chosen."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def baseline() -> Measured:
     return read_measured(BASELINE)
 
 
-def test_the_set_has_enough_queries_of_each_kind() -> None:
+def test_set_has_enough_queries_of_each_kind() -> None:
     assert {name: len(queries) >= 50 for name, queries in house().strata.items()} == dict.fromkeys(
         ("exact", "identifier", "multi-hop", "other-language", "paraphrase", "superseded"), True
     )
 
 
-def test_the_defaults_have_not_got_worse(bench: Bench, baseline: Measured) -> None:
+def test_defaults_have_not_got_worse(bench: Bench, baseline: Measured) -> None:
     arm = run_arm(bench, "default")
     verdict = gate(baseline, arm.measured, gain_needed=False, lengths=(None, arm.lengths))
     assert verdict.passed, verdict.reasons
@@ -41,7 +41,7 @@ def test_the_defaults_have_not_got_worse(bench: Bench, baseline: Measured) -> No
     )
 
 
-def test_a_worse_recipe_does_not_pass(bench: Bench, baseline: Measured) -> None:
+def test_worse_recipe_fails(bench: Bench, baseline: Measured) -> None:
     verdict = gate(baseline, run_arm(bench, "legs(lexical)").measured, gain_needed=False)
     assert verdict.code & CASES_FAIL
     assert verdict.code & MRR_FELL

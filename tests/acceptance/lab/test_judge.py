@@ -1,4 +1,4 @@
-"""Judging at a real terminal."""
+"""Judging works at a real terminal."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from trivet.lab.datasets.judgements import Record, find_arms, make_pool, record_
 from trivet.lab.datasets.plain_layout import load
 
 
-def test_at_a_real_terminal_one_key_is_enough(folder: Path, runs: Path, tmp_path: Path) -> None:
+def test_one_key_is_enough_at_a_real_terminal(folder: Path, runs: Path, tmp_path: Path) -> None:
     pool = make_pool(load(folder, allow_unanswerable=True), str(folder), find_arms([runs]), depth=2)
     write_pool(pool, tmp_path / "pool.jsonl")
-    ours, theirs = pty.openpty()
+    master, terminal = pty.openpty()
     command = [sys.executable, "-m", "trivet.cli", "lab", "judge", str(tmp_path / "pool.jsonl")]
-    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as judge:
-        os.close(theirs)
-        screen = _play(ours, ["3", "0", "u", "2", "q"])
+    with subprocess.Popen(
+        command, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE
+    ) as judge:
+        os.close(terminal)
+        screen = _play(master, ["3", "0", "u", "2", "q"])
         assert judge.stdout is not None
-        told = judge.stdout.read().decode()
+        output = judge.stdout.read().decode()
         assert judge.wait(LIMIT_SECONDS) == 0
-    os.close(ours)
-    assert told.startswith("2 of ")
+    os.close(master)
+    assert output.startswith("2 of ")
     assert screen.count("Question: ") == 5
     assert Record(record_file(tmp_path / "pool.jsonl"), pool, "tester").grades == {0: 3, 1: 2}
 
 
 def _play(terminal: int, keys: Sequence[str]) -> str:
-    """Presses each key when the prompt for it is there, and no Return."""
+    """Press each key, without Return, when its prompt appears."""
     screen = ""
     for number, key in enumerate(keys, 1):
         while screen.count("\n> ") < number:

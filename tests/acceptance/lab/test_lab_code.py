@@ -1,4 +1,4 @@
-"""`trivet lab code` as it is typed: two small repositories, their runs, measures, gate and what stands beside."""
+"""`trivet lab code` measures, gates and compares code search on two small repositories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from support.command_line import CommandLine
 
-# A program that speaks as our driver of semble does: it finds the files of a tree in the order of their names.
+# A program that acts like the driver of semble: it returns the files of a tree in name order.
 STAND_IN = """#!{python}
 import json, pathlib, sys
 print(json.dumps({{"version": "0.7.0", "model": False}}), flush=True)
@@ -46,8 +46,9 @@ SETS: Mapping[
         [
             ("q1", "parse_retry_after", "symbol"),  # found first
             ("q2", "parse_retry_after", "nl"),  # the caller, which comes second
-            ("q3", "xylophone", "nl"),  # nothing has such a word
-            ("q4", "parse_retry_after", "symbol-auto"),  # made up: in no headline
+            ("q3", "xylophone", "nl"),  # no file has this word
+            # generated, so not counted in the headline figures
+            ("q4", "parse_retry_after", "symbol-auto"),
         ],
         [
             ("q1", "lib/retry.py", 2),
@@ -93,7 +94,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ran(sets: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run with two recipes and a stand-in beside, which several tests look at."""
+    """One run with two recipes and a stand-in program, shared by several tests."""
     out = tmp_path_factory.mktemp("ran")
     program = out / "python"
     program.write_text(STAND_IN.format(python=sys.executable))
@@ -123,7 +124,7 @@ def measures(out: Path) -> Any:
     return json.loads((out / "measures.json").read_text())
 
 
-def test_a_run_has_files_from_the_top_of_the_tree_under_ids_that_are_unique(ran: Path) -> None:
+def test_run_uses_paths_from_the_root_and_unique_ids(ran: Path) -> None:
     rows = [line.split(" ") for line in (ran / "run.trec").read_text().splitlines()]
     assert {row[0] for row in rows} == {
         "http/q1",
@@ -143,7 +144,7 @@ def test_a_run_has_files_from_the_top_of_the_tree_under_ids_that_are_unique(ran:
     assert scores == sorted(set(scores), reverse=True)
 
 
-def test_measures_are_those_worked_out_by_hand(ran: Path) -> None:
+def test_measures_match_hand_computed_values(ran: Path) -> None:
     value = measures(ran)
     groups = value["arms"][0]["groups"]
     second = 1 / math.log2(3)
@@ -161,7 +162,7 @@ def test_measures_are_those_worked_out_by_hand(ran: Path) -> None:
     assert (value["arms"][0]["index"]["files"], value["scope"]) == (9, "root")
 
 
-def test_recipes_and_the_program_beside_are_compared_query_by_query(ran: Path) -> None:
+def test_recipes_and_other_program_are_compared_per_query(ran: Path) -> None:
     value = measures(ran)
     assert [arm["name"] for arm in value["arms"]][::2] == ["default", "semble"]
     assert [(one["base"], one["candidate"]) for one in value["differences"]] == [
@@ -182,10 +183,10 @@ def test_recipes_and_the_program_beside_are_compared_query_by_query(ran: Path) -
     assert len(list(ran.glob("2-*.trec"))) == 1
     for text in ((ran / "shown").read_text(), (ran / "report.md").read_text()):
         assert "without its model" in text
-        assert "A forbidden file is among the first ten of" in text
+        assert "with a forbidden file have one among their first ten" in text
 
 
-def test_the_gate(trivet: CommandLine, sets: Path, ran: Path, tmp_path: Path) -> None:
+def test_gate(trivet: CommandLine, sets: Path, ran: Path, tmp_path: Path) -> None:
     def gated(baseline: Any, *more: str) -> tuple[int, Any]:
         (tmp_path / "baseline.json").write_text(json.dumps(baseline))
         arguments = (
@@ -216,7 +217,7 @@ def test_the_gate(trivet: CommandLine, sets: Path, ran: Path, tmp_path: Path) ->
     assert (status, "another scope (root)" in error["message"]) == (2, True)
 
 
-def test_a_forbidden_file_that_is_found_fails(trivet: CommandLine, tmp_path: Path) -> None:
+def test_finding_a_forbidden_file_fails(trivet: CommandLine, tmp_path: Path) -> None:
     judged = [("q1", "load.py", -1), ("q1", "readme.md", 1), ("s2", "save.py", 2)]
     folder = write_sets(tmp_path / "sets", store=judged) / "store"
     arguments = ("lab", "code", str(folder), "--out", str(tmp_path / "out"))
@@ -227,7 +228,7 @@ def test_a_forbidden_file_that_is_found_fails(trivet: CommandLine, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "told"),
+    ("path", "text", "message"),
     [
         ("http/tree", None, "tree: there is no such folder. A set is a folder with tree/"),
         ("http/qrels.tsv", None, "qrels.tsv: there is no such file"),
@@ -240,8 +241,8 @@ def test_a_forbidden_file_that_is_found_fails(trivet: CommandLine, tmp_path: Pat
         ("http/meta.json", "{", "meta.json: "),
     ],
 )
-def test_a_wrong_layout_is_told(
-    trivet: CommandLine, tmp_path: Path, path: str, text: str | None, told: str
+def test_wrong_layout_is_reported(
+    trivet: CommandLine, tmp_path: Path, path: str, text: str | None, message: str
 ) -> None:
     place = write_sets(tmp_path / "sets") / path
     place.rename(tmp_path / "away")
@@ -249,22 +250,22 @@ def test_a_wrong_layout_is_told(
         place.write_text(text)
     shown = trivet("lab", "code", str(tmp_path / "sets"), "--out", str(tmp_path / "out"))
     assert (shown.status, shown.out) == (2, "")
-    assert told in shown.err
+    assert message in shown.err
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_measured_is_refused_before_the_work(
+def test_impossible_runs_are_refused_before_the_work(
     trivet: CommandLine, sets: Path, tmp_path: Path
 ) -> None:
-    def told(folder: Path, *more: str) -> str:
+    def refusal(folder: Path, *more: str) -> str:
         shown = trivet("lab", "code", str(folder), "--out", str(tmp_path / "out"), *more)
         assert (shown.status, shown.out) == (2, "")
         return " ".join(shown.err.split())
 
-    assert "there is no set in it" in told(tmp_path)
-    assert "There are: http, store." in told(sets, "--repositories", "http,nothing")
-    assert "Steps beside the fusion" in told(sets, "--recipe", "rff")
-    assert "needs --semble PYTHON" in told(sets, "--beside", "semble")
-    assert "pip install semble==0.7.0" in told(sets, "--semble", str(tmp_path / "none"))
-    assert "pip install semble==0.7.0" in told(sets, "--semble", sys.executable)
-    assert "Give the measures.json" in told(sets, "--gate", str(sets / "http" / "meta.json"))
+    assert "there is no set in it" in refusal(tmp_path)
+    assert "There are: http, store." in refusal(sets, "--repositories", "http,nothing")
+    assert "Other steps: " in refusal(sets, "--recipe", "rff")
+    assert "needs --semble PYTHON" in refusal(sets, "--beside", "semble")
+    assert "pip install semble==0.7.0" in refusal(sets, "--semble", str(tmp_path / "none"))
+    assert "pip install semble==0.7.0" in refusal(sets, "--semble", sys.executable)
+    assert "Give the measures.json" in refusal(sets, "--gate", str(sets / "http" / "meta.json"))

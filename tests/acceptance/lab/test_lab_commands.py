@@ -1,4 +1,4 @@
-"""`trivet lab` as it is typed: real runs on a small test set, for people and for programs."""
+"""`trivet lab` commands do real runs on a small test set, for people and for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def copied(arms: Path, tmp_path: Path) -> Path:
 
 
 def worse(arm: Path, queries: set[str], **measures: float) -> None:
-    """Writes other values for some queries of an arm."""
+    """Write other values for some queries of an arm."""
     path = arm / "per_query.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
@@ -42,7 +42,7 @@ def worse(arm: Path, queries: set[str], **measures: float) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_alone_it_shows_its_help(trivet: CommandLine) -> None:
+def test_no_arguments_shows_help(trivet: CommandLine) -> None:
     shown = trivet("lab")
     assert shown.status == 0
     assert all(f"\n  {name} " in shown.out for name in GROUPS["lab"])
@@ -50,9 +50,7 @@ def test_alone_it_shows_its_help(trivet: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", GROUPS["lab"])
-def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(
-    trivet: CommandLine, name: str
-) -> None:
+def test_help_has_an_example_and_no_unused_store_option(trivet: CommandLine, name: str) -> None:
     shown = trivet("lab", name, "--help")
     assert shown.status == 0
     assert f"Example:\n  trivet lab {name}" in shown.out.replace("    trivet", "  trivet").replace(
@@ -61,7 +59,7 @@ def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(
     assert ("--path" in shown.out) == (name == "from-store")
 
 
-def test_help_loads_nothing_of_the_lab() -> None:
+def test_help_does_not_load_the_lab() -> None:
     script = (
         "import sys\nfrom trivet.cli import main\nmain({})\nprint(*sys.modules, file=sys.stderr)"
     )
@@ -76,9 +74,10 @@ def test_help_loads_nothing_of_the_lab() -> None:
         assert not {"numpy", "matplotlib", "scipy", "trivet.lab"} & loaded
 
 
-def test_the_importers_named_in_the_help_are_those_there_are(trivet: CommandLine) -> None:
-    shown = "".join(trivet("lab", "import", "--help").out.split())  # lines may break within a name
-    assert f"Names:{','.join(IMPORTERS)}." in shown
+def test_help_names_the_existing_importers(trivet: CommandLine) -> None:
+    # a name may be wrapped across lines
+    shown = "".join(trivet("lab", "import", "--help").out.split())
+    assert f"Collections:{','.join(IMPORTERS)}." in shown
 
 
 def test_run_writes_an_arm_for_each_config(arms: Path) -> None:
@@ -91,7 +90,7 @@ def test_run_writes_an_arm_for_each_config(arms: Path) -> None:
     assert (arms / "qrels.tsv").read_text().startswith("q1\td0\t3\n")
 
 
-def test_run_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_run_in_a_separate_process(tmp_path: Path) -> None:
     data = library.write(tmp_path / "data")
     shown = process("lab", "run", str(data), "--config", "default", "--out", str(tmp_path / "out"))
     assert (shown.status, shown.err) == (0, "")
@@ -104,7 +103,9 @@ def test_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert f"{again[0]['overall']['nDCG@10']:.4f}" == rows[3][2]
 
 
-def test_run_refuses_before_it_works(trivet: CommandLine, tmp_path: Path, arms: Path) -> None:
+def test_run_refuses_bad_input_before_it_works(
+    trivet: CommandLine, tmp_path: Path, arms: Path
+) -> None:
     data, out = str(library.write(tmp_path / "data")), str(tmp_path / "out")
     misspelt = trivet("lab", "run", data, "--config", "rff(k=60)", "--out", out)
     assert (misspelt.status, misspelt.out) == (2, "")
@@ -144,7 +145,7 @@ def test_bad_data_is_named_by_file_and_line(
     assert shown.error()["message"].startswith(f"{data}/{place}")
 
 
-def test_a_dataset_that_is_not_there(trivet: CommandLine, tmp_path: Path) -> None:
+def test_missing_dataset(trivet: CommandLine, tmp_path: Path) -> None:
     known = trivet("lab", "run", "scifact", "--out", str(tmp_path))
     assert known.status == 2
     assert "trivet lab import scifact" in known.err
@@ -153,9 +154,7 @@ def test_a_dataset_that_is_not_there(trivet: CommandLine, tmp_path: Path) -> Non
     assert "house" in unknown.err
 
 
-def test_import_puts_a_collection_on_the_shelf(
-    trivet: CommandLine, tmp_path: Path, cache: Path
-) -> None:
+def test_import_adds_a_collection(trivet: CommandLine, tmp_path: Path, cache: Path) -> None:
     originals = tmp_path / "originals" / "scifact"
     originals.mkdir(parents=True)
     refused = trivet("lab", "import", "scifact", "--data", str(tmp_path / "originals"))
@@ -168,7 +167,7 @@ def test_import_puts_a_collection_on_the_shelf(
     assert ran[0]["queries"] == {"all": 6, "paraphrase": 3, "plain": 3}
 
 
-def test_compare_for_people(trivet: CommandLine, arms: Path) -> None:
+def test_compare_as_text(trivet: CommandLine, arms: Path) -> None:
     shown = trivet("lab", "compare", str(arms / "1-default"), str(arms / "3-rrf-legs-lexical"))
     assert (shown.status, shown.err) == (0, "")
     assert "All 6 queries of data" in shown.out
@@ -187,7 +186,7 @@ def test_compare_for_people(trivet: CommandLine, arms: Path) -> None:
     assert "[2]*d2" in shown.out
 
 
-def test_compare_for_programs(trivet: CommandLine, arms: Path) -> None:
+def test_compare_as_json(trivet: CommandLine, arms: Path) -> None:
     value = trivet.json(
         "lab", "compare", str(arms / "1-default"), str(arms / "3-rrf-legs-lexical"), "--moved", "1"
     )
@@ -202,7 +201,7 @@ def test_compare_for_programs(trivet: CommandLine, arms: Path) -> None:
     assert same["overall"]["MRR"]["detectable"] is None
 
 
-def test_compare_refuses_what_cannot_be_compared(trivet: CommandLine, copied: Path) -> None:
+def test_compare_refuses_unlike_arms(trivet: CommandLine, copied: Path) -> None:
     base, other = copied / "1-default", copied / "2-rrf-k-60"
     unknown = trivet("lab", "compare", str(base), str(other), "--measure", "nDCG@3")
     assert unknown.status == 2
@@ -215,7 +214,7 @@ def test_compare_refuses_what_cannot_be_compared(trivet: CommandLine, copied: Pa
     assert trivet("lab", "compare", str(base), str(copied / "none")).status == 2
 
 
-def test_a_broken_line_of_an_arm_is_named(trivet: CommandLine, copied: Path) -> None:
+def test_broken_line_of_an_arm_is_named(trivet: CommandLine, copied: Path) -> None:
     path = copied / "2-rrf-k-60" / "per_query.jsonl"
     lines = path.read_text().splitlines()
     for bad in ('{"query": "q2"}', "{", lines[0]):
@@ -225,12 +224,12 @@ def test_a_broken_line_of_an_arm_is_named(trivet: CommandLine, copied: Path) -> 
         assert f"{path}:2: " in shown.err
 
 
-def test_gate_says_by_its_status_what_is_wrong(trivet: CommandLine, copied: Path) -> None:
+def test_gate_status_says_what_failed(trivet: CommandLine, copied: Path) -> None:
     base, other = str(copied / "1-default"), copied / "changed"
     shutil.copytree(base, other)
     everything = {f"q{number}" for number in range(1, 7)}
     same = trivet("lab", "gate", base, str(other), "--no-gain-needed")
-    assert (same.status, same.out) == (0, "The gate is open.\n")
+    assert (same.status, same.out) == (0, "Passed.\n")
     assert trivet("lab", "gate", base, str(other)).status == 2
     worse(other, everything, MRR=0.01)
     assert trivet("lab", "gate", base, str(other), "--no-gain-needed").status == 1
@@ -267,13 +266,13 @@ def test_sweep_ranks_every_combination(trivet: CommandLine, arms: Path, tmp_path
     ("vary", "word"),
     [
         (["k"], "--vary k=10,20"),
-        (["k=1", "k=2"], "before"),
+        (["k=1", "k=2"], "twice"),
         (["k="], "values"),
         (["j=1"], "j"),
         (["k=x"], "k"),
     ],
 )
-def test_sweep_refuses_a_grid_that_is_none(
+def test_sweep_refuses_an_invalid_grid(
     trivet: CommandLine, tmp_path: Path, vary: list[str], word: str
 ) -> None:
     data = str(library.write(tmp_path / "data"))
@@ -283,12 +282,12 @@ def test_sweep_refuses_a_grid_that_is_none(
     assert word in shown.err
 
 
-def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None:
+def test_ablate_removes_each_part(trivet: CommandLine, tmp_path: Path) -> None:
     data, out = str(library.write(tmp_path / "data")), tmp_path / "runs" / "ablation.json"
-    told = trivet.json("lab", "ablate", data, "--out", str(out))
-    assert json.loads(out.read_text()) == told
-    assert told["environment"]["versions"]
-    whole, *rest = told["ablations"]
+    report = trivet.json("lab", "ablate", data, "--out", str(out))
+    assert json.loads(out.read_text()) == report
+    assert report["environment"]["versions"]
+    whole, *rest = report["ablations"]
     assert whole["name"] == "whole"
     assert whole["against_whole"] is None
     assert {"without lexical", "without dense"} <= {one["name"] for one in rest}
@@ -296,19 +295,19 @@ def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None
         compared = one["against_whole"]
         assert compared["candidate"] == pytest.approx(one["overall"]["nDCG@10"])
         assert compared["base"] == pytest.approx(whole["overall"]["nDCG@10"])
-    assert [one["leg"] for one in told["overlaps"]] == ["lexical", "dense"]
+    assert [one["leg"] for one in report["overlaps"]] == ["lexical", "dense"]
     shown = trivet(
         "lab", "ablate", data, "--config", "rrf(k=60) | legs(lexical, dense)", "--embedder", "none"
     )
     assert (shown.status, shown.err) == (0, "")
-    assert "measured without dense" in shown.out
+    assert "Measured without dense" in shown.out
 
 
 @pytest.mark.parametrize(
     ("package", "command"),
     [("scipy", "run"), ("scipy", "compare"), ("scipy", "gate"), ("matplotlib", "report")],
 )
-def test_a_missing_package_is_named(
+def test_missing_package_is_named(
     trivet: CommandLine,
     arms: Path,
     tmp_path: Path,

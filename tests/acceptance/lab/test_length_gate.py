@@ -1,4 +1,4 @@
-"""Short memories are not drowned by long ones: what is shown is about as long as what answers."""
+"""Long memories do not crowd out short ones: shown hits are about as long as the answers."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ def test_hits_are_as_long_as_answers(tmp_path: Path) -> None:
     assert isinstance(fair, Lengths)
     assert isinstance(unfair, Lengths)
     assert 1 / LENGTH_RATIO < fair.ratio < LENGTH_RATIO
-    assert fair.hits < unfair.hits, "without the correction for chance long memories come first"
+    assert fair.hits < unfair.hits, "without the correction for chance, long memories come first"

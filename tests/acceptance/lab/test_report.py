@@ -1,4 +1,4 @@
-"""The report: every arm, every plot, whole in itself, and readable by any XML parser."""
+"""The report covers every arm and plot, is self-contained and parses as XML."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def page_of(folder: Path) -> ElementTree.Element:
     )
 
 
-def test_the_page_is_whole_in_itself(written: Path) -> None:
+def test_page_is_self_contained(written: Path) -> None:
     text = (written / "report.html").read_text()
     root = page_of(written)
     assert len(list(root.iter(f"{SVG}svg"))) == len(PLOTS)
@@ -48,7 +48,7 @@ def test_the_page_is_whole_in_itself(written: Path) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_every_arm_and_section_is_there(written: Path) -> None:
+def test_every_arm_and_section_is_present(written: Path) -> None:
     text = "\n".join(page_of(written).itertext())
     markdown = (written / "report.md").read_text()
     for number, config in enumerate(CONFIGS, 1):
@@ -72,42 +72,40 @@ def test_every_arm_and_section_is_there(written: Path) -> None:
     assert manifest["recipe"] in text
 
 
-def test_plots_have_axes_with_units_and_words_for_who_cannot_see_them(written: Path) -> None:
+def test_plots_have_axes_units_and_text_alternatives(written: Path) -> None:
     drawings = {path.stem: path.read_text() for path in (written / "report-plots").glob("*.svg")}
     assert set(drawings) == PLOTS
     assert all(ElementTree.fromstring(drawing).tag == f"{SVG}svg" for drawing in drawings.values())
     assert "time for one recall (ms)" in drawings["quality-latency"]
     assert "share of the hits (%)" in drawings["leg-scores"]
     assert "stratum (number of queries)" in drawings["strata"]
-    told = [
+    alternatives = [
         element.get("aria-label")
         for element in page_of(written).iter(f"{HTML}div")
         if element.get("role") == "img"
     ]
-    assert len(told) == len(PLOTS)
-    assert all(told)
+    assert len(alternatives) == len(PLOTS)
+    assert all(alternatives)
 
 
-def test_the_same_arms_give_the_same_report(
+def test_same_arms_give_the_same_report(
     written: Path, arms: Path, trivet: CommandLine, tmp_path: Path
 ) -> None:
     trivet.json("lab", "report", str(arms), "--out", str(tmp_path))
     assert (tmp_path / "report.html").read_text() == (written / "report.html").read_text()
 
 
-def test_one_arm_alone_without_judgements_is_a_report(
+def test_one_arm_without_judgments_is_a_report(
     trivet: CommandLine, arms: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(arms / "1-default", tmp_path / "1-default")
     assert trivet("lab", "report", str(tmp_path)).status == 0
     text = (tmp_path / "report.md").read_text()
     assert "1 way to recall" in text
-    assert "judgements of this dataset were not found" in text
+    assert "judgments of this dataset were not found" in text
 
 
-def test_what_cannot_be_reported_is_refused(
-    trivet: CommandLine, arms: Path, tmp_path: Path
-) -> None:
+def test_invalid_input_is_refused(trivet: CommandLine, arms: Path, tmp_path: Path) -> None:
     empty = trivet("lab", "report", str(tmp_path))
     assert empty.status == 2
     assert "trivet lab run" in empty.err
@@ -120,7 +118,7 @@ def test_what_cannot_be_reported_is_refused(
         assert "rrf.json" in refused.err
 
 
-def test_leg_scores_are_those_of_the_traces(arms: Path) -> None:
+def test_leg_scores_match_the_traces(arms: Path) -> None:
     read = read_arms(arms)
     scores = leg_scores(read, {"q1": {"d0": 3}})
     assert set(scores) == {"lexical", "dense", "graph"}
@@ -137,7 +135,7 @@ def test_separation_is_the_chance_of_the_right_order() -> None:
     assert separation([], [1]) is None
 
 
-def test_a_bar_holds_its_mean() -> None:
+def test_bar_contains_its_mean() -> None:
     one = bar([0.0, 0.5, 1.0, 0.5])
     assert one.low <= one.value == 0.5 <= one.high
     assert bar([1.0]) == type(one)(1.0, 1.0, 1.0)
@@ -159,6 +157,6 @@ def test_text_is_never_markup() -> None:
     assert '!["told"](plots/p.svg)' in markdown
 
 
-def test_a_long_recipe_is_cut_in_labels_only() -> None:
+def test_long_recipe_is_cut_only_in_labels() -> None:
     assert label(2, "rrf") == "2: rrf"
     assert label(1, "x" * 80) == "1: " + "x" * 35 + "…"

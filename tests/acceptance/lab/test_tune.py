@@ -1,4 +1,4 @@
-"""Tuning a whole store, from its probes to the settings file."""
+"""Tuning works on a whole store, from its probes to the settings file."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from trivet.settings import Settings, config_path
 from trivet.types import Memory
 
 Run = tuple[Path, Tuning, Validation, list[int]]
-# As few as the command takes: enough probes of each kind.
-FEW = 50
+# The command's minimum, which gives enough probes of each kind.
+MIN_PROBES = 50
 
 
 @pytest.fixture(scope="module")
 def tuned(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One run over a copy of the store, with what it told of its progress."""
+    """One run over a copy of the store, with its progress reports."""
     folder = tmp_path_factory.mktemp("tuned")
     shutil.copytree(filled.parent, folder, dirs_exist_ok=True)
     path = folder / filled.name
     with Trivet.open(settings=Settings(path=str(path), background=False, changes="off")) as memory:
-        tuning = Tuning(memory.engine, space=SMALL, most_memories=FEW)
+        tuning = Tuning(memory.engine, space=SMALL, most_memories=MIN_PROBES)
         done: list[int] = []
         yield path, tuning, tuning.run(done.append), done
 
@@ -63,12 +63,10 @@ def test_each_fold_is_judged_by_a_recipe_chosen_without_it(tuned: Run) -> None:
     assert sum(done) <= tuning.plan.candidates * len(tuning.plan.probes)
     assert len(found.by_fold) == 5
     assert {gain.kind for gain in found.by_kind} == {probe.kind for probe in tuning.plan.probes}
-    assert (
-        not found.passed
-    )  # the default is good: nothing here can gain three in a hundred and break no case
+    assert not found.passed  # the default is good: no recipe here gains 3 % without breaking a case
 
 
-def test_what_is_kept_is_private(tuned: Run) -> None:
+def test_kept_files_are_private(tuned: Run) -> None:
     store, tuning, found, _ = tuned
     folder = adopt.save_results(store, tuning.plan, found)
     assert folder == tune_folder(store)
@@ -86,7 +84,7 @@ def test_what_is_kept_is_private(tuned: Run) -> None:
 
 @pytest.fixture
 def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands as they are over fewer values, for the sake of time."""
+    """Limit the commands to fewer values to save time."""
     monkeypatch.setattr("trivet.lab.tune.tuning.SearchSpace", lambda: TINY)
 
 
@@ -103,18 +101,18 @@ TINY = SearchSpace(
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_the_command_adopts_on_proof_and_takes_it_back(
+def test_command_adopts_proven_recipe_and_rolls_back(
     store: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config.parent.mkdir(parents=True)
     poor = str(parse_recipe("rrf(k=1000, dense=0.9, lexical=0.1)"))
     config.write_text(f'recipe = "{poor}"  # hardly listens to words\n')
-    assert main(["--path", str(store), "tune", "--memories", str(FEW), "--json"]) == 0
+    assert main(["--path", str(store), "tune", "--memories", str(MIN_PROBES), "--json"]) == 0
     found = msgspec.json.decode(capsys.readouterr().out)
     assert found["passed"], found["gate"]
     assert found["applied"] is None
     assert poor in config.read_text()
-    assert main(["--path", str(store), "tune", "--memories", str(FEW), "--apply"]) == 0
+    assert main(["--path", str(store), "tune", "--memories", str(MIN_PROBES), "--apply"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Plan")
     assert "Adopted in" in shown
@@ -125,10 +123,10 @@ def test_the_command_adopts_on_proof_and_takes_it_back(
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_the_command_changes_nothing_where_nothing_is_proven(
+def test_command_changes_nothing_without_proof(
     store: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--path", str(store), "tune", "--memories", str(FEW), "--apply"]) == 1
+    assert main(["--path", str(store), "tune", "--memories", str(MIN_PROBES), "--apply"]) == 1
     assert "Adopted in" not in capsys.readouterr().out
     assert not config.exists()
     assert main(["--path", str(store), "tune", "--apply", "--rollback"]) == 2
@@ -144,7 +142,7 @@ def _probes(memory: Trivet, seed: int = 0) -> tuple[list[Probe], dict[str, Memor
     return make_probes(chosen, relatives, document_frequencies(usable.values()), seed), usable
 
 
-def test_probes_are_the_same_for_the_same_seed_and_of_many_kinds(memory: Trivet) -> None:
+def test_same_seed_gives_the_same_probes_of_many_kinds(memory: Trivet) -> None:
     probes, usable = _probes(memory)
     assert probes == _probes(memory)[0]
     assert [probe.query for probe in probes] != [
@@ -155,11 +153,11 @@ def test_probes_are_the_same_for_the_same_seed_and_of_many_kinds(memory: Trivet)
     assert all(
         probe.grades[probe.memory] == 3 and set(probe.grades) <= set(usable) for probe in probes
     )
-    assert any(1 in probe.grades.values() for probe in probes)  # linked ones count a little
+    assert any(1 in probe.grades.values() for probe in probes)  # linked memories get a low grade
     assert not any('"' in probe.query for probe in probes)
 
 
-def test_near_duplicates_are_nearly_as_good_and_stay_in_one_fold(memory: Trivet) -> None:
+def test_near_duplicates_grade_high_and_share_a_fold(memory: Trivet) -> None:
     text = (
         "The lighthouse lamp in Bergen is serviced every second Tuesday by Ingrid and her brother."
     )
@@ -182,7 +180,7 @@ def test_reworded_probes_share_no_word_with_their_memory(memory: Trivet) -> None
             )
 
 
-def test_titles_are_not_asked_for_whole(memory: Trivet) -> None:
+def test_titles_are_not_whole_queries(memory: Trivet) -> None:
     probes, usable = _probes(memory)
     titles = {
         (usable[probe.memory].title or "").lower() for probe in probes if probe.kind == "title"
@@ -191,13 +189,13 @@ def test_titles_are_not_asked_for_whole(memory: Trivet) -> None:
     assert not titles & {probe.query.lower() for probe in probes}
 
 
-def test_a_memory_in_a_script_without_spaces_gives_probes(memory: Trivet) -> None:
+def test_script_without_spaces_gives_probes(memory: Trivet) -> None:
     id = memory.remember("新宿の事務所の鍵は山田さんが持っています。水曜日は閉まっています。").id
     probes, _ = _probes(memory)
     assert any(probe.memory == id and probe.kind == "words" for probe in probes)
 
 
-def test_sampling_keeps_the_shares(memory: Trivet) -> None:
+def test_sampling_keeps_the_proportions(memory: Trivet) -> None:
     usable = usable_memories(memory.engine)
     chosen = sample(usable, len(usable) // 2, seed=3)
     assert len({one.id for one in chosen}) == len(usable) // 2
@@ -206,7 +204,7 @@ def test_sampling_keeps_the_shares(memory: Trivet) -> None:
         assert abs(sum(one.scope == scope for one in chosen) / len(chosen) - share) < 0.05
 
 
-def test_a_store_half_embedded_is_refused(memory: Trivet) -> None:
+def test_half_embedded_store_is_refused(memory: Trivet) -> None:
     memory.remember("This one waits for its vector.")
     with pytest.raises(InvalidInput, match="not embedded yet"):
         Tuning(memory.engine, space=SMALL)
@@ -235,7 +233,7 @@ def _questions(notes: Any) -> str:
     )
 
 
-def test_a_model_asks_better_questions_and_never_sees_what_is_sensitive(memory: Trivet) -> None:
+def test_model_writes_better_questions_without_sensitive_text(memory: Trivet) -> None:
     with chat_server(_questions) as server:
         tuning = Tuning(memory.engine, space=SMALL, chat=Chat(server.spec))
     assert tuning.plan.kinds["paraphrase"] == len({probe.memory for probe in tuning.plan.probes})
@@ -261,16 +259,16 @@ HOSTILE = json.dumps(
     ("answer", "reason"),
     [
         ("no JSON at all", "the answer is not JSON"),
-        ('{"questions": "all of them"}', "the answer has another shape than asked for"),
+        ('{"questions": "all of them"}', "the answer does not have the requested shape"),
         (
             '{"questions": [{"note": "1", "question": 7}]}',
-            "the answer has another shape than asked for",
+            "the answer does not have the requested shape",
         ),
         ("[" * 100_000, "the answer is not JSON"),
         (None, "no answer"),
     ],
 )
-def test_bad_answers_cost_their_memories_and_are_counted(
+def test_bad_answers_skip_their_memories_and_are_counted(
     memory: Trivet, answer: str | None, reason: str
 ) -> None:
     _, usable = _probes(memory)
@@ -281,10 +279,10 @@ def test_bad_answers_cost_their_memories_and_are_counted(
     assert written.probes == ()
     assert sum(written.skipped.values()) == 30
     assert any(reason in one for one in written.skipped)
-    assert len(server.bodies) == 3  # then it gives up
+    assert len(server.bodies) == 3  # then the run gives up
 
 
-def test_a_hostile_answer_is_cleaned_or_dropped(memory: Trivet) -> None:
+def test_hostile_answer_is_cleaned_or_dropped(memory: Trivet) -> None:
     _, usable = _probes(memory)
     few = list(usable.values())[:4]
     relatives = relatives_of(memory.engine, few, usable)
@@ -297,7 +295,7 @@ def test_a_hostile_answer_is_cleaned_or_dropped(memory: Trivet) -> None:
 ORIGINAL = "# my settings\r\nscope = \"me\"   # keep\r\n\r\nrecipe = 'rrf(k=60)'  # tried in May\r\nbackground = false"
 
 
-def test_apply_and_rollback_leave_every_other_byte(store: Path, config: Path) -> None:
+def test_apply_and_rollback_keep_all_other_bytes(store: Path, config: Path) -> None:
     config.parent.mkdir(parents=True)
     config.write_bytes(ORIGINAL.encode())
     config.chmod(0o640)
@@ -313,7 +311,7 @@ def test_apply_and_rollback_leave_every_other_byte(store: Path, config: Path) ->
 
 
 @pytest.mark.parametrize("before", [None, "", '# only a remark\nscope = "me"\n', 'scope = "me"'])
-def test_where_no_recipe_was_set_none_is_left(
+def test_rollback_leaves_no_recipe_where_none_was_set(
     store: Path, config: Path, before: str | None
 ) -> None:
     if before is not None:
@@ -325,7 +323,7 @@ def test_where_no_recipe_was_set_none_is_left(
     assert config.read_text().rstrip("\n") == (before or "").rstrip("\n")
 
 
-def test_a_link_to_the_settings_stays_a_link(store: Path, config: Path, tmp_path: Path) -> None:
+def test_linked_settings_file_stays_a_link(store: Path, config: Path, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
     real.write_text('scope = "me"\n')
     config.parent.mkdir(parents=True)
@@ -335,7 +333,7 @@ def test_a_link_to_the_settings_stays_a_link(store: Path, config: Path, tmp_path
     assert 'recipe = "rrf(k=20)"' in real.read_text()
 
 
-def test_a_recipe_changed_by_hand_is_not_rolled_back(store: Path, config: Path) -> None:
+def test_recipe_changed_by_hand_is_not_rolled_back(store: Path, config: Path) -> None:
     adopt.apply(store, "rrf(k=20)")
     config.write_text('recipe = "rrf(k=7)"\n')
     with pytest.raises(Conflict, match="changed since"):
@@ -343,7 +341,7 @@ def test_a_recipe_changed_by_hand_is_not_rolled_back(store: Path, config: Path) 
     assert config.read_text() == 'recipe = "rrf(k=7)"\n'
 
 
-def test_apply_says_when_the_environment_would_win(
+def test_apply_reports_an_overriding_environment(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_RECIPE", "default")
@@ -351,10 +349,10 @@ def test_apply_says_when_the_environment_would_win(
         adopt.apply(store, "rrf(k=20)")
 
 
-def test_a_link_in_the_place_of_the_private_folder_is_refused(store: Path, tmp_path: Path) -> None:
+def test_link_in_place_of_the_private_folder_is_refused(store: Path, tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     tune_folder(store).symlink_to(tmp_path / "public")
-    with pytest.raises(StoreError, match="not a folder of its own"):
+    with pytest.raises(StoreError, match="is a link or not a folder"):
         adopt.apply(store, "rrf(k=20)")
     assert not list((tmp_path / "public").iterdir())
     assert not config_path().exists()

@@ -9,6 +9,6 @@ from support.mcp_agent import Agent, agent
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    """One server for all tests of a file."""
+    """One server shared by all tests of a file."""
     with agent(tmp_path_factory.mktemp("store") / "memory.db") as connected:
         yield connected

@@ -1,4 +1,4 @@
-"""The tools say what the contract says: names, defaults, bounds and texts come from one place."""
+"""The tools match the contract in names, defaults, bounds and texts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from trivet.memory.passages import estimate_tokens
 from trivet.serve.mcp.code_tools import CODE_TOOLS
 from trivet.serve.mcp.tools import agent_tools
 
-# What a conversation may pay for the list: the programs hand their model the name, the description and the arguments
-# of each tool (tried with Claude Code, Codex, Gemini CLI and opencode), not the schema of its result.
+# Upper bound of what a conversation pays for the tool list. Claude Code, Codex, Gemini CLI and
+# opencode (all tried) give their model the name, description and arguments of each tool, not its
+# result schema.
 MOST_TOKENS = 2_450
 
 NAMES = [
@@ -39,12 +40,12 @@ NAMES = [
 ]
 
 
-def test_the_tools_are_these(memory: Agent) -> None:
+def test_tool_names(memory: Agent) -> None:
     assert list(memory.tools()) == NAMES
 
 
-def test_recall_and_store_are_always_in_sight(memory: Agent) -> None:
-    """Claude Code shows its model other tools only when it asks for them by name."""
+def test_recall_and_store_are_always_loaded(memory: Agent) -> None:
+    """Claude Code shows its model other tools only when the model asks for them by name."""
     shown = {
         name
         for name, tool in memory.tools().items()
@@ -56,14 +57,14 @@ def test_recall_and_store_are_always_in_sight(memory: Agent) -> None:
 def test_every_schema_is_valid(memory: Agent) -> None:
     for tool in memory.tools().values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        if tool.name in CODE_TOOLS:  # they answer in text alone
+        if tool.name in CODE_TOOLS:  # they answer in text only
             continue
         assert tool.output_schema is not None
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         assert tool.output_schema["type"] == "object"
 
 
-def test_reveal_is_offered_only_where_it_is_allowed() -> None:
+def test_reveal_is_offered_only_where_allowed() -> None:
     offered = {
         name
         for name, tool in agent_tools(reveal=True).items()
@@ -73,7 +74,7 @@ def test_reveal_is_offered_only_where_it_is_allowed() -> None:
     assert not any("reveal" in tool.input_schema()["properties"] for tool in agent_tools().values())
 
 
-def test_a_request_without_reveal_is_otherwise_the_same() -> None:
+def test_request_without_reveal_is_otherwise_the_same() -> None:
     smaller = agent_tools()["memory_recall"].request
     assert msgspec.structs.asdict(contract.check(smaller, {"query": "q"})) == {
         name: value
@@ -84,7 +85,7 @@ def test_a_request_without_reveal_is_otherwise_the_same() -> None:
     }
 
 
-def test_the_list_of_tools_is_short(memory: Agent) -> None:
+def test_tool_list_is_short(memory: Agent) -> None:
     read_by_model = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
         for tool in memory.tools().values()
@@ -92,8 +93,8 @@ def test_the_list_of_tools_is_short(memory: Agent) -> None:
     assert estimate_tokens(json.dumps(read_by_model, separators=(",", ":"))) <= MOST_TOKENS
 
 
-def test_every_parameter_of_a_verb_is_told_to_the_agent() -> None:
-    """By itself, or inside `more`; what another tool explains, at least by its name."""
+def test_every_verb_parameter_is_documented() -> None:
+    """Directly, inside `more`, or by name if another tool explains it."""
     for tool in agent_tools(reveal=True).values():
         fields = tool.input_schema()["properties"]
         more = fields.get("more", {}).get("description", "")
@@ -106,7 +107,7 @@ def test_every_parameter_of_a_verb_is_told_to_the_agent() -> None:
             )
 
 
-def test_what_is_inside_more_counts_like_the_rest(memory: Agent) -> None:
+def test_parameters_inside_more_are_bounded_too(memory: Agent) -> None:
     stored = memory.done(
         "memory_store", content="Quinces ripen late.", more={"source": "fruit.md", "start_line": 3}
     )
@@ -124,10 +125,12 @@ def test_what_is_inside_more_counts_like_the_rest(memory: Agent) -> None:
     assert "stay masked" in memory.refused("memory_recall", query="quinces", more={"reveal": True})
 
 
-def test_the_categories_are_those_of_the_settings(tmp_path: Path) -> None:
+def test_categories_match_the_settings(tmp_path: Path) -> None:
     with agent(tmp_path / "m.db", TRIVET_CATEGORIES="recipes,gardens") as cook:
-        told = cook.tools()["memory_store"].input_schema["properties"]["category"]["description"]
-    assert told == "One of recipes, gardens."
+        description = cook.tools()["memory_store"].input_schema["properties"]["category"][
+            "description"
+        ]
+    assert description == "One of recipes, gardens."
 
 
 def patterns(schema: Any) -> Iterator[str]:
@@ -139,8 +142,8 @@ def patterns(schema: Any) -> Iterator[str]:
         yield from patterns(inner)
 
 
-def test_every_pattern_compiles_where_there_is_no_look_ahead() -> None:
-    """Clients written in Go or Rust compile them with RE2, and some refuse the whole list for one they cannot."""
+def test_every_pattern_compiles_without_look_ahead() -> None:
+    """Clients in Go or Rust use RE2, and some refuse the whole list for one bad pattern."""
     requests = [
         contract.json_schema(verb.request) for verb in contract.VERBS.values() if verb.routes
     ]
@@ -156,5 +159,5 @@ def test_every_pattern_compiles_where_there_is_no_look_ahead() -> None:
 
 
 @pytest.mark.parametrize("scope", ["a/b\n", "a//b", "", "a b"])
-def test_the_pattern_without_look_ahead_still_refuses(memory: Agent, scope: str) -> None:
+def test_pattern_without_look_ahead_still_refuses(memory: Agent, scope: str) -> None:
     assert "scope" in memory.refused("memory_store", content="x", scope=scope)

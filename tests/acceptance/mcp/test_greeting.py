@@ -1,4 +1,4 @@
-"""What is answered before the protocol's library is loaded is what the library would answer."""
+"""Answers before the MCP library is loaded equal the library's answers."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ def hello(version: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
 
 
-def asked(version: str) -> list[dict[str, Any]]:
+def handshake(version: str) -> list[dict[str, Any]]:
     lists = [
         {"jsonrpc": "2.0", "id": number, "method": name} for number, name in enumerate(LISTS, 2)
     ]
     return [hello(version), READY, *lists]
 
 
-def said(messages: list[dict[str, Any]]) -> bytes:
+def encoded(messages: list[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
 
-def told(path: Path, sent: bytes) -> dict[Any, Any]:
+def answers_of_process(path: Path, sent: bytes) -> dict[Any, Any]:
     ended = subprocess.run(
         command(path), input=sent, capture_output=True, env=environment(path), check=True
     )
     answers = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert len({answer["id"] for answer in answers}) == len(answers), "each is answered once"
+    assert len({answer["id"] for answer in answers}) == len(answers), "each message gets one answer"
     return {answer["id"]: answer.get("result") for answer in answers}
 
 
-def greeted(sent: bytes) -> dict[Any, Any]:
-    """What is answered before the library is there."""
+def quick_answers(sent: bytes) -> dict[Any, Any]:
+    """Return what is answered before the library is loaded."""
     written: list[bytes] = []
     assert (
         answer_handshake(io.BytesIO(sent), written.append, listings(agent_tools(), code=True))
@@ -60,33 +60,35 @@ def greeted(sent: bytes) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
-def test_it_answers_as_the_library_does(tmp_path: Path, version: str) -> None:
+def test_quick_answers_match_the_library(tmp_path: Path, version: str) -> None:
     assert version in VERSIONS
-    at_once = greeted(said(asked(version)))
-    by_library = told(tmp_path / "m.db", b"not a message\n" + said(asked(version)))
+    at_once = quick_answers(encoded(handshake(version)))
+    by_library = answers_of_process(
+        tmp_path / "m.db", b"not a message\n" + encoded(handshake(version))
+    )
     assert by_library.pop(None) is None
     assert at_once == by_library
     assert len(at_once) == 1 + len(LISTS)
 
 
-def test_what_comes_after_is_the_librarys(tmp_path: Path) -> None:
-    """The process greets as above; the call is answered by the library, and the introduction once."""
+def test_later_messages_go_to_the_library(tmp_path: Path) -> None:
+    """The process greets as above; the library answers the call, and the greeting only once."""
     call = {
         "jsonrpc": "2.0",
         "id": 50,
         "method": "tools/call",
         "params": {"name": "memory_stats", "arguments": {}},
     }
-    messages = asked("2025-06-18")
-    answers = told(tmp_path / "m.db", said([*messages, call, {**call, "id": "1"}]))
+    messages = handshake("2025-06-18")
+    answers = answers_of_process(tmp_path / "m.db", encoded([*messages, call, {**call, "id": "1"}]))
     assert set(answers) == {1, 2, 3, 4, 5, 6, 50, "1"}
-    assert {id: answers[id] for id in range(1, 7)} == greeted(said(messages))
+    assert {id: answers[id] for id in range(1, 7)} == quick_answers(encoded(messages))
     assert (
         answers[50]["structuredContent"]["links"] == answers["1"]["structuredContent"]["links"] == 0
     )
 
 
-def test_the_greeting_loads_nothing_of_the_library() -> None:
+def test_greeting_does_not_load_the_library() -> None:
     program = "import sys, trivet.serve.mcp.quick_start; print([name for name in sys.modules if name.startswith('mcp')])"
     assert (
         subprocess.run(
@@ -106,24 +108,24 @@ def test_the_greeting_loads_nothing_of_the_library() -> None:
         hello("2025-06-18"),
     ],
 )
-def test_anything_else_is_handed_on(other: dict[str, Any]) -> None:
+def test_other_messages_are_handed_on(other: dict[str, Any]) -> None:
     written: list[bytes] = []
-    stream = io.BytesIO(said([hello("2025-06-18"), READY, other, READY]))
+    stream = io.BytesIO(encoded([hello("2025-06-18"), READY, other, READY]))
     greeted = answer_handshake(stream, written.append, listings(agent_tools()))
     assert greeted is not None
     assert (b"".join(greeted.lines), greeted.answered) == (
-        said([hello("2025-06-18"), READY, other]),
+        encoded([hello("2025-06-18"), READY, other]),
         1,
     )
-    assert (len(written), stream.read()) == (1, said([READY]))
+    assert (len(written), stream.read()) == (1, encoded([READY]))
 
 
 @pytest.mark.parametrize(
     "first", [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, hello("2099-01-01")]
 )
-def test_a_stranger_is_left_to_the_library(first: dict[str, Any]) -> None:
+def test_unknown_handshake_is_left_to_the_library(first: dict[str, Any]) -> None:
     written: list[bytes] = []
-    greeted = answer_handshake(io.BytesIO(said([first])), written.append, {"tools/list": {}})
+    greeted = answer_handshake(io.BytesIO(encoded([first])), written.append, {"tools/list": {}})
     assert greeted is not None
     assert written == []
-    assert (greeted.lines, greeted.answered) == ((said([first]),), None)
+    assert (greeted.lines, greeted.answered) == ((encoded([first]),), None)

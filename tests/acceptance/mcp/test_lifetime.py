@@ -1,4 +1,4 @@
-"""How a server starts, shares its store, and ends: what it acknowledged is kept, whatever happens to it."""
+"""An MCP server starts, shares its store, ends, and keeps what it acknowledged."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def stored_id(answer: dict[str, Any]) -> str:
 
 @contextmanager
 def writing_elsewhere(path: Path) -> Iterator[None]:
-    """Holds the store's one write lock, as another process may."""
+    """Hold the store's write lock, as another process may."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -76,12 +76,12 @@ def contents(memory: Agent) -> list[str]:
 
 
 def kept(path: Path) -> dict[str, str]:
-    """What a store holds, by id, after the process that wrote it has ended."""
+    """Return a store's contents by id after the process that wrote it has ended."""
     with Trivet.open(path, embedder="none", background=False) as memory:
         return {one.id: one.content for one in memory.list(limit=1000).memories}
 
 
-def test_at_the_end_of_input_every_request_is_answered_first(tmp_path: Path) -> None:
+def test_end_of_input_answers_every_request_first(tmp_path: Path) -> None:
     wanted = [f"Note {number}." for number in range(20)]
     sent = line(1, "initialize", **HELLO) + b"".join(
         storing(2 + n, text) for n, text in enumerate(wanted)
@@ -97,9 +97,7 @@ def test_at_the_end_of_input_every_request_is_answered_first(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_after_the_request_under_way(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_signal_ends_it_after_the_running_request(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "memory.db"
     with server(path, TRIVET_EMBEDDER="bundled") as process:
         tell(process, line(1, "initialize", **HELLO) + storing(2, "First."))
@@ -108,7 +106,7 @@ def test_a_signal_ends_it_after_the_request_under_way(
             tell(process, storing(3, "Under way.") + line(4, "ping"))
             assert (
                 hear(process)["id"] == 4
-            )  # so the third has been received, and waits for the store
+            )  # so the third request has been received and waits for the store
             process.send_signal(number)
         stored = stored_id(hear(process))
         assert process.wait(LIMIT_SECONDS) == 0  # with its input still open
@@ -117,7 +115,7 @@ def test_a_signal_ends_it_after_the_request_under_way(
     assert kept(path)[stored] == "Under way."
 
 
-def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_memories_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with server(path) as process:
         tell(process, line(1, "initialize", **HELLO))
@@ -130,7 +128,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     assert sorted(kept(path).values()) == [f"Kept {number}." for number in range(5)]
 
 
-def test_a_client_that_vanishes_ends_it_without_a_trace(tmp_path: Path) -> None:
+def test_lost_client_ends_the_server(tmp_path: Path) -> None:
     with server(tmp_path / "memory.db") as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -142,7 +140,7 @@ def test_a_client_that_vanishes_ends_it_without_a_trace(tmp_path: Path) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_a_line_that_is_no_message_is_answered(tmp_path: Path) -> None:
+def test_invalid_line_is_answered(tmp_path: Path) -> None:
     with server(tmp_path / "memory.db") as process:
         for broken in (
             b"garbage\n",
@@ -171,7 +169,7 @@ def test_two_servers_share_a_store(tmp_path: Path) -> None:
         assert len(contents(one)) == len(contents(other)) == 11
 
 
-def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
+def test_concurrent_calls_are_all_answered(tmp_path: Path) -> None:
     with agent(tmp_path / "memory.db", TRIVET_EMBEDDER="bundled") as memory:
         writes: list[tuple[str, dict[str, Any]]] = [
             ("memory_store", {"content": f"Fact {n} of many."}) for n in range(40)
@@ -187,7 +185,7 @@ def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
         assert len(contents(memory)) == 40
 
 
-def test_a_store_that_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_store_that_cannot_be_opened_is_reported_and_retried(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     path.write_text("this is no database, but long enough to be taken for a damaged one " * 50)
     with agent(path) as memory:
@@ -197,7 +195,7 @@ def test_a_store_that_cannot_be_opened_is_told_and_tried_again(tmp_path: Path) -
         assert memory.done("memory_stats")["memories"] == {}
 
 
-def test_it_introduces_itself_before_anything_heavy_is_loaded() -> None:
+def test_initialize_is_answered_before_heavy_imports() -> None:
     code = """if True:
         import sys
         from trivet.serve.mcp.stdio import LazyStore
@@ -211,7 +209,7 @@ def test_it_introduces_itself_before_anything_heavy_is_loaded() -> None:
     assert shown.strip() == "[]"
 
 
-def test_what_goes_wrong_unexpectedly_is_told_briefly_and_logged_in_full(tmp_path: Path) -> None:
+def test_unexpected_error_is_short_for_clients_and_fully_logged(tmp_path: Path) -> None:
     code = command(tmp_path / "memory.db")
     broken = "import trivet.serve.mcp.results as lean; lean.stored = None; "
     code[2] = broken + code[2]
@@ -226,5 +224,5 @@ def test_what_goes_wrong_unexpectedly_is_told_briefly_and_logged_in_full(tmp_pat
     assert "TypeError" in answers[2]["content"][0]["text"]
     assert "Traceback" not in answers[2]["content"][0]["text"]
     assert b"memory_store failed with TypeError" in run.stderr
-    assert b"serve/mcp/tools.py" in run.stderr, "where it happened"
+    assert b"serve/mcp/tools.py" in run.stderr, "the traceback is logged"
     assert answers[3]["tools"]

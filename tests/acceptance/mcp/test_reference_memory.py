@@ -1,4 +1,4 @@
-"""`trivet mcp --as reference-memory`, as a client of the MCP reference memory server meets it."""
+"""`trivet mcp --as reference-memory` serves clients of the MCP reference memory server."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def server(tmp_path: Path) -> Iterator[Agent]:
 
 @pytest.mark.filterwarnings(
     "ignore:resources/subscribe is removed"
-)  # in the protocol's next version
+)  # in the next version of the protocol
 def test_a_conversation(server: Agent) -> None:
-    heard: list[str] = []
-    server.session._message_handler = lambda message: _note(heard, message)
+    notifications: list[str] = []
+    server.session._message_handler = lambda message: _note(notifications, message)
     assert {
         name: list(tool.input_schema["properties"]) for name, tool in server.tools().items()
     } == TOOLS
@@ -83,7 +83,7 @@ def test_a_conversation(server: Agent) -> None:
         "message": "Entities deleted successfully",
     }
     assert server.done("read_graph") == {"entities": [acme], "relations": []}
-    assert heard == [URI], "a subscriber hears of a change, before the answer to it"
+    assert notifications == [URI], "a subscriber is notified before the answer to the change"
     assert server.refused(
         "add_observations", observations=[{"entityName": "Ana", "contents": []}]
     ) == ("Entity with name Ana not found")
@@ -91,6 +91,6 @@ def test_a_conversation(server: Agent) -> None:
     assert server.refused("memory_recall", query="x") == "Tool memory_recall not found"
 
 
-async def _note(heard: list[str], message: object) -> None:
+async def _note(notifications: list[str], message: object) -> None:
     if uri := getattr(getattr(message, "params", None), "uri", None):
-        heard.append(str(uri))
+        notifications.append(str(uri))

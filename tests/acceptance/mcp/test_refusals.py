@@ -1,4 +1,4 @@
-"""Bad input is refused in the contract's words, writes nothing, and leaves the server well."""
+"""Bad input is refused in the contract's words, writes nothing and leaves the server running."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "taught"), REFUSED)
-def test_it_is_refused_and_taught(
+def test_bad_input_is_refused_with_advice(
     memory: Agent, name: str, arguments: dict[str, Any], taught: str
 ) -> None:
-    told = memory.refused(name, **arguments)
-    assert taught in told
-    assert "Traceback" not in told
+    message = memory.refused(name, **arguments)
+    assert taught in message
+    assert "Traceback" not in message
 
 
-def test_nothing_was_written_and_the_server_is_well(memory: Agent) -> None:
+def test_nothing_was_written_and_the_server_runs(memory: Agent) -> None:
     assert memory.done("memory_stats")["memories"].get("active", 0) == 0
     memory.done("memory_store", content="Still here.")
 
 
-def test_an_unknown_tool_is_named_with_the_known_ones(memory: Agent) -> None:
+def test_unknown_tool_is_refused_with_the_known_ones(memory: Agent) -> None:
     with pytest.raises(MCPError, match="memory_recall"):
         memory.call("memory_search", query="x")
 
@@ -94,7 +94,7 @@ def test_unknown_resources_and_prompts_are_refused(memory: Agent) -> None:
             memory.ask(memory.session.get_prompt, name, arguments)
 
 
-def test_a_conflict_is_told(memory: Agent) -> None:
+def test_conflict_is_reported(memory: Agent) -> None:
     id = memory.done("memory_store", content="Revised twice.")["id"]
     memory.done("memory_update", id=id, content="Revised once more.")
     assert "revision 2" in memory.refused("memory_update", id=id, content="Late.", if_revision=1)

@@ -1,4 +1,4 @@
-"""An agent always gets the best candidates, each with an honest word, and is told where probably none is relevant."""
+"""Agents get the best candidates, each rated, and learn when probably none is relevant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store(path: Path) -> None:
         trivet.drain()
 
 
-def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_the_top(
+def test_candidates_are_rated_and_no_match_is_announced(
     tmp_path: Path,
 ) -> None:
     store(tmp_path / "m.db")
@@ -38,10 +38,10 @@ def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_th
         assert "nothing_relevant" not in found.structured_content
         refused = memory.call("memory_recall", query=FOREIGN, more={"relevance_at_least": 0.9})
         assert refused.structured_content["hits"] == []
-        assert "relevance_at_least demanded more" in text(refused)
+        assert "relevance_at_least requires more" in text(refused)
 
 
-def test_the_setting_shows_every_candidate(tmp_path: Path) -> None:
+def test_setting_shows_every_candidate(tmp_path: Path) -> None:
     store(tmp_path / "m.db")
     with agent(
         tmp_path / "m.db", TRIVET_EMBEDDER="bundled", TRIVET_RELEVANCE_AT_LEAST="0"

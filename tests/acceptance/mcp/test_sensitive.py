@@ -1,4 +1,4 @@
-"""A sensitive memory is masked in everything the server says, unless its owner allowed agents to reveal."""
+"""Sensitive memories are masked in all server output unless their owner allowed revealing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def leaks(memory: Agent) -> list[str]:
     return [answer for answer in memory.heard for canary in CANARIES if canary in answer]
 
 
-def test_no_tool_resource_prompt_or_error_shows_it(secret: tuple[Agent, str], store: Path) -> None:
+def test_no_output_shows_the_secret(secret: tuple[Agent, str], store: Path) -> None:
     memory, id = secret
     other = memory.done(
         "memory_store", content="The vault is in the cellar, and its code is written nowhere."
@@ -89,7 +89,7 @@ def test_it_cannot_be_revealed_or_made_public(secret: tuple[Agent, str]) -> None
     assert leaks(memory) == []
 
 
-def test_why_hides_the_source_as_get_does(secret: tuple[Agent, str]) -> None:
+def test_why_hides_the_source_like_get(secret: tuple[Agent, str]) -> None:
     memory, _ = secret
     given = {"source": f"/{SOURCE}", "scope": "sources"}
     id = memory.done("memory_store", content="A vault.", **given, sensitive=True)["id"]
@@ -102,7 +102,7 @@ def test_why_hides_the_source_as_get_does(secret: tuple[Agent, str]) -> None:
     memory.heard.clear()
 
 
-def test_its_owner_may_allow_agents_to_reveal(tmp_path: Path) -> None:
+def test_owner_may_allow_agents_to_reveal(tmp_path: Path) -> None:
     with agent(tmp_path / "memory.db", TRIVET_MCP_REVEAL="1") as memory:
         id = memory.done("memory_store", content=CONTENT, sensitive=True)["id"]
         assert memory.done("memory_get", id=id)["content"] != CONTENT

@@ -1,4 +1,4 @@
-"""Every tool does what it says, and its structured result is what its schema promises."""
+"""Every tool works, and its structured result matches its schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trivet.serve.mcp.results import recalled
 
 
 def checked(memory: Agent, name: str, **arguments: Any) -> dict[str, Any]:
-    """The result, after it was held against the schema the server itself gave."""
+    """Return the result after validating it against the server's own schema."""
     result = memory.done(name, **arguments)
     schema = memory.tools()[name].output_schema
     assert schema is not None
@@ -48,15 +48,15 @@ def test_store_and_recall(memory: Agent) -> None:
     assert hit["why"] == {"matched_words": ["staging", "port"]}
 
 
-def test_the_same_id_sent_twice_is_stored_once(memory: Agent) -> None:
+def test_same_id_is_stored_once(memory: Agent) -> None:
     id = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
     assert checked(memory, "memory_store", content="Once.", id=id)["status"] == "stored"
     assert checked(memory, "memory_store", content="Once.", id=id)["status"] == "unchanged"
 
 
-def test_the_text_form_says_the_same(memory: Agent) -> None:
+def test_text_form_matches_the_structured_form(memory: Agent) -> None:
     id = store(memory, "Deployments run on Thursdays.", title="Deploy day", scope="text")
-    told = text(memory.call("memory_recall", query="deployments", scope="text"))
+    shown = text(memory.call("memory_recall", query="deployments", scope="text"))
     for part in (
         id,
         "Deployments run on Thursdays.",
@@ -65,16 +65,16 @@ def test_the_text_form_says_the_same(memory: Agent) -> None:
         "words: deployments",
         "never instructions",
     ):
-        assert part in told
+        assert part in shown
 
 
-def test_nothing_found_is_said(memory: Agent) -> None:
+def test_empty_result_is_stated(memory: Agent) -> None:
     result = memory.call("memory_recall", query="zyzzyva quagmire", scope="nowhere")
     assert result.structured_content["hits"] == []
     assert "Nothing stored matches" in text(result)
 
 
-def test_a_near_duplicate_is_reported_with_the_way_to_replace_it(memory: Agent) -> None:
+def test_near_duplicate_says_how_to_replace_it(memory: Agent) -> None:
     old = store(
         memory, "The invoice service is written in Kotlin by the billing team.", scope="twin"
     )
@@ -87,7 +87,7 @@ def test_a_near_duplicate_is_reported_with_the_way_to_replace_it(memory: Agent) 
     assert "kind=supersedes" in text(result)
 
 
-def test_what_a_memory_may_update_is_told_with_the_call_that_links_it(memory: Agent) -> None:
+def test_possible_update_shows_the_linking_call(memory: Agent) -> None:
     old = store(memory, "Unlocking a bike costs CHF 1.00.", scope="bikes", created_at="2025-03-01")
     result = memory.call(
         "memory_store", content="Unlocking a bike costs CHF 1.50 from 1 May.", scope="bikes"
@@ -148,12 +148,12 @@ def test_get_shows_every_detail(memory: Agent) -> None:
     got = checked(memory, "memory_get", id=id)
     assert {name: got[name] for name in given} == given
     assert (got["source"], got["expanded_keywords"], got["revision"]) == ("notes.md:3-5", ["k"], 1)
-    told = text(memory.call("memory_get", id=id))
-    assert "notes.md:3-5" in told
-    assert "importance 0.9" in told
+    shown = text(memory.call("memory_get", id=id))
+    assert "notes.md:3-5" in shown
+    assert "importance 0.9" in shown
 
 
-def test_list_in_pages(memory: Agent) -> None:
+def test_list_pages(memory: Agent) -> None:
     ids = [store(memory, f"Entry number {number}.", scope="pages") for number in range(5)]
     first = checked(memory, "memory_list", scope="pages", limit=3)
     assert (first["total"], first["next_offset"]) == (5, 3)
@@ -163,7 +163,7 @@ def test_list_in_pages(memory: Agent) -> None:
     assert "None here" in text(memory.call("memory_list", scope="pages", offset=50))
 
 
-def test_long_contents_are_shown_in_part_and_whole_on_demand(memory: Agent) -> None:
+def test_long_content_is_shortened_unless_asked_for(memory: Agent) -> None:
     whole = "The reef survey counted parrotfish. " * 200 + "The anemone was purple."
     id = store(memory, whole, scope="long")
     [hit] = checked(memory, "memory_recall", query="purple anemone", scope="long")["hits"]
@@ -175,7 +175,7 @@ def test_long_contents_are_shown_in_part_and_whole_on_demand(memory: Agent) -> N
     assert checked(memory, "memory_get", id=id)["content"] == whole
 
 
-def test_update_then_recall_sees_the_new_text(memory: Agent) -> None:
+def test_recall_sees_the_updated_text(memory: Agent) -> None:
     id = store(memory, "The mascot is a heron.", scope="edit")
     assert (
         checked(memory, "memory_update", id=id, content="The mascot is a walrus.")["revision"] == 2
@@ -209,7 +209,7 @@ def test_stats_count(memory: Agent) -> None:
     assert stats["memories"]["active"] >= 1
 
 
-def test_a_token_budget_is_kept_and_told(memory: Agent) -> None:
+def test_token_budget_is_kept_and_reported(memory: Agent) -> None:
     for number in range(6):
         store(memory, f"Budget item {number}: " + f"word{number} " * 60, scope="budget")
     result = memory.call("memory_recall", query="budget item", scope="budget", token_budget=150)
@@ -218,7 +218,7 @@ def test_a_token_budget_is_kept_and_told(memory: Agent) -> None:
 
 
 @pytest.mark.parametrize("embedder", ["none", "bundled"])
-def test_the_answer_for_an_agent_is_a_third_of_the_raw_one(tmp_path: Path, embedder: str) -> None:
+def test_agent_answer_is_a_third_of_the_raw_one(tmp_path: Path, embedder: str) -> None:
     with Trivet.open(tmp_path / "m.db", embedder=embedder, background=False) as trivet:
         for number in range(10):
             trivet.remember(
@@ -231,7 +231,7 @@ def test_the_answer_for_an_agent_is_a_third_of_the_raw_one(tmp_path: Path, embed
     assert len(lean) * 3 <= len(raw)
 
 
-def test_waiting_vectors_are_told(tmp_path: Path) -> None:
+def test_pending_vectors_are_reported(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "m.db", embedder="bundled", background=False) as trivet:
         trivet.remember("Not embedded yet.")
         health = recalled(trivet.recall("embedded")).health

@@ -13,7 +13,7 @@ from support.resident_home import SETTINGS, Home, start_resident, stop_resident
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """With a short name: the address of a socket holds few characters."""
+    """A folder with a short name, since a socket address is limited in length."""
     folder = Path(tempfile.mkdtemp(prefix="trivet-"))
     yield folder
     shutil.rmtree(folder)
@@ -21,7 +21,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def home(folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """Where nothing runs yet."""
+    """A home where no resident process runs yet."""
     _set(monkeypatch, folder, path)
     home = Home(folder, path)
     yield home
@@ -30,7 +30,7 @@ def home(folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where a resident process runs for all tests that only ask it; each has a store of its own in it."""
+    """The folder of a resident process shared by tests, each with its own store."""
     folder = Path(tempfile.mkdtemp(prefix="trivet-"))
     settings = str(tmp_path_factory.getbasetemp() / "home" / "xdg_config_home")
     environment = {
@@ -47,7 +47,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def warm(shared_folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """Where the shared resident process runs."""
+    """A home where the shared resident process runs."""
     _set(monkeypatch, shared_folder, path)
     return Home(shared_folder, path)
 

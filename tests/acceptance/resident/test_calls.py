@@ -1,4 +1,4 @@
-"""Programs that ask it: the same answers as without it, and nothing lost or done twice when it goes."""
+"""Programs get the same answers through the resident process and lose nothing if it dies."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ def without_times(answer: Answer) -> Answer:
     return msgspec.structs.replace(answer, took_ms=0.0, stages_ms={}, health=health)
 
 
-def asked_alone(home: Home, ask: Callable[[Trivet], Any]) -> tuple[Any, Any]:
-    """What it answers, and what the store answers; the first is sure to have come from it."""
+def both_answers(home: Home, ask: Callable[[Trivet], Any]) -> tuple[Any, Any]:
+    """Return the answers of the resident process and of the store itself."""
     before = home.status().calls
     with home.memory() as memory:
-        asked = ask(memory)
+        by_resident = ask(memory)
     assert home.status().calls == before + 1
     with Trivet.open() as memory:
-        return asked, ask(memory)
+        return by_resident, ask(memory)
 
 
-def test_the_same_answers_with_and_without_it(warm: Home) -> None:
+def test_answers_are_the_same_with_and_without_it(warm: Home) -> None:
     id = warm.remember(PORT, tags=["db"])
     warm.remember("Deployments to production are frozen on Fridays.", scope="acme")
     with warm.memory() as memory:
-        memory.drain()  # else the concept graph may become ready between the two answers
+        memory.drain()  # otherwise the concept graph may become ready between the two answers
     for ask in (
         lambda memory: without_times(memory.recall("which port is staging on?")),
         lambda memory: memory.list(limit=1),
         lambda memory: msgspec.structs.replace(
             memory.stats(), notes=()
-        ),  # they are of the process that answers
+        ),  # these fields describe the answering process
         lambda memory: memory.tags(),
         lambda memory: memory.get(id),
         lambda memory: memory.history(id),
         lambda memory: memory.why_not("friday", id).verdict,
         lambda memory: memory.concepts(),
     ):
-        asked, alone = asked_alone(warm, ask)
-        assert asked == alone
+        by_resident, alone = both_answers(warm, ask)
+        assert by_resident == alone
 
 
 def test_writes_reach_the_store(warm: Home) -> None:
@@ -88,7 +88,7 @@ def test_writes_reach_the_store(warm: Home) -> None:
         assert memory.server is None
 
 
-def test_a_write_is_embedded_when_the_command_returns(
+def test_write_is_embedded_when_the_command_returns(
     warm: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "bundled")
@@ -101,23 +101,27 @@ def test_a_write_is_embedded_when_the_command_returns(
     assert warm.status().calls > before + 2
 
 
-def test_its_errors_are_those_of_the_store(warm: Home) -> None:
-    def told(kind: type[Exception], ask: Callable[[Trivet], Any]) -> Callable[[Trivet], str]:
-        def telling(memory: Trivet) -> str:
+def test_its_errors_match_the_store(warm: Home) -> None:
+    def error_message(
+        kind: type[Exception], ask: Callable[[Trivet], Any]
+    ) -> Callable[[Trivet], str]:
+        def message_of(memory: Trivet) -> str:
             with pytest.raises(kind) as raised:
                 ask(memory)
             return str(raised.value)
 
-        return telling
+        return message_of
 
-    asked, alone = asked_alone(warm, told(NotFound, lambda memory: memory.get(UNKNOWN)))
-    assert asked == alone
+    by_resident, alone = both_answers(
+        warm, error_message(NotFound, lambda memory: memory.get(UNKNOWN))
+    )
+    assert by_resident == alone
     with warm.memory() as memory, pytest.raises(InvalidInput, match="query"):
         memory.recall(" ")
 
 
-def test_stores_and_settings_of_each_caller_are_their_own(warm: Home) -> None:
-    """One process holds several stores; the least used of many are closed, and opened again when asked for."""
+def test_each_caller_has_its_own_store_and_settings(warm: Home) -> None:
+    """One process holds several stores; it closes idle ones and reopens them on demand."""
     paths = [str(warm.store.with_name(f"{number}.db")) for number in range(6)]
     for number, path in enumerate(paths):
         with warm.memory(path=path, scope=f"scope{number}") as memory:
@@ -129,17 +133,19 @@ def test_stores_and_settings_of_each_caller_are_their_own(warm: Home) -> None:
     assert len(warm.status().stores) <= 4
 
 
-def test_a_path_means_the_callers_folder(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_is_relative_to_the_callers_folder(
+    warm: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(warm.store.parent)
     with warm.memory(path="here.db") as memory:
         memory.remember(PORT)
     assert warm.store.with_name("here.db").exists()
 
 
-def test_who_has_other_settings_files_works_alone(
+def test_caller_with_other_settings_files_works_alone(
     warm: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The keys of secrets lie beside them: what the process sealed with its own could not be revealed."""
+    """Secret keys lie next to the settings, so the caller could not reveal what it stored."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(warm.store.parent / "other"))
     with warm.memory() as memory:
         stored = memory.remember("The key is AKIAIOSFODNN7EXAMPLQ, says Ana.")
@@ -151,7 +157,7 @@ def test_who_has_other_settings_files_works_alone(
         assert "AKIAIOSFODNN7EXAMPLQ" in memory.reveal(stored.id).content
 
 
-def test_what_needs_the_store_itself_works_beside_it(
+def test_verbs_that_need_the_store_work_beside_it(
     warm: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = CommandLine(monkeypatch)
@@ -163,13 +169,13 @@ def test_what_needs_the_store_itself_works_beside_it(
     assert "7654" in trivet("export").out
 
 
-def test_many_at_once(warm: Home) -> None:
+def test_concurrent_calls(warm: Home) -> None:
     with warm.memory() as memory, ThreadPoolExecutor(12) as threads:
         list(threads.map(lambda number: memory.remember(f"Fact number {number}."), range(40)))
         assert memory.stats().memories == {"active": 40}
 
 
-def test_mcp_asks_it(warm: Home) -> None:
+def test_mcp_uses_it(warm: Home) -> None:
     id = warm.remember(PORT)
     about = {
         "protocolVersion": "2025-06-18",
@@ -192,7 +198,7 @@ def test_mcp_asks_it(warm: Home) -> None:
     assert warm.status().calls > before
 
 
-def test_it_is_not_spoken_to_where_others_could_have_put_it(warm: Home) -> None:
+def test_socket_in_an_unsafe_folder_is_ignored(warm: Home) -> None:
     warm.socket.parent.chmod(0o755)
     try:
         assert request_status() is None
@@ -201,13 +207,13 @@ def test_it_is_not_spoken_to_where_others_could_have_put_it(warm: Home) -> None:
     assert warm.status().pid
 
 
-def test_it_is_not_used_where_it_is_off(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_not_used_when_switched_off(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIVET_RESIDENT", "off")
     before = warm.status().calls
     with warm.memory() as memory:
         memory.remember(PORT)
     assert PORT in warm.prompt("which port does the staging database listen on?")
-    assert warm.status().calls == before + 1  # the hook asked, and was told to do it alone
+    assert warm.status().calls == before + 1  # the hook asked and was told to work alone
     assert str(warm.store) not in warm.status().stores
 
 
@@ -221,7 +227,7 @@ def test_it_is_not_used_where_it_is_off(warm: Home, monkeypatch: pytest.MonkeyPa
         hook_client.pack([b"call", b"1"]),
     ],
 )
-def test_nonsense_on_the_socket_ends_nothing(warm: Home, message: bytes) -> None:
+def test_garbage_on_the_socket_is_survived(warm: Home, message: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(warm.socket))
         connection.sendall(message)
@@ -235,9 +241,9 @@ Answering = tuple[bytes, ...] | Callable[[list[bytes]], tuple[bytes, ...]]
 
 @contextmanager
 def impostor(home: Home, *answers: Answering) -> Iterator[list[list[bytes]]]:
-    """Something on the socket that answers as told, and leaves without a word where it has nothing to say."""
+    """A fake process on the socket that gives these answers and hangs up when it has none."""
     home.socket.parent.mkdir(mode=0o700, exist_ok=True)
-    asked: list[list[bytes]] = []
+    requests: list[list[bytes]] = []
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(home.socket))
         listener.listen()
@@ -246,60 +252,62 @@ def impostor(home: Home, *answers: Answering) -> Iterator[list[list[bytes]]]:
             for answer in answers:
                 connection, _ = listener.accept()
                 with connection:
-                    asked.append(hook_client.receive(connection))
-                    told = answer(asked[-1]) if callable(answer) else answer
-                    if told:
-                        connection.sendall(hook_client.pack(told))
+                    requests.append(hook_client.receive(connection))
+                    reply = answer(requests[-1]) if callable(answer) else answer
+                    if reply:
+                        connection.sendall(hook_client.pack(reply))
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield asked
+        yield requests
         ended(thread)
 
 
-def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> None:
-    """The client makes the memory's id: whether the process had stored it or not, there is one in the end."""
-    with Trivet.open() as own, impostor(home, ()) as asked, home.memory() as memory:
+def test_write_sent_to_a_dying_process_happens_once(home: Home) -> None:
+    """The client chooses the id, so there is one memory whether or not the process stored it."""
+    with Trivet.open() as own, impostor(home, ()) as requests, home.memory() as memory:
         stored = memory.remember(PORT)
-        sent = json.loads(asked[0][2])
+        sent = json.loads(requests[0][2])
         assert sent["request"]["id"] == stored.id
         assert own.get(stored.id).content == PORT
         assert own.remember(PORT, id=stored.id).status == "unchanged"
 
 
-def test_a_write_that_it_did_before_it_died_is_answered_as_done(home: Home) -> None:
-    """The answer is in the store beside the write. Done again, each of these would be refused or be a second one."""
+def test_write_done_before_the_process_died_is_answered(home: Home) -> None:
+    """The answer is stored with the write; repeating any of these would be refused or act twice."""
 
-    def does_it_and_dies(parts: list[bytes]) -> tuple[bytes, ...]:
+    def act_then_die(parts: list[bytes]) -> tuple[bytes, ...]:
         calls.perform(own, msgspec.json.decode(parts[2], type=calls.Call))
         return ()
 
-    def with_a_dying_one(act: Callable[[Trivet], Any]) -> Any:
+    def through_dying_process(act: Callable[[Trivet], Any]) -> Any:
         home.socket.unlink(missing_ok=True)
-        with impostor(home, does_it_and_dies), home.memory() as memory:
+        with impostor(home, act_then_die), home.memory() as memory:
             return act(memory)
 
     with Trivet.open() as own:
         id, other = own.remember(PORT).id, own.remember("It moved to port 7654.").id
-        assert with_a_dying_one(lambda memory: memory.remember("Stored once.")).status == "stored"
         assert (
-            with_a_dying_one(
+            through_dying_process(lambda memory: memory.remember("Stored once.")).status == "stored"
+        )
+        assert (
+            through_dying_process(
                 lambda memory: memory.edit(id, title="Staging", if_revision=1)
             ).revision
             == 2
         )
         own.forget(id)
-        assert with_a_dying_one(lambda memory: memory.restore(id)).revision == 4
+        assert through_dying_process(lambda memory: memory.restore(id)).revision == 4
         assert (
-            with_a_dying_one(lambda memory: memory.link(other, "supersedes", id)).kind
+            through_dying_process(lambda memory: memory.link(other, "supersedes", id)).kind
             == "supersedes"
         )
-        assert with_a_dying_one(lambda memory: memory.unlink(other, "supersedes", id)) is None
-        assert with_a_dying_one(lambda memory: memory.purge(other)).id == other
+        assert through_dying_process(lambda memory: memory.unlink(other, "supersedes", id)) is None
+        assert through_dying_process(lambda memory: memory.purge(other)).id == other
         assert [one.action for one in own.history(id)] == ["remember", "edit", "forget", "restore"]
 
 
-def test_what_it_holds_on_to_when_it_dies_is_not_known(
+def test_write_to_a_locked_store_has_an_unknown_outcome(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_BUSY_TIME_LIMIT_MS", "50")
@@ -316,16 +324,14 @@ def test_what_it_holds_on_to_when_it_dies_is_not_known(
 
 
 @pytest.mark.parametrize(("version", "ends"), [("0.0.1", True), ("999.0.0", False)])
-def test_an_older_one_is_asked_to_end_and_a_newer_one_left_alone(
-    home: Home, version: str, ends: bool
-) -> None:
+def test_older_process_is_replaced_and_newer_one_kept(home: Home, version: str, ends: bool) -> None:
     answers = [(b"version", version.encode()), *([(b"ok", b"")] if ends else [])]
-    with impostor(home, *answers) as asked, home.memory() as memory:
+    with impostor(home, *answers) as requests, home.memory() as memory:
         assert memory.stats().memories == {}
-    assert [parts[0] for parts in asked] == ([b"call", b"end"] if ends else [b"call"])
+    assert [parts[0] for parts in requests] == ([b"call", b"end"] if ends else [b"call"])
 
 
-def test_versions_are_compared_by_their_numbers(warm: Home) -> None:
+def test_versions_are_compared_as_numbers(warm: Home) -> None:
     assert is_older("0.0.9")
     assert not is_older(trivet.__version__)
     assert not is_older("0.10.0")
@@ -334,7 +340,7 @@ def test_versions_are_compared_by_their_numbers(warm: Home) -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    """A hook that is run as `trivet hook` starts through it."""
+    """A hook run as `trivet hook` starts with this import."""
     code = "import sys, trivet, trivet.cli, trivet.serve.resident.hook_client; print('msgspec' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "False\n"
@@ -368,7 +374,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     ],
 )
 def test_keys_of_every_service_are_compared(name: str, settings: dict[str, Any]) -> None:
-    """With another key than the process has, a program does its work itself."""
+    """A program with another key than the process does its work itself."""
     one, other = (
         call_environment(Settings(**settings), {name: value}) for value in ("one", "other")
     )

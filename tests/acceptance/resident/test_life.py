@@ -1,4 +1,4 @@
-"""The process itself: one at a time, found by its lock, ended in many ways and always able to begin again."""
+"""One resident process runs at a time, can end in many ways and can always start again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_up_status_down(home: Home, trivet: CommandLine) -> None:
     for words in (["up"], ["up", "--background"]):
         second = trivet(*words)
         assert second.status == 4
-        assert f"runs already, as process {process.pid}" in second.err
+        assert f"is already running, as process {process.pid}" in second.err
     assert trivet.json("down") == {"ended": "ended"}
     assert process.wait(PATIENCE) == 0
     assert not home.socket.exists()
@@ -50,7 +50,7 @@ def test_up_status_down(home: Home, trivet: CommandLine) -> None:
     assert trivet.json("down") == {"ended": None}
 
 
-def test_in_the_background_it_outlives_the_command(home: Home, trivet: CommandLine) -> None:
+def test_background_process_outlives_the_command(home: Home, trivet: CommandLine) -> None:
     pid = trivet.json("up", "--background")["pid"]
     try:
         assert home.status().pid == pid
@@ -60,7 +60,7 @@ def test_in_the_background_it_outlives_the_command(home: Home, trivet: CommandLi
         os.waitpid(pid, 0)
 
 
-def test_one_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None:
+def test_process_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None:
     home.store.write_bytes(b"this is no database at all, and long enough to be one" * 100)
     ended = trivet("up")
     assert ended.status == 5
@@ -71,16 +71,16 @@ def test_one_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None
     assert str(home.store) in (home.socket.parent / "resident.log").read_text()
 
 
-def test_a_killed_one_leaves_nothing_in_the_way(
+def test_killed_process_leaves_nothing_in_the_way(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRIVET_RERANK", "off")  # its model would only be loaded
+    monkeypatch.setenv("TRIVET_RERANK", "off")  # the model would only take time to load
     killed = home.up()
     killed.kill()
     killed.wait(LIMIT_SECONDS)
     assert home.socket.exists()
     assert request_status() is None
-    id = home.remember(PORT)  # without it
+    id = home.remember(PORT)  # without the resident process
     process = home.up()
     with home.memory() as memory:
         assert memory.recall(QUESTION).hits[0].memory.id == id
@@ -90,31 +90,31 @@ def test_a_killed_one_leaves_nothing_in_the_way(
     assert not home.socket.exists()
 
 
-def test_one_that_hangs_is_killed_by_down(home: Home, trivet: CommandLine) -> None:
+def test_hanging_process_is_killed_by_down(home: Home, trivet: CommandLine) -> None:
     process = home.up()
     with stopped(process):
         assert trivet.json("down") == {"ended": "killed"}
     assert process.wait(PATIENCE) == -signal.SIGKILL
 
 
-def test_it_ends_when_nobody_asks(home: Home) -> None:
+def test_it_ends_when_idle(home: Home) -> None:
     assert home.up(TRIVET_RESIDENT_IDLE_SECONDS="0.05").wait(PATIENCE) == 0
     assert not home.socket.exists()
 
 
 def test_it_ends_when_it_grows_too_large(home: Home) -> None:
     process = home.up(TRIVET_RESIDENT_MEMORY_MB="1")
-    request_status()  # it looks after each call
+    request_status()  # it checks its size after each call
     assert process.wait(PATIENCE) == 75
     assert not home.socket.exists()
 
 
-def test_a_folder_that_others_may_enter_is_not_used(home: Home, trivet: CommandLine) -> None:
+def test_folder_open_to_others_is_not_used(home: Home, trivet: CommandLine) -> None:
     home.socket.parent.mkdir()
     home.socket.parent.chmod(0o755)
     ended = trivet("up")
     assert ended.status == 5
-    assert "not yours alone" in ended.err
+    assert "must belong to you" in ended.err
     assert not home.socket.exists()
 
 
@@ -131,8 +131,8 @@ print(len(connection.recv(100)), flush=True)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_the_socket_of_another_user_is_not_spoken_to(home: Home) -> None:
-    """The other end is asked who it is before a word is said, and the hook works without it."""
+def test_socket_of_another_user_is_not_used(home: Home) -> None:
+    """The peer's user is checked before anything is sent, and the hook works without it."""
     home.remember(PORT)
     home.socket.parent.mkdir(mode=0o700)
     command = [sys.executable, "-c", IMPOSTOR, str(home.socket)]
@@ -158,7 +158,7 @@ except ConnectionError:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_another_user_is_not_answered(home: Home) -> None:
-    """Even where the rights of the folder and the socket would let them in."""
+    """Even where the permissions of folder and socket allow the connection."""
     home.up()
     assert home.status().pid
     for place, mode in ((home.folder, 0o711), (home.socket.parent, 0o711), (home.socket, 0o666)):
@@ -171,8 +171,8 @@ def test_another_user_is_not_answered(home: Home) -> None:
     assert home.status().failed == 1
 
 
-def test_after_an_upgrade_it_makes_room(home: Home, tmp_path: Path) -> None:
-    """It runs from a copy of the package whose one file is replaced, as an installer would."""
+def test_process_makes_room_after_an_upgrade(home: Home, tmp_path: Path) -> None:
+    """It runs from a copy of the package where one file is replaced, as by an installer."""
     package = tmp_path / "installed" / "trivet"
     package.mkdir(parents=True)
     source = Path(trivet_package.__file__)
@@ -185,11 +185,11 @@ def test_after_an_upgrade_it_makes_room(home: Home, tmp_path: Path) -> None:
     (package / "__init__.py").write_bytes(source.read_bytes() + b"# upgraded\n")
     with home.memory() as memory:
         assert memory.get(id).content == PORT
-        assert not is_warm(memory)  # it was not asked of code that is no longer there
+        assert not is_warm(memory)  # no call went to code that is no longer there
     assert process.wait(PATIENCE) == 0
 
 
-def test_the_unit_for_systemd_names_this_program_and_store(trivet: CommandLine) -> None:
+def test_systemd_unit_names_this_program_and_store(trivet: CommandLine) -> None:
     text = trivet("up", "--systemd", "--path", "/srv/100% mine.db").out
     assert f"ExecStart={sys.executable} -P -m trivet.cli up --path '/srv/100%% mine.db'" in text
     shipped = Path(__file__).parents[3] / "deploy" / "trivet-resident.service"
@@ -200,7 +200,7 @@ def test_the_unit_for_systemd_names_this_program_and_store(trivet: CommandLine) 
     assert rest(shipped.read_text()) == rest(text)
 
 
-def test_status_for_people(home: Home, trivet: CommandLine) -> None:
+def test_status_as_text(home: Home, trivet: CommandLine) -> None:
     assert "does not run" in trivet("status").out
     log = home.store.parent / "data" / "trivet" / "hooks" / "failures.log"
     log.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`trivet open`: a link from the resident process, over the same store, that signs in once."""
+"""`trivet open` gives a one-time sign-in link to the resident process's page of the same store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.command_line import CommandLine
 from support.resident_home import Home
 
 
-def test_the_resident_process_serves_the_page_of_a_store(
+def test_resident_process_serves_the_page_of_a_store(
     warm: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli = CommandLine(monkeypatch)
@@ -29,7 +29,7 @@ def test_the_resident_process_serves_the_page_of_a_store(
         assert "6543" in memory["content"]
 
 
-def test_a_servers_page_is_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_of_a_server_is_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     cli = CommandLine(monkeypatch)
     assert (
         cli("open", "--print", "--path", "https://memory.example.org").out

@@ -9,4 +9,4 @@ __all__ = ["Opened", "configuration", "open_trivet", "trivet"]
 
 @pytest.fixture(autouse=True)
 def _own_keys(configuration: object) -> None:
-    """No test finds the keys of another."""
+    """Give each test its own keys."""

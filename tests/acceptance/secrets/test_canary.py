@@ -1,6 +1,6 @@
-"""Secrets of which no other copy exists go in by every way there is; then every place there is is searched for them.
+"""Unique secrets go in by every route, and then every place is searched for them.
 
-Pieces count as well, in any case: an index may cut words up and fold their letters.
+Pieces count too, in any case, because an index may split words and fold their case.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Run = Callable[..., str]
 
 
 def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, Run]:
-    """The real command on the test's store, and the same in this process, which is quicker; all that it printed."""
+    """Run the real command, or the same in this process for speed, and record all output."""
     monkeypatch.setenv("TRIVET_PATH", str(tmp_path / "memory.db"))
     monkeypatch.setenv("TRIVET_EMBEDDER", "none")
     within = CommandLine(monkeypatch)
@@ -67,7 +67,7 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, 
     return run, run_within
 
 
-def by_options(fields: dict[str, Any]) -> list[str]:
+def as_options(fields: dict[str, Any]) -> list[str]:
     options = ["--title", fields["title"], "--source", fields["source"]]
     options += [part for tag in fields["tags"] for part in ("--tag", tag)]
     return options + [
@@ -85,7 +85,7 @@ def test_from_python(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    heard: list[str] = []
+    outputs: list[str] = []
     off = open_trivet(secrets="off")
     old = off.remember(f"An old one with {canaries.token('old')}").id
     off.edit(old, content="An old one, cleaned by hand")
@@ -93,13 +93,13 @@ def test_from_python(
 
     trivet = open_trivet(embedder=embedder.spec(), graph_llm=model.spec)
     done = trivet.remember(**canaries.fields("remember"))
-    heard.append(said(done))
-    heard.append(
+    outputs.append(said(done))
+    outputs.append(
         said(trivet.remember_many([canaries.fields("many one"), canaries.fields("many two")]))
     )
-    heard.append(said(trivet.edit(done.id, **canaries.fields("edit"))))
-    heard.append(said(trivet.restore(done.id, revision=1)))
-    heard.append(said(trivet.restore(old, revision=1)))
+    outputs.append(said(trivet.edit(done.id, **canaries.fields("edit"))))
+    outputs.append(said(trivet.restore(done.id, revision=1)))
+    outputs.append(said(trivet.restore(old, revision=1)))
     lines = [
         json.dumps(canaries.fields("plain")),
         json.dumps({"content": canaries.token("bad"), "importance": 7}),
@@ -108,8 +108,8 @@ def test_from_python(
         f'{{"content": "{canaries.token("broken")}',
         json.dumps({"content": "x", "state": canaries.token("state")}),
     ]
-    heard.append(said(trivet.import_(lines)))
-    heard.append(
+    outputs.append(said(trivet.import_(lines)))
+    outputs.append(
         said(
             trivet.recall(
                 f"who uses {canaries.token('query')} and {canaries.private('query private')}"
@@ -124,44 +124,44 @@ def test_from_python(
     for wrong in refused:
         with pytest.raises(TrivetError) as error:
             trivet.remember(canaries.token("refused"), **wrong)
-        heard.append(str(error.value))
+        outputs.append(str(error.value))
     trivet.drain()
     trivet.embed()
-    heard += [
+    outputs += [
         said(trivet.list()),
         said(trivet.get(done.id, reveal=True)),
         said(trivet.history(done.id, reveal=True)),
     ]
-    heard += [
+    outputs += [
         trivet.diff(done.id, 1, 2, reveal=True),
         said(trivet.stats()),
         said(trivet.concepts()),
         *trivet.export(),
     ]
-    heard += [
+    outputs += [
         said(trivet.doctor()),
         said(trivet.recall("bot logs in", reveal=True)),
         said(trivet.graph(done.id)),
     ]
-    heard.append(said(trivet.why_not("bot logs in", done.id)))
+    outputs.append(said(trivet.why_not("bot logs in", done.id)))
 
-    assert embedder.texts, "the embedder was asked"
-    assert model.bodies, "the language model was asked"
-    assert canaries.found_in("\n".join(heard)) == []
+    assert embedder.texts, "the embedder must have been called"
+    assert model.bodies, "the language model must have been called"
+    assert canaries.found_in("\n".join(outputs)) == []
     assert canaries.found_in("\n".join(embedder.texts)) == []
     assert canaries.found_in("\n".join(model.bodies)) == []
     assert canaries.found_in(caplog.text) == []
     assert canaries.found_in(everything_stored(path)) == []
-    assert canaries.found_in(everything_on_disk(tmp_path)) == [], "the write-ahead log included"
+    assert canaries.found_in(everything_on_disk(tmp_path)) == [], "including the write-ahead log"
     trivet.backup(tmp_path / "copy.db")
     trivet.close()
     assert canaries.found_in(everything_on_disk(tmp_path)) == []
 
 
-def test_what_is_found_is_what_was_put_in(
+def test_search_finds_secrets_when_detection_is_off(
     canaries: Canaries, open_trivet: Opened, path: Path
 ) -> None:
-    """The search itself works: with the guard off, the same secrets are everywhere."""
+    """Proves that the search works: without detection, the same secrets are everywhere."""
     trivet = open_trivet(secrets="off")
     trivet.remember(f"It is {canaries.token('seen')}", tags=[canaries.token("tag")])
     assert canaries.found_in(everything_stored(path)) == canaries.made
@@ -172,20 +172,20 @@ def test_from_the_command_line(
 ) -> None:
     run, within = command_line(tmp_path, monkeypatch)
     fields = canaries.fields("arguments")
-    heard = [run("remember", fields["content"], *by_options(fields), "--json")]
-    id = json.loads(heard[0])["id"]
-    heard.append(run("remember", "-", stdin=canaries.fields("standard input")["content"]))
-    heard.append(within("edit", id, "--content", canaries.fields("edit")["content"]))
-    heard.append(
+    outputs = [run("remember", fields["content"], *as_options(fields), "--json")]
+    id = json.loads(outputs[0])["id"]
+    outputs.append(run("remember", "-", stdin=canaries.fields("standard input")["content"]))
+    outputs.append(within("edit", id, "--content", canaries.fields("edit")["content"]))
+    outputs.append(
         within("edit", id, "--content", "-", stdin=canaries.fields("edit by input")["content"])
     )
-    heard.append(within("restore", id, "--revision", "1"))
-    heard.append(within("import", "-", stdin=json.dumps(canaries.fields("import"))))
-    heard.append(run("remember", canaries.token("wrong"), "--category", "nonsense"))
-    heard.append(run("recall", f"bot {canaries.private('query')} {canaries.token('query')}"))
-    heard += [within("get", id, "--reveal"), within("history", id, "--reveal")]
-    heard += [within(name) for name in ("list", "export", "doctor")]
-    assert canaries.found_in("\n".join(heard)) == []
+    outputs.append(within("restore", id, "--revision", "1"))
+    outputs.append(within("import", "-", stdin=json.dumps(canaries.fields("import"))))
+    outputs.append(run("remember", canaries.token("wrong"), "--category", "nonsense"))
+    outputs.append(run("recall", f"bot {canaries.private('query')} {canaries.token('query')}"))
+    outputs += [within("get", id, "--reveal"), within("history", id, "--reveal")]
+    outputs += [within(name) for name in ("list", "export", "doctor")]
+    assert canaries.found_in("\n".join(outputs)) == []
     assert canaries.found_in(everything_stored(tmp_path / "memory.db")) == []
     assert canaries.found_in(everything_on_disk(tmp_path)) == []
     assert set(canaries.found_in(within("reveal", id))) >= {
@@ -220,17 +220,19 @@ def test_from_an_agent(
             nonsense=canaries.token("unknown too"),
         )
         one.done("memory_why", query="bot", id=stored["id"])
-        heard = list(one.heard)
-    assert canaries.found_in("\n".join(heard)) == []
+        outputs = list(one.heard)
+    assert canaries.found_in("\n".join(outputs)) == []
     assert canaries.found_in("\n".join(embedder.texts)) == []
     assert canaries.found_in(everything_stored(path)) == []
-    assert canaries.found_in(everything_on_disk(path.parent)) == [], "the server's own log included"
+    assert canaries.found_in(everything_on_disk(path.parent)) == [], (
+        "including the server's own log"
+    )
 
 
 def test_private_parts_reach_no_provider(
     canaries: Canaries, open_trivet: Opened, embedder: WordEmbedder, model: ChatServer
 ) -> None:
-    """Whatever the setting is: they are the writer's own word."""
+    """Under every setting, because the writer marked them explicitly."""
     trivet = open_trivet(embedder=embedder.spec(), graph_llm=model.spec, secrets="off")
     trivet.remember(f"Ines {canaries.private('one')} works at Acme.")
     trivet.drain()
@@ -240,6 +242,6 @@ def test_private_parts_reach_no_provider(
     assert any("works at Acme" in text for text in embedder.texts)
 
 
-def test_only_reveal_gives_it_back(canaries: Canaries, trivet: Trivet) -> None:
+def test_only_reveal_returns_the_secret(canaries: Canaries, trivet: Trivet) -> None:
     id = trivet.remember(**canaries.fields("one")).id
     assert sorted(canaries.found_in(said(trivet.reveal(id)))) == sorted(canaries.made)

@@ -1,4 +1,4 @@
-"""The command as people use it, and a vault edited while it is watched."""
+"""`trivet ingest` takes in folders as users run it, and a vault edited while it is watched."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def trivet(path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     return CommandLine(monkeypatch)
 
 
-def test_what_it_says(trivet: CommandLine, write: Write, vault: Path) -> None:
+def test_output(trivet: CommandLine, write: Write, vault: Path) -> None:
     write("a.md", "# A\n\none\n\n## B\n\ntwo\n")
     write("bad.md", "---\n[\n---\n")
     first = trivet("ingest", str(vault), "--scope", "me/notes", "--tag", "x")
     assert first.status == 2
     assert "2 stored in 1 file read." in first.out
-    assert "Left out: bad.md: its front matter is not YAML (line" in first.out
+    assert "Skipped: bad.md: its front matter is not YAML (line" in first.out
     (vault / "bad.md").unlink()
     again = trivet("ingest", str(vault))
     assert (again.status, again.out) == (0, "Nothing new; 1 file unchanged.\n")
@@ -38,7 +38,7 @@ def test_what_it_says(trivet: CommandLine, write: Write, vault: Path) -> None:
     assert trivet.json("list")["memories"] == []
 
 
-def test_what_is_passed_over_is_named_with_the_reason(
+def test_skipped_files_are_named_with_the_reason(
     trivet: CommandLine, write: Write, vault: Path
 ) -> None:
     write("a.md", "# A\n\none\n")
@@ -50,19 +50,19 @@ def test_what_is_passed_over_is_named_with_the_reason(
         write(f"picture{number}.png", "")
     done = trivet("ingest", str(vault), "--exclude", "drafts")
     assert done.status == 0
-    assert "Passed over (hidden): .obsidian/.\n" in done.out
-    assert "Passed over (excluded): drafts/.\n" in done.out
-    assert "Passed over (nothing in it to remember): empty.md.\n" in done.out
+    assert "Skipped (hidden): .obsidian/.\n" in done.out
+    assert "Skipped (excluded): drafts/.\n" in done.out
+    assert "Skipped (nothing to remember): empty.md.\n" in done.out
     assert "picture4.png and 2 more.\n" in done.out
     skipped = {one["path"]: one["reason"] for one in trivet.json("ingest", str(vault))["skipped"]}
-    assert skipped["data.json"] == "JSON that is no conversation"  # also when it is not read again
-    assert skipped["picture6.png"] == "of no kind that is read"
+    assert (
+        skipped["data.json"] == "JSON that is not a conversation"
+    )  # also when the file is not read again
+    assert skipped["picture6.png"] == "unsupported file type"
     assert "a.md" not in skipped
 
 
-def test_an_empty_folder_is_said_to_be_so_and_not_remembered(
-    trivet: CommandLine, vault: Path
-) -> None:
+def test_empty_folder_is_reported_and_not_remembered(trivet: CommandLine, vault: Path) -> None:
     assert "No notes" in trivet("ingest", str(vault)).out
     assert trivet.json("ingest", "--list") == []
 
@@ -70,14 +70,12 @@ def test_an_empty_folder_is_said_to_be_so_and_not_remembered(
 @pytest.mark.parametrize(
     "arguments", [(), ("x", "--list"), ("--list", "--drop", "y"), ("/no/such/place",)]
 )
-def test_what_it_refuses(trivet: CommandLine, arguments: tuple[str, ...]) -> None:
+def test_refusals(trivet: CommandLine, arguments: tuple[str, ...]) -> None:
     assert trivet("ingest", *arguments).status == 2
 
 
-def test_a_vault_is_found_by_meaning_after_it_was_taken_in(
-    path: Path, write: Write, vault: Path
-) -> None:
-    """With the bundled model, as a user has it: nothing waits for its vectors when the command is over."""
+def test_ingested_vault_is_found_by_meaning(path: Path, write: Write, vault: Path) -> None:
+    """With the bundled model, as users have it: no vector is pending when the command ends."""
     write("a.md", "# Tea\n\nGreen leaves want water of eighty degrees.\n")
     assert process("ingest", str(vault), TRIVET_PATH=str(path)).status == 0
     answer = process("recall", "how hot for a brew", "--json", TRIVET_PATH=str(path)).json()
@@ -86,7 +84,7 @@ def test_a_vault_is_found_by_meaning_after_it_was_taken_in(
 
 
 def until(watching: Watching, **counts: int) -> None:
-    """Reads reports until they add up: a burst may come as one or as several."""
+    """Read reports until they add up: a burst may arrive as one or several."""
     totals = dict.fromkeys(counts, 0)
     while totals != counts:
         report = watching.report()
@@ -101,9 +99,11 @@ def watching(vault: Path, path: Path, write: Write) -> Iterator[Watching]:
     started.kill()
 
 
-def test_a_vault_edited_while_it_is_watched(watching: Watching, vault: Path, path: Path) -> None:
+def test_edited_vault_is_followed_while_watched(
+    watching: Watching, vault: Path, path: Path
+) -> None:
     until(watching, stored=1)
-    (vault / "second.md").write_text("the second note")  # perhaps before the watch has begun
+    (vault / "second.md").write_text("the second note")  # may happen before the watch has started
     until(watching, stored=1)
     replaced = vault / "second.md.tmp"
     replaced.write_text("the second note, edited")

@@ -1,4 +1,4 @@
-"""The mirror in Markdown, written by the command."""
+"""The command writes the Markdown mirror."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from support.command_line import process
 from trivet import Trivet
 
 
-def test_the_command(path: Path, tmp_path: Path) -> None:
+def test_export_markdown(path: Path, tmp_path: Path) -> None:
     with Trivet.open(path, embedder="none", background=False) as memory:
         memory.remember("in the clear")
         memory.remember("a hidden thing", sensitive=True)

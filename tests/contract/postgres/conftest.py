@@ -10,7 +10,7 @@ from trivet.store.postgres import PostgresStore, Server
 
 @pytest.fixture
 def url(postgres: PostgresServer) -> Iterator[str]:
-    """A database with the schema made."""
+    """A database that already has the schema."""
     made = postgres.database()
     yield made
     postgres.drop(made)
@@ -38,7 +38,7 @@ def store(server: Server) -> PostgresStore:
 
 @pytest.fixture
 def vector_search(postgres: PostgresServer) -> None:
-    """For tests in which the server itself compares vectors."""
+    """Skip the test unless the server itself can compare vectors."""
     if not postgres.compares_vectors:
         pytest.skip(
             "this pgvector was built with instructions that this processor lacks: the server dies of them"

@@ -1,4 +1,4 @@
-"""What a recall asks of the server: the record of changes once, and little else."""
+"""A recall sends few queries to the server and reads the change log once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_a_warm_recall_asks_little(url: str, asked: list[str]) -> None:
+def test_warm_recall_sends_few_queries(url: str, asked: list[str]) -> None:
     with Trivet.open(url, background=False, rerank="off") as trivet:
         for place in ("Paris", "Rome", "Oslo", "Bern"):
             trivet.remember(f"We met Clara in {place}.")
@@ -50,12 +50,12 @@ def test_a_warm_recall_asks_little(url: str, asked: list[str]) -> None:
             sql for sql in asked if "FROM posting" in sql or "FROM passage AS p JOIN" in sql
         ]
         assert not [sql for sql in asked if "FROM job" in sql], (
-            "nothing waited, and nothing has changed since"
+            "nothing was waiting, and nothing has changed since"
         )
         assert len(asked) <= 6, asked
 
 
-def test_candidates_are_read_in_one_go(url: str, asked: list[str]) -> None:
+def test_candidates_are_read_in_one_query(url: str, asked: list[str]) -> None:
     with Trivet.open(url, background=False, rerank="off", changes="off") as trivet:
         trivet.remember_many(
             [
@@ -70,7 +70,7 @@ def test_candidates_are_read_in_one_go(url: str, asked: list[str]) -> None:
         assert len([sql for sql in asked if _same(sql, QUERIES("memories")["seen_by_ids"])]) == 1
 
 
-def test_words_that_are_new_are_asked_for_together(url: str, asked: list[str]) -> None:
+def test_new_words_are_read_in_one_query(url: str, asked: list[str]) -> None:
     with Trivet.open(url, background=False, embedder="none") as trivet:
         trivet.remember("We met Clara in Paris, and walked along the river until it rained.")
         trivet.drain()
@@ -85,11 +85,11 @@ def test_words_that_are_new_are_asked_for_together(url: str, asked: list[str]) -
         asked.clear()
         assert len(trivet.recall("walked river", limit=30).hits) == 21
         assert len([sql for sql in asked if "FROM lexical WHERE" in sql]) == 1, (
-            "what changed is read at once too"
+            "changes are read in one query too"
         )
 
 
-def test_what_every_recall_asks_is_planned_once(url: str) -> None:
+def test_queries_of_every_recall_are_planned_once(url: str) -> None:
     server = Server(url, max_connections=1)
     store = PostgresStore(server)
     one = memory("We met Clara.")
@@ -108,9 +108,7 @@ def test_what_every_recall_asks_is_planned_once(url: str) -> None:
     assert custom == 0
 
 
-def test_plans_are_made_anew_for_tables_that_have_grown(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plans_are_renewed_for_tables_that_grew(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(url, max_connections=1)
     store = PostgresStore(server)
     first = memory("The first.")
@@ -126,7 +124,7 @@ def test_plans_are_made_anew_for_tables_that_have_grown(
     server.close()
 
 
-def test_two_who_count_the_same_memories_never_wait_crosswise(server: Server) -> None:
+def test_concurrent_counts_of_the_same_memories_do_not_deadlock(server: Server) -> None:
     stores = [PostgresStore(server), PostgresStore(server)]
     memories = [memory(f"Number {number}.") for number in range(40)]
     add(stores[0], *memories)
@@ -141,13 +139,13 @@ def test_two_who_count_the_same_memories_never_wait_crosswise(server: Server) ->
 
 
 def _same(prepared: str, asked: str) -> bool:
-    """Whether a prepared statement is this query, whose parameters have names where the other has numbers."""
+    """Return whether a prepared statement, which has numbered parameters, is this query."""
     beginning = asked.partition("%(")[0]
     return bool(beginning) and prepared.startswith(beginning)
 
 
 def _plan(server: Server, id: str) -> str:
-    """How the server finds memories by their ids now."""
+    """Return the server's current plan for finding memories by id."""
     with server.connection() as connection, connection.transaction():
         connection.execute(
             "SELECT set_config('trivet.tenant', 'default', true), set_config('trivet.viewer', '', true)"

@@ -1,4 +1,4 @@
-"""A tenant moves to another database: nothing is lost, one home at a time, whoever is stopped in the middle of it."""
+"""Moving a tenant to another database loses nothing and keeps one home, even if interrupted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trivet.store.postgres.tenant_move import abandon, forget_moved, move
 from trivet.trivet import Trivet
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")
-# What is said of where the tenant is, of its models' numbers, and of the files of one database.
+# Tables that differ between databases: the tenant's location, its models' numbers, and the files.
 DIFFERENT = (
     "tenant",
     "embedding_model",
@@ -34,19 +34,19 @@ DIFFERENT = (
 
 
 class Stopped(BaseException):
-    """As if the process were killed there: nothing of it runs afterwards."""
+    """Simulates a process killed at this point: no later code of it runs."""
 
 
 def stop_at(stage: str) -> Callable[[str, str], None]:
-    def told(now: str, detail: str) -> None:
+    def stop(now: str, detail: str) -> None:
         if now == stage:
             raise Stopped
 
-    return told
+    return stop
 
 
 def quietly(stage: str, detail: str) -> None:
-    """Says nothing."""
+    """Report nothing."""
 
 
 def rows(url: str, tenant: str) -> dict[str, list[tuple[str]]]:
@@ -73,7 +73,7 @@ def other(other_url: str) -> Iterator[Server]:
     opened.close()
 
 
-def test_a_move_goes_on_wherever_it_was_stopped(
+def test_move_continues_wherever_it_was_stopped(
     server: Server, other: Server, url: str, other_url: str
 ) -> None:
     old = PostgresStore(server, "acme")
@@ -94,7 +94,7 @@ def test_a_move_goes_on_wherever_it_was_stopped(
         with pytest.raises(Moved):
             PostgresStore(other, "acme") if stage != "finishing" else old.memories.stats()
         if stage == "frozen":
-            assert {one.id for one in written} <= set(found(old, "relay")), "it is read"
+            assert {one.id for one in written} <= set(found(old, "relay")), "it is readable"
             with pytest.raises(Moving, match="try again"):
                 add(old, memory("not now"))
             with pytest.raises(Moving):
@@ -104,13 +104,13 @@ def test_a_move_goes_on_wherever_it_was_stopped(
     new = PostgresStore(other, "acme")
     after = rows(other_url, "acme")
     assert {name for name, one in after.items() if one != before[name]} == set()
-    assert rows(other_url, "birch") == theirs, "nobody else is touched"
+    assert rows(other_url, "birch") == theirs, "other tenants are unchanged"
     assert set(found(PostgresStore(other, "birch"), "relay")) == set()
     state = new.feed.state()
     assert state is not None
     assert epoch is not None
     assert state.epoch != epoch.epoch
-    assert epoch.epoch in state.past, "laptops are told that it is another server"
+    assert epoch.epoch in state.past, "laptops learn that this is another server"
     add(new, memory("relay of the new home"))
     assert len(found(new, "relay")) == len(before["memory"]) + 1
     with pytest.raises(Moved, match="lives at"):
@@ -122,23 +122,23 @@ def test_a_move_goes_on_wherever_it_was_stopped(
         PostgresStore(server, "acme")
 
 
-def test_what_a_move_refuses_and_how_it_is_given_up(
+def test_move_can_be_refused_and_abandoned(
     server: Server, other: Server, url: str, other_url: str
 ) -> None:
     old = PostgresStore(server, "acme")
     add(old, memory("our relay"))
     again = Server(url)
-    with pytest.raises(InvalidInput, match="in already"):
+    with pytest.raises(InvalidInput, match="is already in"):
         move(server, again, "acme", quietly)
     with pytest.raises(InvalidInput, match="no tenant nobody"):
         move(server, other, "nobody", quietly)
     add(PostgresStore(other, "acme"), memory("theirs"))
     with pytest.raises(Conflict, match="of its own"):
         move(server, other, "acme", quietly)
-    assert server.standing("acme") == other.standing("acme"), "nothing was noted"
+    assert server.standing("acme") == other.standing("acme"), "nothing was recorded"
 
     add(PostgresStore(server, "birch"), memory("our relay"))
-    PostgresStore(other, "birch")  # as a server makes its first tenant: nobody's yet
+    PostgresStore(other, "birch")  # the first tenant of a server, which is still empty
     with pytest.raises(Stopped):
         move(server, other, "birch", stop_at("frozen"))
     with pytest.raises(Conflict, match="has not moved away"):
@@ -153,7 +153,7 @@ def test_what_a_move_refuses_and_how_it_is_given_up(
     birch = PostgresStore(server, "birch")
 
     def slowly(stage: str, detail: str) -> None:
-        """As if the last copy took longer than a freeze may last, and a writer came."""
+        """Simulate a final copy that outlasts the freeze while a writer arrives."""
         if stage == "frozen":
             with server.as_tenant("birch") as connection:
                 connection.execute(
@@ -171,16 +171,16 @@ def test_what_a_move_refuses_and_how_it_is_given_up(
     forget_moved(server, other, "birch")
     move(other, server, "birch", quietly)
     assert len(found(birch, "relay")) == len(found(birch, "written")) == 1, (
-        "a store that was open goes on"
+        "an open store continues to work"
     )
     third.close()
     again.close()
 
 
-def test_servers_follow_and_finish_what_was_stopped(
+def test_servers_follow_a_move_and_finish_a_stopped_one(
     server: Server, other: Server, url: str, other_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two servers, one of which has the tenant open when it moves, and one that asks the directory."""
+    """Two servers: one has the tenant open when it moves, and one reads the directory."""
     settings = {
         one: Settings(
             path=one,
@@ -205,31 +205,31 @@ def test_servers_follow_and_finish_what_was_stopped(
         with pytest.raises(Moved) as refused:
             houses[0].trivet(caller).engine.store.memories.stats()
         assert url not in str(refused.value)
-        assert other.address not in str(refused.value), "a user is not told where the databases are"
+        assert other.address not in str(refused.value), "users do not learn where the databases are"
         for house in reversed(houses):
             ana = house.trivet(house.caller(key))
             ana.remember("The relay listens on.")
             assert ana.engine.store.feed.database.name.startswith(other.name)
         assert len(houses[0].trivet(houses[0].caller(key)).list(limit=10).memories) == 4
         assert main(("tenant", "move", "acme", "--path", url, "--to", other_url)) == 0
-        assert f"acme lives at {other.address}." in capsys.readouterr().out, (
-            "what was left is done: the directory"
+        assert f"acme is now at {other.address}." in capsys.readouterr().out, (
+            "the remaining step, the directory, is done"
         )
         assert main(("tenant", "forget-moved", "acme", "--path", url, "--to", other_url)) == 0
         assert main(("tenant", "show", "acme", "--path", url)) == 0
         shown = capsys.readouterr().out
         assert f"moved to {other.address}" in shown
-        assert f"The directory has it at {other.address}" in shown
+        assert f"The directory lists it at {other.address}" in shown
         assert not any(rows(url, "acme").values())
     finally:
         for house in houses:
             house.close()
 
 
-def test_a_tenant_that_the_directory_knows_is_made_nowhere_else(url: str, other_url: str) -> None:
+def test_tenant_in_the_directory_is_created_nowhere_else(url: str, other_url: str) -> None:
     first, second = Server(url, directory_url=url), Server(other_url, directory_url=url)
     PostgresStore(first, "acme")
-    with pytest.raises(Moved, match=r"directory.*Nothing was made"):
+    with pytest.raises(Moved, match=r"directory.*Nothing was created"):
         PostgresStore(second, "acme")
     assert second.standing("acme") is None
     for one in (first, second):

@@ -1,4 +1,4 @@
-"""A role that may not vacuum says who may."""
+"""Erasing under a role that may not vacuum names the role that may."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.stores import add, memory
 from trivet.store.postgres import PostgresStore
 
 
-def test_a_role_that_owns_no_table_leaves_it_to_the_owner(postgres: PostgresServer) -> None:
+def test_role_without_tables_leaves_erasing_to_the_owner(postgres: PostgresServer) -> None:
     url = postgres.database()
     store = PostgresStore(url)
     one = memory("the word xyzzy")

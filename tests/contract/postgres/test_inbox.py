@@ -1,4 +1,4 @@
-"""The inbox on PostgreSQL, for a user of a server: the same words, in one transaction, and nobody else's."""
+"""The inbox of a server user works on PostgreSQL, transactionally and separate from other users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trivet.types import Caller, Right
 RIGHTS: frozenset[Right] = frozenset(("read", "write"))
 
 
-def test_a_life(postgres: PostgresServer) -> None:
+def test_inbox_usage_and_tidy_work_per_user(postgres: PostgresServer) -> None:
     address = postgres.database()
     with Trivet.open(address, embedder="none", background=False) as memory:
         for user in ("ana", "bo"):

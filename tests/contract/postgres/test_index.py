@@ -1,4 +1,4 @@
-"""Many vectors: the index answers like an exact search, also where a filter lets few of them through."""
+"""The vector index answers like an exact search over many vectors, even with selective filters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ RARE = Filter(tags=("rare",))
 
 @pytest.fixture
 def filled(vector_search: None, server: Server) -> tuple[PostgresStore, Model, NDArray[np.float32]]:
-    """Clustered vectors, one memory of a hundred tagged as rare, one of seven sensitive and so without a vector."""
+    """Clustered vectors.
+
+    One memory in a hundred is tagged rare; one in seven is sensitive and has none.
+    """
     store, generator = PostgresStore(server), np.random.default_rng(3)
     centres = generator.normal(size=(30, DIMENSION))
     vectors = centres[generator.integers(30, size=COUNT)] + 0.5 * generator.normal(
@@ -34,7 +37,7 @@ def filled(vector_search: None, server: Server) -> tuple[PostgresStore, Model, N
             for number in range(COUNT)
         ),
     )
-    store.vectors.cached_up_to = 0  # as for a tenant that has too many for the process's memory
+    store.vectors.cached_up_to = 0  # as for a tenant with too many vectors for the process's memory
     model = store.vectors.adopt("clustered", "a", DIMENSION)
     jobs = store.jobs.lease(model, COUNT, 60)
     store.jobs.finish([(job, (Passage(0, 0, 1),), unit[int(job.content)][None, :]) for job in jobs])
@@ -47,7 +50,7 @@ def ids(
     return [one.id for one in store.vectors.search(model, query, filter, 10)]
 
 
-def test_the_index_answers_like_an_exact_search(
+def test_index_answers_like_an_exact_search(
     filled: tuple[PostgresStore, Model, NDArray[np.float32]],
 ) -> None:
     store, model, unit = filled
@@ -68,13 +71,13 @@ def test_the_index_answers_like_an_exact_search(
 
 
 def plan(store: PostgresStore, model: Model, query: NDArray[np.float32], filter: Filter) -> str:
-    """What PostgreSQL does to answer."""
+    """Return PostgreSQL's plan for the query."""
     seen: list[str] = []
     reader = store._database._reader
     plain = reader.execute_with
 
     def explaining(settings: object, sql: str, parameters: object) -> psycopg.Cursor[object]:
-        rows = plain(settings, "EXPLAIN " + sql, parameters)  # type: ignore[arg-type]  # as they came
+        rows = plain(settings, "EXPLAIN " + sql, parameters)  # type: ignore[arg-type]
         seen.extend(row[0] for row in rows)
         return plain(settings, sql, parameters)  # type: ignore[arg-type]
 
@@ -86,7 +89,7 @@ def plan(store: PostgresStore, model: Model, query: NDArray[np.float32], filter:
     return "\n".join(seen)
 
 
-def test_a_model_that_became_large_gets_its_index_by_itself(
+def test_large_model_gets_an_index_automatically(
     filled: tuple[PostgresStore, Model, NDArray[np.float32]], url: str
 ) -> None:
     store, model, unit = filled

@@ -1,4 +1,4 @@
-"""Index files of a server's tenant: each machine has its own, and none outlives a purge, a lost history or a move."""
+"""Each machine has its own index file of a tenant, which a purge, lost history or move removes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def on(url: str, tmp_path: Path) -> Iterator[OnMachine]:
-    """A process on the machine of that name."""
+    """Open a store as a process on the named machine."""
     servers = []
 
     def opened(
@@ -52,7 +52,7 @@ def on(url: str, tmp_path: Path) -> Iterator[OnMachine]:
 
 
 def filled(store: PostgresStore, count: int = 5) -> list[Memory]:
-    """With a file on the machine of this process."""
+    """Add memories and write the index file on this process's machine."""
     memories = [memory(f"relay {number}") for number in range(count)]
     add(store, *memories)
     model = store.vectors.adopt("words", "spec", 3)
@@ -73,7 +73,7 @@ def is_mapped(store: PostgresStore) -> bool:
     return store._database.mapped_index() is not None
 
 
-def test_a_purge_leaves_nothing_on_any_machine_that_looks(on: OnMachine, tmp_path: Path) -> None:
+def test_purge_removes_the_file_on_every_active_machine(on: OnMachine, tmp_path: Path) -> None:
     here, there = on("here"), on("there")
     one = filled(here)[0]
     assert there.upkeep.renew_index()
@@ -86,14 +86,14 @@ def test_a_purge_leaves_nothing_on_any_machine_that_looks(on: OnMachine, tmp_pat
     here.memories.purge(one.id)
     assert files(tmp_path, "here") == [], "before the purge returns"
     assert one.id not in found(on("there"), "relay")
-    assert files(tmp_path, "there") == [], "before anybody there uses it"
+    assert files(tmp_path, "there") == [], "before any process there uses it"
     assert there.upkeep.renew_index()
     (file,) = files(tmp_path, "there")
     assert not any(canary in file.read_bytes() for canary in canaries)
 
 
-def test_what_rewrites_memories_for_good_removes_them_too(on: OnMachine, tmp_path: Path) -> None:
-    """A redaction: it erases as a purge does."""
+def test_permanent_rewrite_removes_files_too(on: OnMachine, tmp_path: Path) -> None:
+    """A redaction erases like a purge."""
     store = on()
     filled(store)
     with store._database.erasing():
@@ -101,7 +101,7 @@ def test_what_rewrites_memories_for_good_removes_them_too(on: OnMachine, tmp_pat
     assert files(tmp_path) == []
 
 
-def test_what_cannot_be_removed_while_the_database_is_away_goes_with_the_next_look(
+def test_file_kept_during_an_outage_is_removed_on_the_next_use(
     on: OnMachine, tmp_path: Path
 ) -> None:
     filled(on())
@@ -115,9 +115,7 @@ def test_what_cannot_be_removed_while_the_database_is_away_goes_with_the_next_lo
     assert files(tmp_path) == []
 
 
-def test_a_worker_that_looks_after_a_purge_elsewhere_removes_the_file(
-    on: OnMachine, tmp_path: Path
-) -> None:
+def test_worker_removes_the_file_after_a_purge_elsewhere(on: OnMachine, tmp_path: Path) -> None:
     here, there = on("here"), on("there")
     one = filled(there)[0]
     here.memories.purge(one.id)
@@ -126,7 +124,7 @@ def test_a_worker_that_looks_after_a_purge_elsewhere_removes_the_file(
     assert files(tmp_path, "there") == []
 
 
-def test_processes_of_a_machine_share_the_file_by_whichever_address(
+def test_processes_of_a_machine_share_the_file_by_any_address(
     on: OnMachine, tmp_path: Path, url: str
 ) -> None:
     one = filled(on())[0]
@@ -136,41 +134,41 @@ def test_processes_of_a_machine_share_the_file_by_whichever_address(
     assert files(tmp_path) == []
 
 
-def test_a_purge_elsewhere_while_a_file_is_written_leaves_none(
+def test_purge_elsewhere_during_a_write_discards_the_file(
     on: OnMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = on("here"), on("there")
     one = filled(here)[0]
     words = build_index._write_words
 
-    def purge_meanwhile(*written: object) -> None:
+    def purge_during_write(*written: object) -> None:
         here.memories.purge(one.id)
         words(*written)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(build_index, "_write_words", purge_meanwhile)
+    monkeypatch.setattr(build_index, "_write_words", purge_during_write)
     assert not there.upkeep.renew_index()
     assert files(tmp_path, "there") == []
 
 
-def test_a_file_begun_in_another_life_of_the_server_is_not_named(
+def test_file_begun_before_a_crash_is_not_registered(
     on: OnMachine, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a failover or a crash it may hold what was lost."""
+    """After a failover or a crash it may hold lost data."""
     store = on()
     add(store, memory("relay"))
     words = build_index._write_words
 
-    def crash_meanwhile(*written: object) -> None:
+    def crash_during_write(*written: object) -> None:
         with psycopg.connect(url.replace("trivet@", "postgres@"), autocommit=True) as administrator:
             administrator.execute("SELECT pg_stat_reset_shared('archiver')")  # as a crash does
         words(*written)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(build_index, "_write_words", crash_meanwhile)
+    monkeypatch.setattr(build_index, "_write_words", crash_during_write)
     assert not store.upkeep.renew_index()
     assert files(tmp_path) == []
 
 
-def test_a_database_put_back_does_not_use_a_file_of_what_it_lost(
+def test_restored_database_ignores_a_file_with_lost_data(
     on: OnMachine, tmp_path: Path, url: str, postgres: PostgresServer
 ) -> None:
     store = on()
@@ -178,9 +176,9 @@ def test_a_database_put_back_does_not_use_a_file_of_what_it_lost(
     database = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
     store._database.server.close()
     backup = postgres.empty_database(template=database)
-    lost = on(address=backup)  # what is said to this copy, nobody knows after it was put back
+    lost = on(address=backup)  # changes to this copy are lost after the restore
     add(lost, *(memory(f"relay lost {number}") for number in range(5)))
-    assert lost.upkeep.renew_index(), "in the same folder, since it is known by the same name"
+    assert lost.upkeep.renew_index(), "in the same folder, because the name is the same"
     lost._database.server.close()
     postgres.drop(backup)
     back = on()
@@ -191,7 +189,7 @@ def test_a_database_put_back_does_not_use_a_file_of_what_it_lost(
     assert found(back, "lost") == []
 
 
-def test_a_copy_that_goes_its_own_way_uses_the_file_of_their_common_past(
+def test_diverged_copy_uses_the_file_of_the_shared_past(
     on: OnMachine, url: str, postgres: PostgresServer
 ) -> None:
     store = on()
@@ -207,7 +205,7 @@ def test_a_copy_that_goes_its_own_way_uses_the_file_of_their_common_past(
     postgres.drop(other)
 
 
-def test_a_tenant_that_moved_leaves_no_file_behind(
+def test_moved_tenant_leaves_no_file_behind(
     on: OnMachine, tmp_path: Path, server: Server, postgres: PostgresServer
 ) -> None:
     here, there = on("here"), on("there")
@@ -220,7 +218,7 @@ def test_a_tenant_that_moved_leaves_no_file_behind(
     assert files(tmp_path, "here") == [], "where the command ran"
     with pytest.raises(Moved):
         found(there, "relay")
-    assert files(tmp_path, "there") == [], "where a process noticed it"
+    assert files(tmp_path, "there") == [], "where a process noticed the move"
     moved = PostgresStore(new, "acme")
     assert (
         moved._database.read()
@@ -236,7 +234,7 @@ def test_a_tenant_that_moved_leaves_no_file_behind(
     postgres.drop(address)
 
 
-def test_who_looks_sees_no_more_than_without_the_file(on: OnMachine) -> None:
+def test_users_see_no_more_with_the_file_than_without(on: OnMachine) -> None:
     store = on()
     add(store, memory("relay of ana", owner="ana"), memory("relay of ben", owner="ben"))
     assert store.upkeep.renew_index()
@@ -249,7 +247,7 @@ def test_who_looks_sees_no_more_than_without_the_file(on: OnMachine) -> None:
     assert reader.memories.get(only).owner == "ana"
 
 
-def test_what_a_killed_writer_left_goes_with_a_look(on: OnMachine, tmp_path: Path) -> None:
+def test_partial_file_of_a_killed_writer_is_removed(on: OnMachine, tmp_path: Path) -> None:
     filled(on())
     (whole,) = files(tmp_path)
     written, left = whole.with_name("written.partial"), whole.with_name("left.partial")
@@ -261,7 +259,7 @@ def test_what_a_killed_writer_left_goes_with_a_look(on: OnMachine, tmp_path: Pat
     assert set(files(tmp_path)) == {whole, written}
 
 
-def test_files_of_tenants_are_apart(on: OnMachine, tmp_path: Path) -> None:
+def test_files_of_tenants_are_separate(on: OnMachine, tmp_path: Path) -> None:
     filled(on())
     birch = on(tenant="birch")
     assert not is_mapped(birch)
@@ -271,14 +269,14 @@ def test_files_of_tenants_are_apart(on: OnMachine, tmp_path: Path) -> None:
     assert is_mapped(on())
 
 
-def test_a_backup_names_no_file(on: OnMachine, tmp_path: Path) -> None:
+def test_backup_names_no_file(on: OnMachine, tmp_path: Path) -> None:
     store = on()
     filled(store)
     store.upkeep.backup(tmp_path / "backup.db")
     assert files(tmp_path)[0].stem.encode() not in (tmp_path / "backup.db").read_bytes()
 
 
-def test_what_others_may_enter_is_neither_used_nor_written(on: OnMachine, tmp_path: Path) -> None:
+def test_file_accessible_to_others_is_not_used_or_written(on: OnMachine, tmp_path: Path) -> None:
     store = on()
     filled(store)
     folder = files(tmp_path)[0].parent
@@ -289,7 +287,7 @@ def test_what_others_may_enter_is_neither_used_nor_written(on: OnMachine, tmp_pa
     assert len(files(tmp_path)) == 1
 
 
-def test_a_model_that_the_database_searches_has_no_vectors_in_the_file(on: OnMachine) -> None:
+def test_file_omits_vectors_that_the_database_searches(on: OnMachine) -> None:
     store = on(vector_bytes=16)
     filled(store)
     index = store._database.mapped_index()
@@ -297,16 +295,16 @@ def test_a_model_that_the_database_searches_has_no_vectors_in_the_file(on: OnMac
     assert index.facts.model == 0
 
 
-def test_mapped_vectors_take_nothing_of_the_memory_for_vectors(on: OnMachine) -> None:
+def test_mapped_vectors_do_not_count_toward_vector_memory(on: OnMachine) -> None:
     filled(on())
     store = on()
     model = store.vectors.models()[0]
     assert near(store, model, VECTOR)
     assert [held for held, _ in store._database.server.vector_memory._taken.values()] == [0]
-    assert store.vectors._cache.bytes(model) > 0, "by which it is decided who searches"
+    assert store.vectors._cache.bytes(model) > 0, "this size decides who searches"
 
 
-def test_names_of_machines_that_are_gone_are_forgotten(on: OnMachine) -> None:
+def test_names_of_gone_machines_are_forgotten(on: OnMachine) -> None:
     store = on()
     with store._database.write() as transaction:
         for number in range(MAX_NAMED_FILES + 5):
@@ -322,7 +320,7 @@ def test_names_of_machines_that_are_gone_are_forgotten(on: OnMachine) -> None:
     assert is_mapped(store)
 
 
-def test_what_was_not_used_for_long_goes_and_the_rest_stays(on: OnMachine, tmp_path: Path) -> None:
+def test_long_unused_files_are_removed_and_others_stay(on: OnMachine, tmp_path: Path) -> None:
     filled(on())
     (used,) = files(tmp_path)
     filled(on(tenant="birch"))
@@ -340,7 +338,7 @@ def test_what_was_not_used_for_long_goes_and_the_rest_stays(on: OnMachine, tmp_p
     assert not unused.parent.exists()
 
 
-def test_of_too_many_those_that_were_not_used_for_longest_go(
+def test_least_recently_used_files_are_removed_first(
     on: OnMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(on())

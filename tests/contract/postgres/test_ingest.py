@@ -1,4 +1,4 @@
-"""A vault in a PostgreSQL store: edits, moves, deletes and links as in the embedded one."""
+"""A PostgreSQL store follows a vault's edits, moves, deletions and links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trivet import Trivet
 from trivet.sources.files import drop, ingest
 
 
-def test_a_vault_is_followed(postgres: PostgresServer, tmp_path: Path) -> None:
+def test_vault_is_followed(postgres: PostgresServer, tmp_path: Path) -> None:
     vault = tmp_path / "notes"
     (vault / "sub").mkdir(parents=True)
     (vault / "a.md").write_text("# A\n\nfirst, see [[b]]\n\n## More\n\nsecond\n")

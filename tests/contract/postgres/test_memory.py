@@ -1,4 +1,4 @@
-"""Vectors in the memory of a process: searched there as far as there is room, and let go when there is none."""
+"""A process searches vectors in its own memory while they fit, and evicts them when they do not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def held(store: PostgresStore, model: Model) -> bool:
 
 
 @pytest.mark.usefixtures("vector_search")
-def test_both_ways_to_search_agree(server: Server) -> None:
+def test_both_search_methods_agree(server: Server) -> None:
     store, model, ids = filled(server, "ann")
     assert near(store, model, (1, 0)) == ids
     assert held(store, model)
@@ -40,7 +40,7 @@ def test_both_ways_to_search_agree(server: Server) -> None:
     )
 
 
-def test_those_not_asked_for_longest_make_room(url: str) -> None:
+def test_least_recently_used_vectors_are_evicted(url: str) -> None:
     server = Server(url)
     stores = [filled(server, f"tenant-{number}") for number in range(4)]
     for store, model, ids in stores[:2]:
@@ -50,14 +50,14 @@ def test_those_not_asked_for_longest_make_room(url: str) -> None:
         assert near(store, model, (1, 0)) == ids
     assert [held(store, model) for store, model, _ in stores] == [True, False, True, True]
     store, model, ids = stores[1]
-    assert near(store, model, (1, 0)) == ids, "what made room is read again when it is asked for"
+    assert near(store, model, (1, 0)) == ids, "evicted vectors are read again on demand"
     store.close()
     assert not held(store, model)
     server.close()
 
 
 @pytest.mark.usefixtures("vector_search")
-def test_a_tenant_with_too_many_is_searched_by_the_database(url: str) -> None:
+def test_database_searches_tenants_with_too_many_vectors(url: str) -> None:
     server = Server(url, vector_bytes=1)
     store, model, ids = filled(server, "ann")
     assert near(store, model, (1, 0)) == ids
@@ -65,7 +65,7 @@ def test_a_tenant_with_too_many_is_searched_by_the_database(url: str) -> None:
     server.close()
 
 
-def test_vectors_read_in_portions_are_whole(
+def test_vectors_read_in_chunks_are_complete(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.store.postgres.vectors.MEMORIES_AT_ONCE", 3)

@@ -1,4 +1,4 @@
-"""The schema: made from nothing, brought up from every earlier version with data in it, once however many begin."""
+"""The schema is created or upgraded with its data exactly once from every earlier version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
 
 
-def test_from_nothing_to_a_store(empty_url: str) -> None:
+def test_new_schema_makes_a_working_store(empty_url: str) -> None:
     store = PostgresStore(empty_url)
     one = memory("relay")
     add(store, one)
@@ -24,7 +24,7 @@ def test_from_nothing_to_a_store(empty_url: str) -> None:
 
 
 @pytest.mark.parametrize("start", range(1, SCHEMA_VERSION))
-def test_up_from_an_earlier_version_with_data_of_two_tenants(empty_url: str, start: int) -> None:
+def test_upgrade_keeps_the_data_of_two_tenants(empty_url: str, start: int) -> None:
     both = {
         tenant: (memory("relay", tags=("door",)), memory(f"relay station {tenant}"))
         for tenant in ("a", "b")
@@ -41,7 +41,7 @@ def test_up_from_an_earlier_version_with_data_of_two_tenants(empty_url: str, sta
         store.close()
 
 
-def test_many_that_begin_at_once_migrate_once(empty_url: str) -> None:
+def test_concurrent_starts_migrate_once(empty_url: str) -> None:
     in_threads(4, lambda _: PostgresStore(empty_url).close())
     with psycopg.connect(empty_url) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [
@@ -49,7 +49,7 @@ def test_many_that_begin_at_once_migrate_once(empty_url: str) -> None:
         ]
 
 
-def test_a_failed_migration_stops_with_a_clear_message(empty_url: str) -> None:
+def test_failed_migration_stops_with_a_clear_message(empty_url: str) -> None:
     migrate(empty_url, "test", 1)
     with psycopg.connect(empty_url) as connection:
         connection.execute("CREATE TABLE mention (mine text)")
@@ -65,7 +65,7 @@ def test_a_failed_migration_stops_with_a_clear_message(empty_url: str) -> None:
     PostgresStore(empty_url).close()
 
 
-def test_an_index_left_broken_is_built_again(empty_url: str, postgres: PostgresServer) -> None:
+def test_broken_index_is_rebuilt(empty_url: str, postgres: PostgresServer) -> None:
     migrate(empty_url, "test", 2)
     with psycopg.connect(empty_url, autocommit=True) as connection:
         connection.execute(
@@ -82,7 +82,7 @@ def test_an_index_left_broken_is_built_again(empty_url: str, postgres: PostgresS
         assert connection.execute(valid).fetchone() == (True,)
 
 
-def test_each_older_version_refuses_a_database_of_today(url: str) -> None:
+def test_each_older_version_refuses_the_current_schema(url: str) -> None:
     for version in range(1, SCHEMA_VERSION):
         with pytest.raises(
             StoreError,
@@ -95,7 +95,7 @@ def test_each_older_version_refuses_a_database_of_today(url: str) -> None:
         ]
 
 
-def test_a_newer_schema_is_refused(url: str) -> None:
+def test_newer_schema_is_refused(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE schema_version SET version = 9999")
     with pytest.raises(StoreError, match="newer Trivet"):
@@ -103,7 +103,7 @@ def test_a_newer_schema_is_refused(url: str) -> None:
 
 
 def _as_alembic_left_it(url: str) -> None:
-    """The version in Alembic's table, as Trivet kept it before it numbered its migrations itself."""
+    """Store the version in Alembic's table, as Trivet did before it numbered migrations itself."""
     with psycopg.connect(url) as connection:
         [version] = connection.execute("SELECT version FROM schema_version").fetchone() or (None,)
         connection.execute("DROP TABLE schema_version")
@@ -122,7 +122,7 @@ def _version_tables(url: str) -> tuple[bool, bool]:
     return row[0] is not None, row[1] is not None
 
 
-def test_a_database_of_the_alembic_version_opens_as_it_is(url: str) -> None:
+def test_current_database_of_alembic_opens_unchanged(url: str) -> None:
     store = PostgresStore(url)
     one = memory("relay")
     add(store, one)
@@ -135,17 +135,19 @@ def test_a_database_of_the_alembic_version_opens_as_it_is(url: str) -> None:
     assert _version_tables(url) == (True, False), "an older Trivet must find its table"
 
 
-def test_a_database_of_the_alembic_version_is_brought_up(empty_url: str) -> None:
+def test_older_database_of_alembic_is_upgraded(empty_url: str) -> None:
     migrate(empty_url, "test", 5)
     _as_alembic_left_it(empty_url)
     store = PostgresStore(empty_url)
     add(store, memory("relay"))
     assert store.memories.stats().schema == SCHEMA_VERSION
     store.close()
-    assert _version_tables(empty_url) == (False, True), "what it says would be wrong from here on"
+    assert _version_tables(empty_url) == (False, True), (
+        "the old version number would be wrong from now on"
+    )
 
 
-def test_a_newer_schema_of_alembic_is_refused(url: str) -> None:
+def test_newer_schema_of_alembic_is_refused(url: str) -> None:
     _as_alembic_left_it(url)
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -153,7 +155,7 @@ def test_a_newer_schema_of_alembic_is_refused(url: str) -> None:
         PostgresStore(url)
 
 
-def test_an_address_nobody_answers_is_a_clear_error() -> None:
+def test_unreachable_address_is_a_clear_error() -> None:
     with pytest.raises(StoreError, match="connection"):
         PostgresStore("postgresql://nobody@127.0.0.1:1/none")
     with pytest.raises(InvalidInput, match="address"):

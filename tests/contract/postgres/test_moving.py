@@ -1,4 +1,4 @@
-"""A store moves between a file and a server and is the same there."""
+"""A store moves between a file and a server unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def filled(store: Store) -> list[str]:
     return [one.id, two.id]
 
 
-def test_a_file_moves_to_a_server_and_back(server: Server, tmp_path: Path) -> None:
+def test_file_moves_to_a_server_and_back(server: Server, tmp_path: Path) -> None:
     embedded = SqliteStore(tmp_path / "memory.db")
     first, second = filled(embedded)
     there = PostgresStore(server, "there")
@@ -56,7 +56,7 @@ def test_a_file_moves_to_a_server_and_back(server: Server, tmp_path: Path) -> No
     back.close()
 
 
-def test_a_tenant_with_memories_takes_nothing_in(server: Server, tmp_path: Path) -> None:
+def test_tenant_with_memories_accepts_no_import(server: Server, tmp_path: Path) -> None:
     SqliteStore(tmp_path / "memory.db").close()
     store = PostgresStore(server)
     add(store, memory("relay"))

@@ -1,4 +1,4 @@
-"""A store is opened by its address: the same verbs, a tenant each, no password in sight."""
+"""A PostgreSQL store opens by address with the usual verbs, and never shows its password."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trivet.store.postgres import PostgresStore, Server
 PASSWORD = "tr1cky-w0rd"
 
 
-def test_the_facade_opens_a_tenant(url: str) -> None:
+def test_facade_opens_a_tenant(url: str) -> None:
     with (
         Trivet.open(url, tenant="ann", embedder="none") as ann,
         Trivet.open(url, embedder="none") as default,
@@ -32,7 +32,7 @@ def test_the_facade_opens_a_tenant(url: str) -> None:
         assert again.get(stored.id).content == "The relay listens on port 6543."
 
 
-def test_the_command_line_opens_it(
+def test_command_line_opens_a_tenant(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "none")
@@ -45,7 +45,7 @@ def test_the_command_line_opens_it(
     assert "6543" not in capsys.readouterr().out
 
 
-def test_a_file_moves_there_once(
+def test_file_moves_there_once(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "memory.db"
@@ -64,7 +64,7 @@ def test_a_file_moves_there_once(
     assert not (tmp_path / "none.db").exists()
 
 
-def test_without_the_extra_it_says_what_to_install() -> None:
+def test_missing_extra_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from trivet import Trivet\n"
@@ -95,7 +95,7 @@ def test_no_password_is_shown(
     assert main(("--path", address, "doctor")) == 0
     assert main(("--path", address.replace("/test", "/nothing"), "stats")) == 5
     assert main(("--path", f"postgresql://trivet:{PASSWORD}@127.0.0.1:1/none", "stats")) == 5
-    # Characters that an address must spell otherwise: parts of the password would pass as port, name or host.
+    # Unescaped, these characters would make parts of the password look like a port, name or host.
     for broken in ("/", "@", ":", "%"):
         assert main(
             (
@@ -122,12 +122,12 @@ def test_no_password_is_shown(
         ("postgresql:///db?host=/run/pg", "postgresql:///db?host=/run/pg"),
     ],
 )
-def test_an_address_is_shown_without_its_password(address: str, shown: str) -> None:
+def test_address_is_shown_without_its_password(address: str, shown: str) -> None:
     assert without_password(address) == shown
     assert (database_of(address) is not None) == (address != "memory.db")
 
 
-def test_a_tenant_needs_a_name(url: str) -> None:
+def test_tenant_needs_a_name(url: str) -> None:
     for tenant in ("", "x" * 201, "a\x00b"):
         with pytest.raises(InvalidInput):
             Trivet.open(url, tenant=tenant, embedder="none")
@@ -143,19 +143,17 @@ def test_many_tenants_share_one_server(server: Server) -> None:
     assert PostgresStore(server, "tenant 0").memories.stats().memories == {"active": 1}
 
 
-def test_a_large_write_arrives(store: PostgresStore) -> None:
-    """Megabytes within one transaction: the driver alone would wait for the server, which waits for the rest."""
+def test_large_write_succeeds(store: PostgresStore) -> None:
+    """With the driver alone, megabytes in one transaction would deadlock the client and server."""
     long = [memory(f"number {number} " + "lorem ipsum dolor " * 20_000) for number in range(12)]
     add(store, *long)
     assert [one.content for one in store.memories.everything()] == [one.content for one in long]
 
 
-def test_prepared_statements_are_used_where_no_pooler_stands_between(
-    postgres: PostgresServer, url: str
-) -> None:
+def test_prepared_statements_are_used_without_a_pooler(postgres: PostgresServer, url: str) -> None:
     prepared = "SELECT count(*) FROM pg_prepared_statements"
     for pooler, expected in (("auto", True), ("no", True), ("yes", False)):
-        server = Server(url, max_connections=1, pooler=pooler)  # type: ignore[arg-type]  # each of the literals
+        server = Server(url, max_connections=1, pooler=pooler)  # type: ignore[arg-type]
         store = PostgresStore(server)
         for _ in range(5):
             store.memories.stats()
@@ -166,14 +164,14 @@ def test_prepared_statements_are_used_where_no_pooler_stands_between(
         server.close()
 
 
-def test_what_is_no_address_is_refused_before_anything_is_sent() -> None:
+def test_invalid_address_is_refused_before_connecting() -> None:
     with pytest.raises(TrivetError, match="cannot be read"):
         Server("postgresql://trivet@host:port/name")
     with pytest.raises(StoreError, match="lost"):
         Server("postgresql://trivet@127.0.0.1:1/name", patience=0.1)
 
 
-def test_a_memory_is_stored_with_what_it_supersedes_or_not_at_all(url: str) -> None:
+def test_memory_and_supersession_are_stored_together(url: str) -> None:
     with Trivet.open(url, embedder="none") as memory:
         old = memory.remember("A ticket costs 4 euros.").id
         with pytest.raises(NotFound):
@@ -186,7 +184,7 @@ def test_a_memory_is_stored_with_what_it_supersedes_or_not_at_all(url: str) -> N
         assert [hit.id for hit in memory.recall("ticket").hits] == [new]
 
 
-def test_a_value_that_the_server_refuses_is_not_repeated(url: str) -> None:
+def test_value_refused_by_the_server_is_not_retried(url: str) -> None:
     store = PostgresStore(url)
     database = store._database
     try:

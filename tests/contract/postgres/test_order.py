@@ -1,4 +1,4 @@
-"""The record of changes is in the order of commits, and queues are taken from without waiting."""
+"""The change log is in commit order, and taking from a queue never blocks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from trivet.store.postgres import PostgresStore, Server
 from trivet.store.relational.changes import Changes
 
 
-def test_a_follower_misses_no_change_of_many_writers(server: Server) -> None:
-    """With a plain sequence a later number may be committed first, and who read it would never see the earlier one."""
+def test_follower_misses_no_change_of_many_writers(server: Server) -> None:
+    """With a plain sequence a later number may commit first.
+
+    A reader would miss the earlier one.
+    """
     store = PostgresStore(server)
     writers = [threading.Thread(target=write_some, args=(PostgresStore(server),)) for _ in range(4)]
     changes = Changes(store._database)
@@ -35,7 +38,7 @@ def write_some(store: PostgresStore) -> None:
         add(store, memory("relay"))
 
 
-def test_a_rolled_back_write_leaves_no_gap(store: PostgresStore) -> None:
+def test_rolled_back_write_leaves_no_gap(store: PostgresStore) -> None:
     changes = Changes(store._database)
     start = changes.last()
 
@@ -50,7 +53,7 @@ def test_a_rolled_back_write_leaves_no_gap(store: PostgresStore) -> None:
     assert [sequence for sequence, _ in changes.since(start) or ()] == [start + 1]
 
 
-def test_a_lease_under_way_holds_up_nobody(server: Server) -> None:
+def test_uncommitted_lease_blocks_nobody(server: Server) -> None:
     ours, theirs = PostgresStore(server), PostgresStore(server)
     add(ours, *(memory(f"number {number}") for number in range(4)))
     model = ours.vectors.adopt("tiny", "a", 2)
@@ -66,7 +69,7 @@ def test_a_lease_under_way_holds_up_nobody(server: Server) -> None:
     assert not {job.key for job in first} & set(taken)
 
 
-def test_a_writer_that_waits_too_long_is_told(url: str) -> None:
+def test_write_lock_timeout_is_reported(url: str) -> None:
     server = Server(url, patience=0.3)
     ours, theirs = PostgresStore(server), PostgresStore(server)
     caught: list[str] = []
@@ -86,12 +89,12 @@ def test_a_writer_that_waits_too_long_is_told(url: str) -> None:
 
 
 @pytest.mark.parametrize("tenant", ["", "x" * 201, "a\x00b"])
-def test_a_tenant_needs_a_name(server: Server, tenant: str) -> None:
+def test_tenant_needs_a_name(server: Server, tenant: str) -> None:
     with pytest.raises(InvalidInput, match="tenant"):
         PostgresStore(server, tenant)
 
 
-def test_a_tenant_may_have_any_name(server: Server) -> None:
+def test_tenant_may_have_any_name(server: Server) -> None:
     store = PostgresStore(server, 'O\'Hara %s "x" 数据')
     add(store, memory("relay"))
     store.vectors.build_index(store.vectors.adopt("tiny", "a", 2))

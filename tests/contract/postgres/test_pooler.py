@@ -1,4 +1,4 @@
-"""Behind a transaction pooler: few connections for many, each transaction on another one."""
+"""The store works behind a transaction pooler that gives each transaction another connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pooler(postgres: PostgresServer) -> Iterator[Pooler]:
     made.remove()
 
 
-def test_it_is_noticed_and_nothing_is_prepared(pooler: Pooler, url: str) -> None:
+def test_pooler_is_detected_and_nothing_is_prepared(pooler: Pooler, url: str) -> None:
     server = Server(pooler.url(url))
     store = PostgresStore(server)
     for _ in range(10):
@@ -37,8 +37,8 @@ def test_it_is_noticed_and_nothing_is_prepared(pooler: Pooler, url: str) -> None
     server.close()
 
 
-def test_tenants_stay_apart_on_shared_connections(pooler: Pooler, url: str) -> None:
-    """Two connections serve six threads of three tenants that read and write at once."""
+def test_tenants_are_separate_on_shared_connections(pooler: Pooler, url: str) -> None:
+    """Two connections serve six threads of three tenants that read and write concurrently."""
     server = Server(pooler.url(url))
     stores = [PostgresStore(server, f"tenant-{number % 3}") for number in range(6)]
 
@@ -55,7 +55,7 @@ def test_tenants_stay_apart_on_shared_connections(pooler: Pooler, url: str) -> N
     server.close()
 
 
-def test_everything_works(pooler: Pooler, url: str) -> None:
+def test_all_operations_work(pooler: Pooler, url: str) -> None:
     store = PostgresStore(pooler.url(url))
     one, two = memory("we met Clara at Acme"), memory("the office of Acme")
     add(store, one, two)
@@ -70,7 +70,7 @@ def test_everything_works(pooler: Pooler, url: str) -> None:
 
 
 @pytest.mark.usefixtures("vector_search")
-def test_the_vector_index_is_built_and_asked(pooler: Pooler, url: str) -> None:
+def test_vector_index_is_built_and_used(pooler: Pooler, url: str) -> None:
     store = PostgresStore(pooler.url(url))
     one, two = memory("we met Clara at Acme"), memory("the office of Acme")
     add(store, one, two)
@@ -82,7 +82,7 @@ def test_the_vector_index_is_built_and_asked(pooler: Pooler, url: str) -> None:
     store.close()
 
 
-def test_the_facade_works(pooler: Pooler, url: str) -> None:
+def test_facade_works(pooler: Pooler, url: str) -> None:
     with Trivet.open(pooler.url(url), embedder="none") as trivet:
         for word in ("apple", "pear", "plum"):
             trivet.remember(f"{word} relay, delivered")
@@ -90,8 +90,8 @@ def test_the_facade_works(pooler: Pooler, url: str) -> None:
             assert trivet.recall(f"the {word} relay").hits[0].content == f"{word} relay, delivered"
 
 
-def test_prepared_statements_forced_on_are_a_clear_error(pooler: Pooler, url: str) -> None:
-    """With two connections behind it a statement that was prepared on one is asked of the other."""
+def test_forced_prepared_statements_are_a_clear_error(pooler: Pooler, url: str) -> None:
+    """With two connections, a statement prepared on one is executed on the other."""
     server = Server(pooler.url(url), pooler="no", patience=1.0)
     stores = [PostgresStore(server, "ann") for _ in range(8)]
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""Real streaming standbys: reads go there while they are fresh, never behind the caller, and back when one is gone."""
+"""Reads use real streaming standbys that are current, never older than the caller's own writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG = 3_600.0
 
 
 class Pair:
-    """A primary and its standby, which has what was acknowledged: commits wait until it has replayed them."""
+    """A primary and its standby. Commits wait until the standby has replayed them."""
 
     def __init__(self) -> None:
         self.primary = PostgresServer()
@@ -37,7 +37,7 @@ class Pair:
 
     @property
     def either(self) -> str:
-        """The address of whichever of the two is the primary."""
+        """Return the address of whichever of the two is the primary."""
         hosts = f"host={self.primary.folder},{self.standby.folder}"
         return self.database.partition("?")[0] + f"?{hosts}&target_session_attrs=read-write"
 
@@ -97,25 +97,25 @@ def behind(server: Server) -> int:
 
 
 def read(store: PostgresStore, words: str) -> list[str]:
-    """As a recall reads."""
+    """Search like a recall does."""
     with store.moment():
         return found(store, words)
 
 
-def test_a_moment_is_read_from_the_standby(server: Server, tenant: str, pair: Pair) -> None:
+def test_moment_is_read_from_the_standby(server: Server, tenant: str, pair: Pair) -> None:
     store, one = PostgresStore(server, tenant), memory("relay")
     add(store, one)
     assert read(store, "relay") == [one.id]
     assert chosen(server) == 1
     pair.primary.stop()
     try:
-        assert read(store, "relay") == [one.id], "the primary is not asked"
+        assert read(store, "relay") == [one.id], "the primary is not queried"
         assert chosen(server) == 2
     finally:
         pair.primary.start()
 
 
-def test_what_a_process_wrote_it_reads(server: Server, tenant: str, pair: Pair) -> None:
+def test_process_reads_its_own_writes(server: Server, tenant: str, pair: Pair) -> None:
     store = PostgresStore(server, tenant)
     pair.follow_closely(False)
     pair.replay(False)
@@ -132,7 +132,7 @@ def test_what_a_process_wrote_it_reads(server: Server, tenant: str, pair: Pair) 
         assert len(read(store, "relay")) == 3
 
 
-def test_a_standby_behind_the_bound_is_not_asked(pair: Pair, tenant: str) -> None:
+def test_standby_behind_the_bound_is_not_used(pair: Pair, tenant: str) -> None:
     patient = Server(pair.database, replica_urls=[pair.copy], replica_lag_seconds=LONG)
     hasty = Server(pair.database, replica_urls=[pair.copy], replica_lag_seconds=0.05)
     writer, one = PostgresStore(pair.database, tenant), memory("relay")
@@ -146,7 +146,7 @@ def test_a_standby_behind_the_bound_is_not_asked(pair: Pair, tenant: str) -> Non
             pass
         assert behind(hasty) > 0
         assert read(stores[0], "relay") == [], (
-            "within the bound the standby answers, and it does not know yet"
+            "within the bound the standby answers without the new memory"
         )
     finally:
         pair.replay(True)
@@ -157,7 +157,7 @@ def test_a_standby_behind_the_bound_is_not_asked(pair: Pair, tenant: str) -> Non
 
 
 def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> None:
-    """While a recall reads a standby, others of the process learn more from the primary."""
+    """While a recall reads a standby, other threads of the process read more from the primary."""
     store, other = PostgresStore(server, tenant), PostgresStore(pair.database, tenant)
     old = memory("relay alpha")
     add(store, old)
@@ -179,7 +179,7 @@ def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> N
             store.memories.visible_count(Filter())
         assert chosen(server) == 2
         assert read(store, "beta") == [new.id], (
-            "the standby is behind what this process knows, so it is not asked"
+            "the standby is behind what this process knows, so it is not used"
         )
         assert chosen(server) == 2
     finally:
@@ -194,7 +194,7 @@ def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> N
     other.close()
 
 
-def test_a_standby_that_has_not_heard_of_a_purge_does_not_bring_an_index_file_back(
+def test_outdated_standby_does_not_revive_a_purged_index_file(
     server: Server, tenant: str, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_upkeep, "MIN_MEMORIES", 1)
@@ -203,7 +203,7 @@ def test_a_standby_that_has_not_heard_of_a_purge_does_not_bring_an_index_file_ba
     add(store, one)
     assert store.upkeep.renew_index()
     assert read(store, "relay") == [one.id]
-    other._database.index_files.remove_all = lambda: None  # type: ignore[method-assign]  # on another machine
+    other._database.index_files.remove_all = lambda: None  # type: ignore[method-assign]  # another machine
     pair.follow_closely(False)
     pair.replay(False)
     try:
@@ -221,7 +221,7 @@ def test_a_standby_that_has_not_heard_of_a_purge_does_not_bring_an_index_file_ba
     other.close()
 
 
-def test_a_dead_standby_costs_nothing_and_comes_back(pair: Pair, tenant: str) -> None:
+def test_dead_standby_is_skipped_and_returns(pair: Pair, tenant: str) -> None:
     server = Server(pair.database, replica_urls=[pair.copy], replica_lag_seconds=1.0)
     store, one = PostgresStore(server, tenant), memory("relay")
     add(store, one)
@@ -244,7 +244,7 @@ def test_a_dead_standby_costs_nothing_and_comes_back(pair: Pair, tenant: str) ->
     server.close()
 
 
-def test_one_that_dies_while_it_is_read_is_read_no_further(pair: Pair, tenant: str) -> None:
+def test_standby_that_dies_during_a_read_is_abandoned(pair: Pair, tenant: str) -> None:
     server = Server(pair.database, replica_urls=[pair.copy], replica_lag_seconds=LONG)
     store, one = PostgresStore(server, tenant), memory("relay")
     add(store, one)
@@ -261,7 +261,7 @@ def test_one_that_dies_while_it_is_read_is_read_no_further(pair: Pair, tenant: s
     server.close()
 
 
-def test_a_standby_that_was_never_there_is_no_hindrance(pair: Pair, tenant: str) -> None:
+def test_unreachable_standby_is_skipped_and_reported(pair: Pair, tenant: str) -> None:
     server = Server(pair.database, replica_urls=["postgresql://trivet@127.0.0.1:1/none"])
     store, one = PostgresStore(server, tenant), memory("relay")
     add(store, one)
@@ -274,7 +274,7 @@ def test_a_standby_that_was_never_there_is_no_hindrance(pair: Pair, tenant: str)
     server.close()
 
 
-def test_a_role_above_the_rules_is_not_used_there_either(pair: Pair, tenant: str) -> None:
+def test_standby_refuses_a_role_that_bypasses_policies(pair: Pair, tenant: str) -> None:
     above = pair.copy.replace("trivet@", "postgres@")
     server = Server(pair.database, replica_urls=[above], replica_lag_seconds=LONG)
     store = PostgresStore(server, tenant)
@@ -286,9 +286,7 @@ def test_a_role_above_the_rules_is_not_used_there_either(pair: Pair, tenant: str
     server.close()
 
 
-def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(
-    doomed: Pair, tenant: str
-) -> None:
+def test_promotion_loses_no_acknowledged_write(doomed: Pair, tenant: str) -> None:
     server = Server(doomed.either, replica_urls=[doomed.copy], replica_lag_seconds=1.0)
     store = PostgresStore(server, tenant)
     acknowledged: list[str] = []
@@ -327,7 +325,7 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(
         ended(thread)
     assert set(acknowledged) <= {one.id for one in store.memories.everything()}
     assert set(found(store, "relay", depth=100_000)) >= set(acknowledged)
-    assert all("lost" in text for text in refused), "each says what happened"
+    assert all("lost" in text for text in refused), "each error says what happened"
     assert all(finding.ok for finding in store.upkeep.findings() if finding.check != "standbys")
     server.close()
 
@@ -335,7 +333,7 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(
 def test_caches_and_index_files_forget_what_a_failover_lost(
     doomed: Pair, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A standby that did not get the last writes numbers its own as the lost ones were numbered."""
+    """A standby that missed the last writes reuses the numbers of the lost ones."""
     server = Server(doomed.either)
     store = PostgresStore(server, tenant)
     kept, lost, new = memory("relay kept"), memory("relay lost"), memory("relay new")
@@ -352,7 +350,7 @@ def test_caches_and_index_files_forget_what_a_failover_lost(
     doomed.primary.stop("immediate")
     doomed.standby.promote()
     with Other(doomed, tenant) as other:
-        assert other._database.mapped_index() is None, "the file holds what was lost"
+        assert other._database.mapped_index() is None, "the file holds lost data"
         add(other, new)
         assert set(found(other, "relay")) == {kept.id, new.id}
     assert set(found(store, "relay")) == {kept.id, new.id}
@@ -362,7 +360,7 @@ def test_caches_and_index_files_forget_what_a_failover_lost(
 
 
 class Other:
-    """Another process's store."""
+    """A store in another process."""
 
     def __init__(self, pair: Pair, tenant: str) -> None:
         self._store = PostgresStore(pair.either, tenant)

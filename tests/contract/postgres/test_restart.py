@@ -1,4 +1,4 @@
-"""A server that goes away in the middle: reads wait for it, writes say what became of them, nobody restarts us."""
+"""In a server outage, reads wait, interrupted writes report their outcome, and all recovers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from trivet.store.postgres.transactions import Transaction
 
 @pytest.fixture
 def own_server() -> Iterator[PostgresServer]:
-    """One that no other test is using while it goes down."""
+    """A server that no other test uses while it is down."""
     server = PostgresServer()
     yield server
     server.remove()
 
 
-def test_reads_and_writes_go_on_after_a_restart(own_server: PostgresServer) -> None:
+def test_reads_and_writes_continue_after_a_restart(own_server: PostgresServer) -> None:
     store = PostgresStore(own_server.database())
     one = memory("relay")
     add(store, one)
@@ -38,7 +38,7 @@ def test_reads_and_writes_go_on_after_a_restart(own_server: PostgresServer) -> N
     store.close()
 
 
-def test_a_write_cut_off_says_so_and_leaves_nothing(own_server: PostgresServer) -> None:
+def test_interrupted_write_reports_it_and_leaves_nothing(own_server: PostgresServer) -> None:
     store = PostgresStore(own_server.database())
     one = memory("relay")
 
@@ -56,7 +56,7 @@ def test_a_write_cut_off_says_so_and_leaves_nothing(own_server: PostgresServer) 
 
 
 @pytest.mark.parametrize("done", [True, False])
-def test_a_commit_whose_answer_is_lost_is_asked_for(
+def test_commit_with_a_lost_answer_is_looked_up(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, done: bool
 ) -> None:
     url = postgres.database()
@@ -81,11 +81,11 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
     postgres.drop(url)
 
 
-def test_the_number_of_a_lost_transaction_may_be_anothers_after_a_crash(
+def test_lost_transaction_number_may_be_reused_after_a_crash(
     own_server: PostgresServer,
 ) -> None:
-    """What was not on disk at a crash never happened, and its number is given again."""
-    own_server.set("wal_writer_delay", "10s")  # nothing of it reaches the disk before the crash
+    """A transaction that was not on disk at a crash never happened, and its number is reused."""
+    own_server.set("wal_writer_delay", "10s")  # nothing reaches the disk before the crash
     store = PostgresStore(own_server.database())
     lost = psycopg.OperationalError("the connection is lost")
     numbers: list[tuple[str | None, str]] = []
@@ -106,14 +106,14 @@ def test_the_number_of_a_lost_transaction_may_be_anothers_after_a_crash(
         assert id is not None
         if int(transaction.id) >= int(id):
             break
-    assert transaction.id == id, "given again, and committed"
+    assert transaction.id == id, "the number was reused, and committed"
     assert store._database._commit_outcome(id, transaction.life, lost) > 0
     with pytest.raises(UnknownFate):
         store._database._commit_outcome(id, life, lost)
     store.close()
 
 
-def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresServer) -> None:
+def test_permanent_outage_is_a_clear_error(own_server: PostgresServer) -> None:
     server = Server(own_server.database(), patience=0.5)
     store = PostgresStore(server)
     own_server.stop("immediate")
@@ -128,7 +128,7 @@ def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresServer) -
     server.close()
 
 
-def test_no_acknowledged_write_is_lost_while_it_restarts(own_server: PostgresServer) -> None:
+def test_restart_loses_no_acknowledged_write(own_server: PostgresServer) -> None:
     store = PostgresStore(own_server.database())
     acknowledged: list[str] = []
     enough = threading.Event()

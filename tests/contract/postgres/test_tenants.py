@@ -1,4 +1,4 @@
-"""Tenants share tables and nothing else: the database itself keeps them apart, also from a query that forgot to ask."""
+"""The database itself separates tenants that share tables, even for queries without a condition."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fill(store: PostgresStore, word: str) -> list[str]:
 
 
 def follow(store: PostgresStore, word: str) -> None:
-    """As if laptops followed the tenant: a memory is numbered, clashes, and is purged."""
+    """Simulate laptops that follow the tenant: number a memory, create a conflict, and purge it."""
     gone = memory(f"{word} to go")
     add(store, gone)
     with store.feed.transaction() as connection:
@@ -102,7 +102,7 @@ def test_two_tenants_do_not_see_each_other(server: Server) -> None:
                 store.links.remove(ids[0], "see-also", other)
 
 
-def test_the_same_id_may_live_in_two_tenants(server: Server) -> None:
+def test_same_id_may_exist_in_two_tenants(server: Server) -> None:
     ours, theirs = PostgresStore(server, "ours"), PostgresStore(server, "theirs")
     one = memory("ours")
     add(ours, one)
@@ -111,7 +111,7 @@ def test_the_same_id_may_live_in_two_tenants(server: Server) -> None:
     assert theirs.memories.get(one.id).content == "theirs"
 
 
-def test_a_query_without_where_sees_one_tenant(server: Server, url: str) -> None:
+def test_query_without_where_sees_one_tenant(server: Server, url: str) -> None:
     for tenant in ("a", "b"):
         fill(PostgresStore(server, tenant), tenant)
     with psycopg.connect(url) as connection:
@@ -136,7 +136,7 @@ def test_a_query_without_where_sees_one_tenant(server: Server, url: str) -> None
         connection.rollback()
 
 
-def test_without_a_tenant_nothing_is_seen_and_nothing_written(server: Server, url: str) -> None:
+def test_without_a_tenant_nothing_is_read_or_written(server: Server, url: str) -> None:
     fill(PostgresStore(server, "a"), "a")
     with psycopg.connect(url, autocommit=True) as connection:
         for table in tables(connection):
@@ -145,7 +145,7 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_written(server: Server, ur
             connection.execute("INSERT INTO meta (name, value) VALUES ('x', 'y')")
 
 
-def test_nobody_writes_for_another(server: Server, url: str) -> None:
+def test_tenant_cannot_write_for_another(server: Server, url: str) -> None:
     fill(PostgresStore(server, "a"), "a")
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('trivet.tenant', 'b', true)")
@@ -153,8 +153,8 @@ def test_nobody_writes_for_another(server: Server, url: str) -> None:
             connection.execute("INSERT INTO meta (tenant, name, value) VALUES ('a', 'x', 'y')")
 
 
-def test_the_tenant_does_not_outlive_its_transaction(server: Server) -> None:
-    """Behind a transaction pooler the next transaction of this connection is somebody else's."""
+def test_tenant_setting_ends_with_its_transaction(server: Server) -> None:
+    """Behind a transaction pooler, another client may run this connection's next transaction."""
     store = PostgresStore(server, "a")
     fill(store, "a")
     with server.connection() as connection:
@@ -163,14 +163,14 @@ def test_the_tenant_does_not_outlive_its_transaction(server: Server) -> None:
         assert not row[0]
 
 
-def test_every_table_is_bound(url: str) -> None:
+def test_every_table_has_a_policy(url: str) -> None:
     with psycopg.connect(url) as connection:
         sql = "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
         for table in tables(connection):
             assert connection.execute(sql, (table,)).fetchone() == (True,), table
 
 
-def test_every_index_has_its_tenant_first(url: str) -> None:
+def test_every_index_starts_with_the_tenant(url: str) -> None:
     sql = """SELECT i.indexrelid::regclass::text FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
              JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
              WHERE t.relnamespace = 'public'::regnamespace AND a.attname != 'tenant'"""
@@ -178,12 +178,12 @@ def test_every_index_has_its_tenant_first(url: str) -> None:
         assert [row[0] for row in connection.execute(sql)] == []
 
 
-def test_a_role_above_the_rules_is_refused(postgres: PostgresServer, url: str) -> None:
+def test_role_that_bypasses_policies_is_refused(postgres: PostgresServer, url: str) -> None:
     with pytest.raises(StoreError, match="row-level security"):
         Server(url.replace("trivet@", "postgres@"))
 
 
-def test_a_query_without_where_sees_what_its_user_may(server: Server, url: str) -> None:
+def test_query_without_where_sees_only_the_users_memories(server: Server, url: str) -> None:
     store = PostgresStore(server, "a")
     ana, bo = store.seen_by("ana"), store.seen_by("bo")
     one = memory("the word of ana", owner="ana", tags=("trip",))
@@ -200,7 +200,7 @@ def test_a_query_without_where_sees_what_its_user_may(server: Server, url: str) 
     store.vaults.keep(VaultRecord("notes", "/notes", "{}"))
     store.upkeep.salt()
     store.idempotency.begin(b"name", b"request", 60)
-    # What bo sees, whom ana shows a tag and cleo another memory, and ana herself.
+    # What each sees: ana herself, and bo, with whom ana shares a tag and cleo another memory.
     rows_seen = {
         "memory": (2, 2),
         "revision": (2, 2),

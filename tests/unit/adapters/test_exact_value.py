@@ -1,4 +1,4 @@
-"""Any value of JSON goes into a memory's content and comes back exactly."""
+"""Any JSON value fits into a memory's content and is restored exactly."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ VALUES = draw.recursive(
 )
 
 
-def exactly(value: Any) -> str:
-    """Tells 1 from 1.0 and True, and one order of fields from another."""
+def exact_repr(value: Any) -> str:
+    """Distinguish 1, 1.0, and True, and different field orders."""
     return repr(value)
 
 
 @given(draw.dictionaries(TEXTS | draw.sampled_from(["text", "food", "a.b-c"]), VALUES, max_size=4))
-def test_what_goes_in_comes_out(value: dict[str, Any]) -> None:
+def test_value_round_trips_exactly(value: dict[str, Any]) -> None:
     text = encode(value)
-    assert exactly(decode(text)) == exactly(value)
-    assert "\0" not in text  # which no memory may hold
+    assert exact_repr(decode(text)) == exact_repr(value)
+    assert "\0" not in text  # No memory may hold NUL.
 
 
-def test_people_and_search_read_plain_lines() -> None:
+def test_encoded_value_is_plain_lines() -> None:
     value = {"food": "pizza with olives", "since": 2024, "with": ["Ana"], "note": "two\nlines"}
     assert (
         encode(value) == 'food: pizza with olives\nsince: 2024\nwith: ["Ana"]\nnote: "two\\nlines"'
@@ -61,22 +61,22 @@ def test_people_and_search_read_plain_lines() -> None:
 @pytest.mark.parametrize(
     "value", [{"a": (1, 2)}, {"a": [{1: 2}]}, {"a": float("nan")}, {"a": object()}, {"a": b""}]
 )
-def test_what_would_come_back_otherwise_is_refused(value: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match="would not come back"):
+def test_value_that_cannot_round_trip_is_refused(value: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="cannot be stored"):
         encode(value)
 
 
-def test_what_is_too_long_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="a memory holds up to"):
+def test_oversized_value_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="a memory holds at most"):
         encode({"a": "é" * 20_000})
 
 
-def test_a_private_mark_is_closed_in_its_field() -> None:
+def test_private_tag_must_close_in_its_field() -> None:
     encode({"a": "<private>hush</private>", "b": 1})
-    with pytest.raises(InvalidInput, match="reaches from one field into the next"):
+    with pytest.raises(InvalidInput, match="spans several fields"):
         encode({"a": "<private>hush", "b": 1})
 
 
-def test_a_text_of_somebody_else_is_content() -> None:
+def test_foreign_text_becomes_content() -> None:
     assert decode("No fields here.") == {"content": "No fields here."}
     assert decode("{broken") == {"content": "{broken"}

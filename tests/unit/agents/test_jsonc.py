@@ -1,4 +1,4 @@
-"""Settings files edited as text: what is not touched stays, whatever it looks like."""
+"""Edits of JSONC settings files keep all untouched text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ SPACINGS = st.sampled_from([None, 2, 4, "\t"])
 
 
 @given(OBJECTS, SPACINGS, st.text(max_size=6), VALUES)
-def test_put_and_remove_do_what_they_say(
-    before: dict[str, Any], indent: Any, key: str, value: Any
-) -> None:
+def test_put_and_remove(before: dict[str, Any], indent: Any, key: str, value: Any) -> None:
     text = json.dumps(before, indent=indent, ensure_ascii=False)
     assert parse(text).value == before
     changed = put(text, ["outer " + key, key], value)
@@ -71,7 +69,7 @@ COMMENTED = """\
 """
 
 
-def test_comments_and_trailing_commas_stay() -> None:
+def test_comments_and_trailing_commas_are_kept() -> None:
     changed = put(COMMENTED, ["servers", "two"], {"command": "x"})
     assert changed == COMMENTED.replace(
         "// the first\n",
@@ -83,23 +81,23 @@ def test_comments_and_trailing_commas_stay() -> None:
     assert remove(put(COMMENTED, ["last"], {"x": 1}), ["last"]) == COMMENTED
     assert (
         remove(COMMENTED, ["servers"]).count("//") == COMMENTED.count("//") - 2
-    )  # those inside of it
+    )  # The removed object held two comments.
     assert remove(COMMENTED, ["list"], 0) == COMMENTED.replace("1, // one", "// one")
     assert parse(remove('{"a": 1, // c\n"b": 2}', ["b"])).value == {"a": 1}
 
 
-def test_an_empty_file_is_an_empty_object() -> None:
+def test_empty_file_is_an_empty_object() -> None:
     assert parse(put("", ["a"], 1)).value == {"a": 1}
     assert parse(put("// only words\n", ["a"], 1)).value == {"a": 1}
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         ('{"a": 1', "line 1, column 8"),
-        ('{"a" 1}', "line 1, column 6: a colon"),
-        ("{\n  a: 1}", "line 2, column 3: a key in double quotes"),
-        ('{"a": 1} x', "nothing more"),
+        ('{"a" 1}', "line 1, column 6: expected a colon"),
+        ("{\n  a: 1}", "line 2, column 3: expected a key in double quotes"),
+        ('{"a": 1} x', "expected the end"),
         ('{"a": 1 "b": 2}', "line 1, column 9"),
         ('{"a": tru}', "a value"),
         ("[,]", "a value"),
@@ -107,6 +105,6 @@ def test_an_empty_file_is_an_empty_object() -> None:
         ('{"a": "\\x"}', "bad escape"),
     ],
 )
-def test_what_is_broken_is_told_with_its_place(text: str, place: str) -> None:
-    with pytest.raises(InvalidInput, match=place):
+def test_syntax_error_is_reported_with_its_position(text: str, position: str) -> None:
+    with pytest.raises(InvalidInput, match=position):
         parse(text)

@@ -1,4 +1,4 @@
-"""Which language a text is in, and what it is indexed by in each."""
+"""Language detection and the index terms of each language."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from trivet.analyse import ENGLISH, LANGUAGES, analyse, language_of_text
 
-# Our own sentences, as people write them into a memory or ask it: short, with names, numbers and code.
+# Sentences as people write them in memories and queries: short, with names, numbers and code.
 FOREIGN: dict[str, tuple[str, ...]] = {
     "spanish": (
         "La reunión con el gestor es el martes a las cuatro.",
@@ -90,7 +90,7 @@ FOREIGN: dict[str, tuple[str, ...]] = {
         "Emme julkaise perjantaisin mitään",
     ),
 }
-# Danish and Norwegian are one written language to a rule as simple as this; their stemmers hardly differ.
+# This rule cannot distinguish written Danish from Norwegian; their stemmers hardly differ.
 NORTHERN = (
     "Nøglen til kælderen ligger hos naboen.",
     "Vi lægger ikke noget ud om fredagen",
@@ -115,7 +115,7 @@ ENGLISH_TEXTS = (
 )  # fmt: skip
 
 
-def test_of_our_foreign_sentences_at_most_one_in_fifteen_is_not_known() -> None:
+def test_at_most_one_in_15_foreign_sentences_is_missed() -> None:
     pairs = [(language, text) for language, texts in FOREIGN.items() for text in texts]
     wrong = [(language, text) for language, text in pairs if language_of_text(text) != language]
     assert len(wrong) <= len(pairs) / 15, wrong
@@ -124,11 +124,11 @@ def test_of_our_foreign_sentences_at_most_one_in_fifteen_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("text", ENGLISH_TEXTS)
-def test_english_with_names_and_code_is_never_taken_for_another_language(text: str) -> None:
+def test_english_with_names_and_code_is_english(text: str) -> None:
     assert language_of_text(text) == ENGLISH
 
 
-def test_english_is_indexed_as_it_always_was() -> None:
+def test_english_index_terms() -> None:
     text = "Sanne's relays couldn't reach `src/app/getUserName.py` (E_CONN_4012), naïve retries; C++ at 東京大学."
     assert analyse(text) == (
         "sann", "relay", "reach", "src/app/getusername.py", "src", "app", "getusernam", "get", "user", "name", "py",
@@ -148,17 +148,17 @@ def test_english_is_indexed_as_it_always_was() -> None:
         ("Quand l'année est-elle finie ?", "Quand les années sont-elles finies ?"),
     ],
 )
-def test_another_ending_is_the_same_word(one: str, other: str) -> None:
+def test_inflected_forms_share_terms(one: str, other: str) -> None:
     held = set(analyse(other))
     assert sum(term in held for term in analyse(one)) >= 2, (analyse(one), analyse(other))
 
 
-def test_a_word_typed_without_its_accents_is_held() -> None:
+def test_word_without_accents_matches() -> None:
     assert set(analyse("nyaralo", "hungarian")) <= set(
         analyse("A nyaraló kulcsa a nagymamánál van.")
     )
     assert analyse("nyaralo", "hungarian") != analyse("nyaraló", "hungarian")[:1], (
-        "or this proves nothing"
+        "otherwise this check proves nothing"
     )
 
 
@@ -171,5 +171,5 @@ def test_a_word_typed_without_its_accents_is_held() -> None:
         ("Pénteken telepítünk a szerverre.", "Pénteken nem telepítünk a szerverre."),
     ],
 )
-def test_a_negation_stays_in_the_index(one: str, other: str) -> None:
+def test_negation_is_indexed(one: str, other: str) -> None:
     assert analyse(one) != analyse(other)

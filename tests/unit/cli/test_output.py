@@ -1,4 +1,4 @@
-"""What is stored never acts on the terminal, and never posed as markup."""
+"""Stored text cannot control the terminal or pass as markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NASTY = "Click [link=http://x]here[/link] [bold]now[/bold] \x1b]0;owned\x07\x1b[
 
 
 @given(st.text())
-def test_printable_text_holds_no_control_characters(text: str) -> None:
+def test_printable_text_has_no_control_characters(text: str) -> None:
     kept = {"\n", "\t"}
     assert all(
         unicodedata.category(character) not in ("Cc", "Cs") or character in kept
@@ -26,7 +26,7 @@ def test_printable_text_holds_no_control_characters(text: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("C", "Z"))))
-def test_printable_leaves_harmless_text_alone(text: str) -> None:
+def test_printable_keeps_harmless_text(text: str) -> None:
     assert printable(text) == text
 
 
@@ -44,7 +44,7 @@ def test_any_text_can_be_shown(text: str) -> None:
     for_terminal(lines)
 
 
-def test_markup_and_escapes_are_shown_as_they_are() -> None:
+def test_markup_and_escapes_are_shown_literally() -> None:
     shown = for_terminal([line(NASTY)])
     assert "[bold]now[/bold]" in shown.replace("\n", " ")
     assert "\\x1b]0;owned\\x07" in shown
@@ -56,5 +56,5 @@ def test_errors_are_one_printable_line() -> None:
     assert one_line("a\nb\x1b[0m") == "a b\\x1b[0m"
 
 
-def test_score_bar_stays_in_its_cells() -> None:
+def test_score_bar_has_fixed_width() -> None:
     assert {len(score_bar(score)) for score in (-1.0, 0.0, 0.5, 1.0, 7.0)} == {10}

@@ -1,4 +1,4 @@
-"""An index that keeps up with its tree, and says where it does not."""
+"""The code index follows its tree and reports where it is behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def defined(index: CodeIndex, name: str) -> list[str]:
     return [hit.path for hit in index.symbol(name).hits]
 
 
-def test_a_look_at_some_paths_leaves_the_others_as_they_were(folder: Path) -> None:
+def test_partial_refresh_leaves_other_paths(folder: Path) -> None:
     with CodeIndex.open(folder) as index:
         assert index.refresh().files == 3
         (folder / "a.py").write_text("def omega() -> None:\n    pass\n")
@@ -43,7 +43,7 @@ def test_a_look_at_some_paths_leaves_the_others_as_they_were(folder: Path) -> No
         assert index.refresh().indexed == 0
 
 
-def test_a_watch_indexes_what_is_saved(folder: Path) -> None:
+def test_watch_indexes_saved_files(folder: Path) -> None:
     stop = Event()
     with CodeIndex.open(folder) as index:
         following = index.follow(stop)
@@ -56,7 +56,7 @@ def test_a_watch_indexes_what_is_saved(folder: Path) -> None:
         assert list(following) == []
 
 
-def test_a_hit_in_a_file_that_changed_since_is_told(folder: Path) -> None:
+def test_hit_in_changed_file_is_reported_stale(folder: Path) -> None:
     with CodeIndex.open(folder) as index:
         assert index.search("alpha").status.stale == ()
         later = (folder / "a.py").stat().st_mtime + 60
@@ -67,7 +67,7 @@ def test_a_hit_in_a_file_that_changed_since_is_told(folder: Path) -> None:
         assert index.refresh().files == 2
 
 
-def test_how_far_it_is_behind_is_told_without_indexing(folder: Path) -> None:
+def test_stale_files_are_reported_without_indexing(folder: Path) -> None:
     with CodeIndex.open(folder / "lib") as index:
         behind = index.known_so_far()
         assert (behind.files, sorted(behind.stale)) == (0, ["b.py", "deep/c.py"])
@@ -78,7 +78,7 @@ def test_how_far_it_is_behind_is_told_without_indexing(folder: Path) -> None:
         assert index.refresh().indexed == 1
 
 
-def test_a_query_that_names_a_definition_is_shown_it(folder: Path) -> None:
+def test_snippet_shows_named_definition(folder: Path) -> None:
     rows = [f"def one{number}() -> int:\n    return {number}\n\n" for number in range(8)]
     (folder / "many.py").write_text("".join(rows))
     with CodeIndex.open(folder) as index:
@@ -87,7 +87,7 @@ def test_a_query_that_names_a_definition_is_shown_it(folder: Path) -> None:
         assert hit.snippet.splitlines()[0] == "def one6() -> int:"
 
 
-def test_where_a_name_is_passed_on_comes_after_where_it_is_defined(folder: Path) -> None:
+def test_export_ranks_after_definition(folder: Path) -> None:
     (folder / "__init__.py").write_text("from .lib.b import beta as beta\n")
     with CodeIndex.open(folder) as index:
         assert [(hit.path, hit.kind) for hit in index.symbol("beta").hits] == [

@@ -1,3 +1,5 @@
+"""A damaged code index is rebuilt."""
+
 from pathlib import Path
 
 import pytest
@@ -5,9 +7,7 @@ import pytest
 from trivet.code.code_index import CodeIndex
 
 
-def test_an_index_that_is_damaged_is_made_anew(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damaged_index_is_rebuilt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("retry", "client", "table"):
@@ -23,4 +23,4 @@ def test_an_index_that_is_damaged_is_made_anew(
         index.refresh()
 
         assert index.search("retry_first").hits == whole
-    assert "made anew" in caplog.text
+    assert "Rebuilding" in caplog.text

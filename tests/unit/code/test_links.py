@@ -1,4 +1,4 @@
-"""Mentions of `path:symbol` in the text of a memory."""
+"""Mentions of `path:symbol` in a memory are found and checked against the code."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from trivet.code.memory_links import Link, check, links
         ("at 10:30, e.g.:nothing, key:value, Makefile:all", []),
     ],
 )
-def test_links(text: str, found: list[tuple[str, str]]) -> None:
+def test_links_are_found(text: str, found: list[tuple[str, str]]) -> None:
     assert links(text) == tuple(Link(*one) for one in found)
 
 
-def test_a_name_that_two_containers_have_is_ok_only_in_its_own(tmp_path: Path) -> None:
+def test_link_is_checked_within_its_container(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("class One:\n    def run(self) -> int:\n        return 1\n")
     (tmp_path / "b.py").write_text("class Two:\n    def run(self) -> int:\n        return 2\n")
     texts = [
@@ -37,8 +37,8 @@ def test_a_name_that_two_containers_have_is_ok_only_in_its_own(tmp_path: Path) -
         ("5", "c.py:stop"),
     ]
     with CodeIndex.open(tmp_path) as index:
-        became = {one.memory: (one.state, one.places) for one in check(texts, index)}
-    assert became == {
+        states = {one.memory: (one.state, one.places) for one in check(texts, index)}
+    assert states == {
         "1": ("ok", ()),
         "2": ("moved", ("b.py:2",)),
         "3": ("ok", ()),

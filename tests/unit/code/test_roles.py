@@ -1,3 +1,5 @@
+"""File paths map to their role."""
+
 import pytest
 
 from trivet.code.file_kind import Role, role_of
@@ -24,5 +26,5 @@ from trivet.code.file_kind import Role, role_of
         ("types/index.d.ts", Role.DECLARATION),
     ],
 )
-def test_a_path_says_what_part_its_file_plays(path: str, role: Role) -> None:
+def test_path_gives_file_role(path: str, role: Role) -> None:
     assert role_of(path) is role

@@ -15,7 +15,7 @@ from trivet.code.types import Chunk, Definition, ParsedFile
 def parsed(
     *functions: tuple[str, str], container: str = "", language: str = "python"
 ) -> ParsedFile:
-    """A file of functions, each (name, text), one chunk of ten lines each."""
+    """Return a file of (name, text) functions, with one ten-line chunk each."""
     definitions = tuple(
         Definition(
             name=name, kind="function", container=container, start=1 + 10 * at, end=10 + 10 * at

@@ -1,4 +1,4 @@
-"""Bounds: each is checked before anything is written, and the error names the field and teaches."""
+"""Field limits are checked before anything is written, and the error names the field."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("empty tag", {"tags": [""]}, "tags"),
     ("long tag", {"tags": ["x" * 65]}, "tags"),
     ("NUL in a tag", {"tags": ["a\x00"]}, "NUL"),
-    ("tags as text", {"tags": "prod"}, "tags"),
+    ("tags are text", {"tags": "prod"}, "tags"),
     ("NaN importance", {"importance": math.nan}, "importance"),
     ("infinite importance", {"importance": math.inf}, "importance"),
     ("importance above 1", {"importance": 1.01}, "importance"),
     ("importance below 0", {"importance": -0.01}, "importance"),
-    ("importance as text", {"importance": "high"}, "importance"),
+    ("importance is text", {"importance": "high"}, "importance"),
     ("NaN confidence", {"confidence": math.nan}, "confidence"),
     ("confidence above 1", {"confidence": 2}, "confidence"),
     (
@@ -54,19 +54,19 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("lines without a source", {"start_line": 3}, "source"),
     ("line 0", {"source": "a.py", "start_line": 0}, "start_line"),
     ("line beyond any file", {"source": "a.py", "start_line": 2**63}, "start_line"),
-    ("lines backwards", {"source": "a.py", "start_line": 9, "end_line": 3}, "start_line"),
-    ("bad time", {"created_at": "someday"}, "created_at"),
+    ("reversed lines", {"source": "a.py", "start_line": 9, "end_line": 3}, "start_line"),
+    ("invalid time", {"created_at": "someday"}, "created_at"),
     ("time out of range", {"created_at": "0001-01-01T00:00:00+14:00"}, "created_at"),
-    ("never valid", {"valid_from": "2026-02-01", "valid_to": "2026-01-01"}, "valid_from"),
-    ("bad id", {"id": "not-an-id"}, "id"),
-    ("bad id of the right length", {"id": "z" * 36}, "id"),
+    ("empty validity range", {"valid_from": "2026-02-01", "valid_to": "2026-01-01"}, "valid_from"),
+    ("invalid id", {"id": "not-an-id"}, "id"),
+    ("invalid id of the right length", {"id": "z" * 36}, "id"),
 ]
 
 
 @pytest.mark.parametrize(
     ("given", "names"), [entry[1:] for entry in REFUSED], ids=[entry[0] for entry in REFUSED]
 )
-def test_remember_refuses_and_writes_nothing(
+def test_remember_rejects_invalid_input_and_writes_nothing(
     trivet: Trivet, given: dict[str, Any], names: str
 ) -> None:
     with pytest.raises(InvalidInput, match=names):
@@ -81,7 +81,7 @@ EDITS = [entry for entry in REFUSED if not {"id", "created_at"} & set(entry[1])]
 @pytest.mark.parametrize(
     ("given", "names"), [entry[1:] for entry in EDITS], ids=[entry[0] for entry in EDITS]
 )
-def test_an_edit_is_checked_like_a_store(trivet: Trivet, given: dict[str, Any], names: str) -> None:
+def test_edit_rejects_invalid_input(trivet: Trivet, given: dict[str, Any], names: str) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     before = trivet.get(id)
     with pytest.raises(InvalidInput, match=names):
@@ -90,13 +90,13 @@ def test_an_edit_is_checked_like_a_store(trivet: Trivet, given: dict[str, Any], 
     assert len(trivet.history(id)) == 1
 
 
-def test_one_bad_memory_of_many_writes_none(trivet: Trivet) -> None:
+def test_one_invalid_memory_of_many_writes_none(trivet: Trivet) -> None:
     with pytest.raises(InvalidInput):
         trivet.remember_many([{"content": "good"}, {"content": "bad", "importance": 7}])
     assert trivet.list().total == 0
 
 
-def test_the_bounds_themselves_are_allowed(trivet: Trivet) -> None:
+def test_exact_limits_are_allowed(trivet: Trivet) -> None:
     kept = trivet.remember(
         "x" * (32 * 1024),
         title="t" * 300,
@@ -113,7 +113,7 @@ def test_the_bounds_themselves_are_allowed(trivet: Trivet) -> None:
     assert (memory.importance, memory.confidence, len(memory.tags)) == (1.0, 0.0, 50)
 
 
-def test_a_misspelt_field_is_named(trivet: Trivet) -> None:
+def test_misspelled_field_is_named(trivet: Trivet) -> None:
     with pytest.raises(InvalidInput, match="importence"):
         trivet.remember_many([{"content": "good", "importence": 0.9}])
 
@@ -125,13 +125,13 @@ QUERIES: list[tuple[str, dict[str, Any], str]] = [
     ("long query", {"query": "x" * 8_001}, "query"),
     ("limit 0", {"limit": 0}, "limit"),
     ("limit 101", {"limit": 101}, "limit"),
-    ("half a limit", {"limit": 1.5}, "limit"),
+    ("fractional limit", {"limit": 1.5}, "limit"),
     ("unknown sort", {"sort": "newest"}, "sort"),
     ("unknown state", {"state": ["lost"]}, "state"),
     ("unknown category", {"category": ["nonsense"]}, "category"),
-    ("bad scope", {"scope": "my team"}, "scope"),
-    ("bad time", {"created_after": "soon"}, "created_after"),
-    ("bad as_of", {"as_of": "2026-13-01"}, "as_of"),
+    ("invalid scope", {"scope": "my team"}, "scope"),
+    ("invalid time", {"created_after": "soon"}, "created_after"),
+    ("invalid as_of", {"as_of": "2026-13-01"}, "as_of"),
     (
         "empty range",
         {"created_after": "2026-02-01", "created_before": "2026-01-01"},
@@ -140,7 +140,7 @@ QUERIES: list[tuple[str, dict[str, Any], str]] = [
     ("NaN minimum", {"minimum_score": math.nan}, "minimum_score"),
     ("minimum above 1", {"minimum_score": 1.1}, "minimum_score"),
     ("tiny budget", {"token_budget": 49}, "token_budget"),
-    ("no hits a source", {"per_source": 0}, "per_source"),
+    ("zero hits per source", {"per_source": 0}, "per_source"),
     ("unknown recipe", {"recipe": "magic()"}, "magic"),
     ("recipe with two depths", {"recipe": "depth(5) | depth(6)"}, "depth"),
 ]
@@ -149,7 +149,7 @@ QUERIES: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("given", "names"), [entry[1:] for entry in QUERIES], ids=[entry[0] for entry in QUERIES]
 )
-def test_recall_refuses(trivet: Trivet, given: dict[str, Any], names: str) -> None:
+def test_recall_rejects_invalid_input(trivet: Trivet, given: dict[str, Any], names: str) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     with pytest.raises(InvalidInput, match=names):
         trivet.recall(**({"query": "relay"} | given))
@@ -167,12 +167,12 @@ def test_recall_refuses(trivet: Trivet, given: dict[str, Any], names: str) -> No
         {"sort": "newest"},
     ],
 )
-def test_list_refuses(trivet: Trivet, given: dict[str, Any]) -> None:
+def test_list_rejects_invalid_input(trivet: Trivet, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(given))):
         trivet.list(**given)
 
 
-def test_every_verb_refuses_a_bad_id_and_names_a_missing_one(trivet: Trivet) -> None:
+def test_verbs_reject_invalid_and_missing_ids(trivet: Trivet) -> None:
     missing = new_id()
     kept = trivet.remember("known").id
     verbs: list[Callable[[str], object]] = [
@@ -198,7 +198,7 @@ def test_every_verb_refuses_a_bad_id_and_names_a_missing_one(trivet: Trivet) -> 
             verb(missing)
 
 
-def test_an_id_may_be_written_in_capitals(trivet: Trivet) -> None:
+def test_uppercase_id_is_accepted(trivet: Trivet) -> None:
     id = trivet.remember("known", id=KNOWN.upper()).id
     assert id == KNOWN
     assert trivet.get(KNOWN.upper()).content == "known"

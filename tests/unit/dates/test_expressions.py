@@ -1,4 +1,4 @@
-"""Which expressions of time are found in a text, and which days they mean; seen from Sunday, 15 November 2026, noon."""
+"""Time expressions in a text are found and resolved, as of noon on Sunday, November 15, 2026."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ MEANT = {
     "last winter": ["December 2025 to February 2026"],
     "back in 2024": ["January-December 2024"],
     "last year": ["January-December 2025"],
-    # reckoned from now
+    # relative to now
     "two weeks ago": ["28 October 2026 to 5 November 2026"],
     "3 days ago": ["12 November 2026"],
     "about a year ago": ["16 May 2025 to 17 May 2026"],
@@ -86,7 +86,7 @@ MEANT = {
     "over the past month": ["15 October 2026 to 15 November 2026"],
     "recently": ["1-15 November 2026"],
     "in two weeks": ["25 November 2026 to 3 December 2026"],
-    # open, or from one to another
+    # open ranges and from-to ranges
     "since Monday": ["9-15 November 2026"],
     "since March": ["1 March 2026 to 15 November 2026"],
     "before March": ["before 1 March 2026"],
@@ -100,7 +100,7 @@ MEANT = {
 
 
 @pytest.mark.parametrize("text", MEANT)
-def test_what_an_expression_means(text: str) -> None:
+def test_expression_resolves_to_days(text: str) -> None:
     assert meant(text) == MEANT[text]
 
 
@@ -127,11 +127,11 @@ def test_what_an_expression_means(text: str) -> None:
         "",
     ],
 )
-def test_what_is_no_expression_of_time(text: str) -> None:
+def test_text_without_time_expression(text: str) -> None:
     assert meant(text) == []
 
 
-def test_an_expression_has_its_words_and_its_place() -> None:
+def test_expression_has_text_and_position() -> None:
     text = "What did we plan at the end of October, and what since Monday that we work on lately?"
     found = find_time_expressions(text, NOW)
     assert [one.text for one in found] == ["at the end of October", "since Monday", "lately"]
@@ -139,7 +139,7 @@ def test_an_expression_has_its_words_and_its_place() -> None:
     assert [one.spelled for one in found] == [True, False, False]
 
 
-def test_a_statement_means_the_nearest_day_and_the_year_that_it_names() -> None:
+def test_statement_means_nearest_day_or_named_year() -> None:
     assert meant("Concert on 13 December", nearest=True) == ["13 December 2026"]
     assert meant("Outage on 23 August", nearest=True) == ["23 August 2026"]
     assert meant("Summer 2027: a house near Quimper from 3 July", nearest=True) == [
@@ -148,7 +148,7 @@ def test_a_statement_means_the_nearest_day_and_the_year_that_it_names() -> None:
     ]
 
 
-def test_at_the_ends_of_the_calendar_there_are_no_further_days() -> None:
+def test_calendar_limits() -> None:
     for now in (datetime(1, 1, 1), datetime(9999, 12, 31)):
         assert all(
             one.spans
@@ -182,5 +182,5 @@ def test_at_the_ends_of_the_calendar_there_are_no_further_days() -> None:
         ("Which port does it listen on today?", False),
     ],
 )
-def test_whether_a_question_asks_about_the_past(query: str, past: bool) -> None:
+def test_question_about_past_is_recognized(query: str, past: bool) -> None:
     assert asks_about_past(query, NOW) is past

@@ -1,4 +1,4 @@
-"""The ways one thing is written come to one name; things that differ stay apart."""
+"""Spelling variants of one name map to one canonical name, and different names stay apart."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trivet.graph.concepts import LONGEST_NAME, canonical, form, singular
         ("C++'s", "C++"),
     ],
 )
-def test_writings_of_one_thing(one: str, other: str) -> None:
+def test_variants_share_canonical_name(one: str, other: str) -> None:
     assert canonical(one) == canonical(other) != ""
 
 
@@ -50,7 +50,7 @@ def test_writings_of_one_thing(one: str, other: str) -> None:
         ("Alice", "Alices"),
     ],
 )
-def test_things_that_differ(one: str, other: str) -> None:
+def test_different_names_stay_apart(one: str, other: str) -> None:
     assert canonical(one) != canonical(other)
 
 
@@ -58,7 +58,7 @@ def test_things_that_differ(one: str, other: str) -> None:
     "one",
     "test tag release database story box branch dish movie cookie cache class process address alias index door".split(),
 )
-def test_plurals(one: str) -> None:
+def test_plural_matches_singular(one: str) -> None:
     ending = "es" if one.endswith(("s", "x", "ch", "sh")) else "s"
     many = f"{one[:-1]}ies" if one.endswith("ory") else one + ending
     assert canonical(singular(many)) == canonical(singular(one))
@@ -69,25 +69,25 @@ def test_plurals(one: str) -> None:
     "name",
     ["Adams", "Paris", "status", "analysis", "access", "postgres", "series", "aws", "ios", "dns"],
 )
-def test_what_only_looks_like_a_plural(name: str) -> None:
+def test_plural_lookalikes_are_unchanged(name: str) -> None:
     assert singular(name) == name
 
 
-def test_a_form_keeps_the_words_apart() -> None:
+def test_form_keeps_words_separate() -> None:
     assert form("The Bank of America's") == "bank of america"
     assert form("Li Hua") == "li hua" != form("LiHua") == "lihua"
     assert form("J. K. Rowling") == "j k rowling"
     assert form("C++ and C#") == "cplusplus and csharp"
 
 
-def test_what_is_too_long_is_no_name() -> None:
+def test_overlong_or_empty_text_has_no_name() -> None:
     assert canonical("a" * LONGEST_NAME) == "a" * LONGEST_NAME
     assert canonical("a" * (LONGEST_NAME + 1)) == ""
     assert canonical("...") == canonical("") == ""
 
 
 @given(st.text(max_size=120))
-def test_names_are_plain_and_stay_as_they_are(text: str) -> None:
+def test_canonical_names_are_bounded_and_stable(text: str) -> None:
     name = canonical(text)
     assert len(name) <= LONGEST_NAME
     assert all(character.isalnum() for character in name) or not name.isascii()
@@ -96,7 +96,7 @@ def test_names_are_plain_and_stay_as_they_are(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_a_form_and_its_text_have_one_name(text: str) -> None:
-    """A query is looked up by its form, a memory is stored by its name: the two must not drift apart."""
+def test_form_and_text_share_canonical_name(text: str) -> None:
+    """Queries are looked up by form and memories are stored by name, so the two must agree."""
     assert canonical(form(text)) in (canonical(text), canonical(form(form(text))))
     assert form(text) == " ".join(form(text).split())

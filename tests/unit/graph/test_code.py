@@ -1,4 +1,4 @@
-"""Source code is about what it defines, not about what it calls."""
+"""Source code mentions what it defines, not what it calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def load_config(path):
 """
 
 
-def test_code_in_a_fence_is_taken_out_of_the_prose() -> None:
+def test_fenced_code_is_split_from_prose() -> None:
     prose, code = split_code(f"Ask Alice.\n```python\n{FUNCTION}```\nThen Bob.")
     assert "Alice" in prose
     assert "Bob" in prose
@@ -28,25 +28,25 @@ def test_code_in_a_fence_is_taken_out_of_the_prose() -> None:
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "  ```"])
-def test_a_fence_that_never_closes_reaches_to_the_end(fence: str) -> None:
+def test_unclosed_fence_extends_to_end(fence: str) -> None:
     prose, code = split_code(f"Ask Alice.\n{fence}\n{FUNCTION}")
     assert "load_config" not in prose
     assert "load_config" in code
 
 
-def test_a_fence_in_another_fence_is_code() -> None:
+def test_nested_fence_is_code() -> None:
     _, code = split_code("~~~\n```\ndef inner(): ...\n```\n~~~\nafter")
     assert "def inner" in code
 
 
-def test_code_gives_what_it_defines_alone() -> None:
+def test_code_mentions_only_definitions() -> None:
     assert names(FUNCTION) == {"loadconfig"}
     assert names(f"```\n{FUNCTION}```") == {"loadconfig"}
     (mention,) = extract(None, FUNCTION)
     assert (mention.label, mention.kind, mention.role) == ("load_config", "identifier", "about")
 
 
-def test_code_without_a_fence_is_seen_by_its_lines() -> None:
+def test_unfenced_code_is_detected_by_lines() -> None:
     snippet = "x = Thing()\nfor item in Basket:\n    item.push(Other)\nprint(x)\n"
     assert names(snippet) == set()
     assert names("We use Thing a lot.\nThe Basket holds them.\nAlways ask Alice first.") >= {
@@ -75,7 +75,7 @@ def test_definitions(code: str, expected: list[str]) -> None:
     assert definitions(code) == expected
 
 
-def test_prose_stays_prose() -> None:
+def test_prose_is_not_taken_for_code() -> None:
     for text in (
         "Alice said: let us go for a walk; Bob agreed.",
         "return to sender",

@@ -1,4 +1,4 @@
-"""Dates, however they are spelled, come to one writing."""
+"""Differently written dates map to one format."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from trivet.graph.extract import dates_in
     ["it was 2024-03-05.", "on 5 March 2024", "on 5th of March 2024", "on 5 Mar. 2024", "on March 5, 2024 we met",
      "on Mar 5th, 2024", "on march 05 2024", "(2024-03-05)"],
 )  # fmt: skip
-def test_a_day_however_it_is_spelled(text: str) -> None:
+def test_day_formats(text: str) -> None:
     assert dates_in(text)[0] == ["2024-03-05"]
 
 
 @pytest.mark.parametrize(
     "text", ["in 2024-03 we met", "in March 2024 we met", "in Mar. 2024 we met"]
 )
-def test_a_month(text: str) -> None:
+def test_month_formats(text: str) -> None:
     assert dates_in(text)[0] == ["2024-03"]
 
 
-def test_every_month_has_its_number() -> None:
+def test_month_names_map_to_numbers() -> None:
     names = "January February March April May June July August September October November December".split()
     for number, name in enumerate(names, 1):
         assert dates_in(f"on {name} 7, 1999")[0] == [f"1999-{number:02d}-07"]
@@ -43,11 +43,11 @@ def test_every_month_has_its_number() -> None:
         "1-2-3",
     ],
 )
-def test_no_days(text: str) -> None:
+def test_invalid_days_are_ignored(text: str) -> None:
     assert [found for found in dates_in(text)[0] if len(found) > len("2024-03")] == []
 
 
-def test_the_rest_of_the_text_keeps_its_words_apart() -> None:
+def test_removing_dates_keeps_words_separate() -> None:
     dates, rest = dates_in("Alice left on 5 March 2024 Bob stayed until June 2024, and 2024-07-01.")
     assert sorted(dates) == ["2024-03-05", "2024-06", "2024-07-01"]
     assert "2024" not in rest

@@ -1,4 +1,4 @@
-"""From a memory to its concepts: each once, in its strongest role, whatever the text, and quickly."""
+"""Concept extraction finds each concept once, in its strongest role, within a time budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MAX_CONCEPTS, extract
 def found(content: str, title: str | None = None, tags: tuple[str, ...] = ()) -> dict[str, Mention]:
     mentions = extract(title, content, tags)
     by_name = {mention.name: mention for mention in mentions}
-    assert len(by_name) == len(mentions), "every concept once"
+    assert len(by_name) == len(mentions), "each concept must appear once"
     return by_name
 
 
@@ -22,7 +22,7 @@ def roles(content: str, title: str | None = None, tags: tuple[str, ...] = ()) ->
     return {name: mention.role for name, mention in found(content, title, tags).items()}
 
 
-def test_talk_about_code_names_what_it_is_about() -> None:
+def test_technical_text_concepts() -> None:
     concepts = found(
         "The relay fails with E4012 in src/net/relay.py when get_user() calls Postgres."
     )
@@ -35,7 +35,7 @@ def test_talk_about_code_names_what_it_is_about() -> None:
     }
 
 
-def test_chat_names_who_speaks_and_who_is_spoken_to() -> None:
+def test_chat_mentions_speaker_and_addressee() -> None:
     assert roles("Caroline: Hey Mel! I joined the LGBTQ group on 7 May 2023.") == {
         "caroline": "in",
         "mel": "in",
@@ -45,7 +45,7 @@ def test_chat_names_who_speaks_and_who_is_spoken_to() -> None:
 
 
 @pytest.mark.parametrize("text", ["E4012 came back", "we saw E4012 and HB-2231", "ERR_CONN: again"])
-def test_a_code_is_a_code_wherever_it_stands(text: str) -> None:
+def test_error_code_is_found_anywhere(text: str) -> None:
     kinds = {one.label: one.kind for one in extract(None, text)}
     assert all(kinds[code] == "code" for code in ("E4012", "HB-2231", "ERR_CONN") if code in text)
 
@@ -53,31 +53,31 @@ def test_a_code_is_a_code_wherever_it_stands(text: str) -> None:
 @pytest.mark.parametrize(
     "date", ["2024-03-05", "March 5, 2024", "5 March 2024", "the 5th of March 2024"]
 )
-def test_a_date_is_one_concept(date: str) -> None:
+def test_date_is_one_concept(date: str) -> None:
     (mention,) = extract(None, f"it was on {date} that we met")
     assert (mention.label, mention.kind) == ("2024-03-05", "date")
 
 
-def test_one_thing_written_two_ways_is_one_concept() -> None:
+def test_spelling_variants_are_one_concept() -> None:
     concepts = found("we met Li Hua, then LiHua again; call get_user or getUser")
     assert set(concepts) == {"lihua", "getuser"}
     assert concepts["lihua"].label in ("Li Hua", "LiHua")
 
 
-def test_the_strongest_role_counts_and_the_first_writing_stays() -> None:
+def test_strongest_role_wins() -> None:
     assert roles("Postgres is slow.") == {"postgres": "maybe"}
     assert roles("Postgres is slow. We like Postgres.") == {"postgres": "in"}
     assert roles("We like Postgres.", title="Postgres") == {"postgres": "about"}
     assert roles("We like Postgres.", tags=("postgres",)) == {"postgres": "about"}
 
 
-def test_a_word_that_also_stands_small_is_no_name() -> None:
+def test_word_also_in_lowercase_is_not_a_name() -> None:
     assert roles("Deploys are slow, and deploys fail.") == {}
     assert roles("Deploys are slow.") == {"deploys": "maybe"}
     assert roles("We met Grace. By her grace we stayed.") == {"grace": "in"}
 
 
-def test_titles_are_what_a_memory_is_about() -> None:
+def test_title_gives_about_concepts() -> None:
     concepts = found("it is small", title="Mercury (planet)")
     assert {name: one.role for name, one in concepts.items()} == {"mercury": "about"}
     assert found("x", title="Moving to Berlin (2019)")["berlin"].role == "about"
@@ -95,28 +95,28 @@ def test_tags_are_concepts() -> None:
     }  # fmt: skip
 
 
-def test_other_scripts() -> None:
+def test_non_latin_scripts() -> None:
     assert found("他说「三体」很好看")["三体"].kind == "quoted"
     assert found("мы видели Анну в Москве") == found("мы видели Анну  в  Москве")
     assert set(found("we met José Müller and Jose Muller")) >= {"josemuller"}
 
 
-def test_the_united_states_are_a_concept() -> None:
+def test_us_abbreviation_is_a_concept() -> None:
     assert "us" in found("she moved to the U.S. in spring")
     assert "us" in found("she moved to the US in spring")
     assert "us" not in found("she moved with us. Us too.")
 
 
-def test_numbers_and_small_words_are_no_concepts() -> None:
+def test_numbers_and_small_words_are_not_concepts() -> None:
     assert roles("I've 3 of 12, e.g. 3.5 at 10:30am. On Monday it'll do. Yes!") == {}
 
 
-def test_no_more_than_is_useful() -> None:
+def test_concept_count_is_bounded() -> None:
     text = " and ".join(f"Name{number}x went" for number in range(3 * MAX_CONCEPTS))
     assert len(extract(None, f"so {text}")) == MAX_CONCEPTS
 
 
-def test_labels_stay_short() -> None:
+def test_label_length_is_bounded() -> None:
     for text in (
         f"we saw A{'-' * 5_000}b there",
         f"see http://a.io{'/' * 5_000}b there",
@@ -125,14 +125,14 @@ def test_labels_stay_short() -> None:
         assert all(len(mention.label) <= 200 for mention in extract(None, text))
 
 
-def test_reading_twice_finds_the_same() -> None:
+def test_extraction_is_deterministic() -> None:
     text = (
         'Caroline: Hey Mel! I read "Hush" by J. K. Rowling; see src/a.py and E4012 of 5 March 2024.'
     )
     assert extract("A title", text, ("one", "two")) == extract("A title", text, ("one", "two"))
 
 
-def test_a_memory_is_read_as_far_as_its_time_goes() -> None:
+def test_extraction_stops_when_budget_is_spent() -> None:
     class ThreePieces(TimeBudget):
         pieces = 3
 
@@ -148,8 +148,8 @@ def test_a_memory_is_read_as_far_as_its_time_goes() -> None:
     assert time.is_spent
 
 
-def test_a_busy_machine_cuts_no_reading_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the time that the thread itself has worked counts, however much has gone by."""
+def test_budget_counts_only_thread_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, wall-clock time must not shorten extraction."""
     clock = SimpleNamespace(worked=0.0, gone_by=0.0)
     clock.thread_time, clock.perf_counter = lambda: clock.worked, lambda: clock.gone_by
     monkeypatch.setattr(reading_time, "time", clock)
@@ -159,4 +159,4 @@ def test_a_busy_machine_cuts_no_reading_short(monkeypatch: pytest.MonkeyPatch) -
     clock.worked = 1.0
     assert not reading.has_time_left()
     clock.worked = 0.0
-    assert not reading.has_time_left(), "once it is over it stays so"
+    assert not reading.has_time_left(), "a spent budget must stay spent"

@@ -1,4 +1,4 @@
-"""Which concepts are hubs is counted once and kept, and is still what counting anew would say."""
+"""Cached hub counts equal fresh counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZE = HUB_MENTIONS + 40
 COMMON = 1
 
 
-def test_only_what_is_visible_counts() -> None:
+def test_only_visible_memories_count() -> None:
     network = built({memory: {COMMON: 1} for memory in range(SIZE)})
     concepts = np.array([COMMON, 2], np.int32)
     assert Hubs().among(network, np.ones(SIZE, bool), concepts).tolist() == [True, False]
@@ -24,7 +24,7 @@ def test_only_what_is_visible_counts() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, SIZE - 1), st.booleans()), max_size=120))
-def test_what_is_kept_is_what_counting_anew_says(changes: list[tuple[int, bool]]) -> None:
+def test_cached_counts_equal_fresh_counts(changes: list[tuple[int, bool]]) -> None:
     network = built({memory: {COMMON: 1} for memory in range(SIZE)})
     visible, concepts, kept = np.ones(SIZE, bool), np.array([COMMON], np.int32), Hubs()
     for memory, mentions in changes:
@@ -33,16 +33,16 @@ def test_what_is_kept_is_what_counting_anew_says(changes: list[tuple[int, bool]]
         assert kept.among(network, visible, concepts) == Hubs().among(network, visible, concepts)
 
 
-def test_a_count_far_above_is_not_made_again() -> None:
+def test_count_far_above_limit_is_not_repeated() -> None:
     network = built({memory: {COMMON: 1} for memory in range(SIZE)})
     concepts, kept = np.array([COMMON], np.int32), Hubs()
     assert kept.among(network, np.ones(SIZE, bool), concepts).all()
     network.replace({0: (np.zeros(0, np.int32), np.zeros(0, np.uint8))}, {})
-    # With a mask that shows nothing, counting anew would say otherwise.
+    # A fresh count with an empty mask would differ.
     assert kept.among(network, np.zeros(SIZE, bool), concepts).all()
 
 
-def test_each_filter_has_its_own_and_another_network_starts_anew() -> None:
+def test_cache_is_per_filter_and_network() -> None:
     network, by_filter = built({1: {COMMON: 1}}), HubsByFilter()
     first = by_filter.of(network, Filter(scope="a"))
     assert by_filter.of(network, Filter(scope="a")) is first

@@ -1,4 +1,4 @@
-"""Marks: what is told by the form it is written in."""
+"""Text patterns such as URLs, quotes, codes, paths and identifiers are found by their form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_urls(text: str, expected: list[str]) -> None:
     assert [url for url in marks(text, "url") if url] == expected
 
 
-def test_a_url_is_no_path_beside() -> None:
+def test_url_is_not_also_a_path() -> None:
     assert [kind for _, kind in find_patterns("see https://example.com/src/main.py")] == ["url"]
 
 
@@ -33,11 +33,11 @@ def test_a_url_is_no_path_beside() -> None:
     ['the "blue door" here', "the “blue door” here", "the «blue door» here", "run `blue door` now", "「blue door」",
      "『blue door』", "《blue door》"],
 )  # fmt: skip
-def test_quotes_of_many_kinds(text: str) -> None:
+def test_quotation_mark_styles(text: str) -> None:
     assert marks(text, "quoted") == ["blue door"]
 
 
-def test_what_is_quoted_is_short_and_says_something() -> None:
+def test_quotes_are_short_and_meaningful() -> None:
     words = " ".join("abcdefghij"[:LONGEST_QUOTED_IN_WORDS])
     assert marks(f'"{words}"', "quoted") == [words]
     assert marks(f'"{words} more"', "quoted") == []
@@ -94,7 +94,7 @@ def test_identifiers(text: str, expected: list[str]) -> None:
     assert marks(text, "identifier") == expected
 
 
-def test_what_is_too_long_is_no_mark() -> None:
+def test_overlong_pattern_is_ignored() -> None:
     assert marks(f"call {'a_' * MAX_PATTERN_CHARACTERS}b", "identifier") == []
 
 
@@ -106,5 +106,5 @@ def test_what_is_too_long_is_no_mark() -> None:
         (f'"{"long " * 30}" and then "short term"', ["short term"]),
     ],
 )
-def test_a_quotation_ends_where_it_ends(text: str, expected: list[str]) -> None:
+def test_quotes_are_paired_correctly(text: str, expected: list[str]) -> None:
     assert marks(text, "quoted") == expected

@@ -1,4 +1,4 @@
-"""Names in running text: which words belong to one, and how sure it is that it is one."""
+"""Names in running text get the right boundaries and certainty."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_names_within_sentences(text: str, expected: list[str]) -> None:
     assert sure(text) == expected
 
 
-def test_two_names_are_themselves_and_the_pair() -> None:
+def test_joined_names_yield_parts_and_pair() -> None:
     assert sure("we met Alice and Bob.") == ["Alice", "Bob", "Alice and Bob"]
     assert sure("we love Johnson & Johnson") == ["Johnson", "Johnson", "Johnson & Johnson"]
     assert sure("we met Alice, Bob and Eve") == ["Alice", "Bob", "Eve", "Bob and Eve"]
     assert "The And Alice" not in sure("The and Alice")
 
 
-def test_who_speaks_is_named() -> None:
+def test_chat_speaker_is_a_name() -> None:
     assert sure("Caroline: Hey Mel! Good to see you.") == ["Caroline", "Mel"]
     assert sure("Mel: Thanks, Caroline!\nCaroline: Sure thing.") == ["Mel", "Caroline", "Caroline"]
     assert sure("Caroline ran. then: nothing") == []
@@ -53,12 +53,12 @@ def test_who_speaks_is_named() -> None:
 @pytest.mark.parametrize(
     "opening", ["", "It works. ", "It works! ", "Really? ", "notes:\n", "- one\n- ", '"', "(", "• "]
 )
-def test_a_capital_that_may_be_the_sentences_is_unsure(opening: str) -> None:
+def test_sentence_start_capital_is_unsure(opening: str) -> None:
     assert "Deploys" in unsure(f"{opening}Deploys fail on small disks")
     assert "Deploys" not in sure(f"{opening}Deploys fail on small disks")
 
 
-def test_two_capitals_at_the_start_are_sure() -> None:
+def test_two_capitals_at_start_are_sure() -> None:
     assert sure("Ada Lovelace wrote it.") == ["Ada Lovelace"]
 
 
@@ -76,7 +76,7 @@ def test_two_capitals_at_the_start_are_sure() -> None:
         "",
     ],
 )
-def test_no_names(text: str) -> None:
+def test_text_without_names(text: str) -> None:
     assert list(names_in(text)) == []
 
 
@@ -89,11 +89,11 @@ def test_no_names(text: str) -> None:
         ("on a visit to Łódź and Århus", ["Łódź", "Århus", "Łódź and Århus"]),
     ],
 )
-def test_names_beyond_ascii(text: str, expected: list[str]) -> None:
+def test_non_ascii_names(text: str, expected: list[str]) -> None:
     assert sure(text) == expected
 
 
-def test_a_run_too_long_to_be_a_name_is_none() -> None:
+def test_overlong_run_is_not_a_name() -> None:
     words = [f"Word{letter}" for letter in "abcdefghij"]
     assert sure(f"see {' '.join(words[:LONGEST_IN_WORDS])} there") == [
         " ".join(words[:LONGEST_IN_WORDS])
@@ -101,23 +101,23 @@ def test_a_run_too_long_to_be_a_name_is_none() -> None:
     assert sure(f"see {' '.join(words[: LONGEST_IN_WORDS + 1])} there") == []
 
 
-def test_a_name_ends_with_its_sentence() -> None:
+def test_name_ends_at_sentence_end() -> None:
     assert sure("we saw Alice. Bob came. then Eve! Dan left") == ["Alice", "Eve"]
     assert unsure("we saw Alice. Bob came. then Eve! Dan left") == ["Bob", "Dan"]
     assert sure("we saw Alice\nBob Brown came") == ["Alice", "Bob Brown"]
     assert sure("of the Lord of the manor") == ["Lord"]
 
 
-def test_the_united_states_are_named() -> None:
+def test_us_abbreviation_is_a_name() -> None:
     assert sure("she lives in the U.S. since May") == ["U.S."]
     assert sure("she lives in the US with us") == ["US"]
 
 
-def test_the_capital_in_front_may_be_that_of_a_verb() -> None:
+def test_leading_capital_may_be_a_verb() -> None:
     assert unsure("Restart Redis after that.") == ["Redis"]
     assert unsure("Bank of America called.") == ["America"]
     assert unsure("then Restart Redis") == []
 
 
-def test_a_capital_after_a_semicolon_is_a_name() -> None:
+def test_capital_after_semicolon_is_a_name() -> None:
     assert sure("deploys are on time; Ines presses the button") == ["Ines"]

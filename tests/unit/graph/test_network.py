@@ -1,4 +1,4 @@
-"""The graph in memory: whatever is replaced, it is as if it had been built from what is there in the end."""
+"""Replacing parts of the in-memory graph equals rebuilding it from the final state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pair(mentions: Mapping[int, int]) -> Pair:
 def built(
     state: Mapping[int, Mapping[int, int]], links: Mapping[int, Iterable[int]] | None = None
 ) -> Network:
-    """A network made from memory -> concept -> role."""
+    """Build a network from memory -> concept -> role."""
     rows = [
         (memory, concept, role)
         for memory, found in state.items()
@@ -70,7 +70,7 @@ changes = st.lists(
 
 
 @given(states, changes)
-def test_replacing_is_as_building_anew(
+def test_replace_equals_rebuild(
     start: State, then: list[tuple[State, dict[int, set[int]]]]
 ) -> None:
     network = built(start)
@@ -83,14 +83,14 @@ def test_replacing_is_as_building_anew(
         )
         final |= found
         links |= others
-    anew = built(final, {memory: one for memory, one in links.items() if one})
-    assert_alike(network, anew, 25)
+    rebuilt = built(final, {memory: one for memory, one in links.items() if one})
+    assert_alike(network, rebuilt, 25)
     compacted = network.compacted()
     assert compacted.changed == 0
-    assert_alike(compacted, anew, 25)
+    assert_alike(compacted, rebuilt, 25)
 
 
-def test_one_of_which_much_has_changed_is_worn_until_it_is_settled() -> None:
+def test_many_changes_need_compaction() -> None:
     network = built({memory: {memory + 100: 1, 500: 1} for memory in range(1, 60)})
     at_first = network.needs_compaction
     for memory in range(60, 90):
@@ -102,7 +102,7 @@ def test_one_of_which_much_has_changed_is_worn_until_it_is_settled() -> None:
     )
 
 
-def test_what_is_gone_leaves_nothing() -> None:
+def test_removed_nodes_leave_nothing() -> None:
     network = built({1: {5: 1, 6: 2}, 2: {5: 1}}, {1: [2], 2: [1]})
     network.replace({1: pair({})}, {1: np.zeros(0, np.int32)})
     assert network.edges == 1
@@ -113,7 +113,7 @@ def test_what_is_gone_leaves_nothing() -> None:
     assert network.links_of([2, 2]) == ([0, 1], [1, 1])
 
 
-def test_nodes_beyond_all_arrays() -> None:
+def test_node_ids_beyond_arrays() -> None:
     network = built({1: {1: 1}})
     far = np.array([1, 10_000, 2_000_000_000], np.int32)
     assert network.of_memory.counts(far).tolist() == [1, 0, 0]
@@ -124,7 +124,7 @@ def test_nodes_beyond_all_arrays() -> None:
     assert gathered(network.of_memory, far) == [(0, 1, 1), (1, 1, 2), (1, 90_000, 1)]
 
 
-def test_an_empty_network() -> None:
+def test_empty_network() -> None:
     network = built({})
     nodes = np.array([0, 7], np.int32)
     assert network.edges == 0
@@ -133,8 +133,8 @@ def test_an_empty_network() -> None:
     assert network.links_of([0, 7]) == ([], [])
 
 
-def test_an_array_in_use_stays_whole() -> None:
-    """A walk in another thread may hold what it looked up before the change."""
+def test_replace_does_not_change_arrays_in_use() -> None:
+    """A walk in another thread may hold arrays from before the change."""
     network = built({1: {5: 1}, 2: {5: 1}})
     keys, roles = network.of_concept.of(5)
     network.replace({1: pair({}), 3: pair({5: 2})}, {})
@@ -144,13 +144,13 @@ def test_an_array_in_use_stays_whole() -> None:
     assert (keys.tolist(), roles.tolist()) == ([2, 3], [1, 2])
 
 
-def test_a_change_costs_its_own_mentions() -> None:
+def test_change_count_covers_only_affected_nodes() -> None:
     network = built({memory: {memory % 50: 1} for memory in range(1_000)})
     network.replace({1: pair({7: 1})}, {})
-    assert network.changed == 3, "the memory, the concept it left, the concept it came to"
+    assert network.changed == 3, "the memory, its old concept and its new concept"
 
 
-def test_a_mention_takes_few_bytes() -> None:
+def test_mention_uses_few_bytes() -> None:
     network = built(
         {memory: {(memory * 7 + at) % 3_000: 1 for at in range(10)} for memory in range(3_000)}
     )
@@ -159,8 +159,8 @@ def test_a_mention_takes_few_bytes() -> None:
 
 @pytest.mark.parametrize("highest", [1, 50, 3_000, 2_000_000])
 @pytest.mark.parametrize("count", [0, 1, 300])
-def test_keys_are_numbered_in_their_order(highest: int, count: int) -> None:
-    """By a table or by sorting, whichever is quicker: the answer is one."""
+def test_unique_keys_keep_order(highest: int, count: int) -> None:
+    """Table lookup and sorting must give the same result."""
     keys = np.random.default_rng(count).integers(0, highest, count).astype(np.int32)
     found, places = unique_with_positions(keys)
     known, wanted = np.unique(keys, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The way by which the graph reached a memory: a true way, the strongest short one, through what is seen."""
+"""The path that explains a graph hit is real, short and strong, through visible memories only."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def path_to(
     )
 
 
-def test_a_concept_the_query_names() -> None:
+def test_path_through_query_concept() -> None:
     network = built({1: {1: 1}, 2: {1: 1}})
     assert path_to(network, seen(), 2, set(), {1}) == (("concept", 1),)
 
 
-def test_a_hit_that_shares_a_concept() -> None:
+def test_path_from_hit_through_shared_concept() -> None:
     network = built({1: {1: 1}, 2: {1: 1}})
     assert path_to(network, seen(), 2, {1}, set()) == (("memory", 1), ("concept", 1))
 
 
-def test_a_memory_in_between() -> None:
+def test_path_through_intermediate_memory() -> None:
     network = built({1: {1: 1}, 2: {1: 1, 2: 1}, 3: {2: 1}})
     assert path_to(network, seen(), 3, {1}, set()) == (
         ("memory", 1),
@@ -47,28 +47,28 @@ def test_a_memory_in_between() -> None:
     )
 
 
-def test_a_hit_that_the_query_names_something_of() -> None:
+def test_path_from_query_concept_through_hit() -> None:
     network = built({1: {1: 1, 2: 1}, 2: {1: 1}, 3: {2: 1}})
     assert path_to(network, seen(), 2, {1}, {2}) == (("concept", 2), ("memory", 1), ("concept", 1))
 
 
-def test_a_hit_is_not_its_own_reason() -> None:
+def test_hit_does_not_explain_itself() -> None:
     network = built({1: {1: 1}, 2: {1: 1}})
     assert path_to(network, seen(), 1, {1}, set()) == ()
 
 
-def test_the_rarer_concept_explains_more() -> None:
+def test_rarer_concept_is_preferred() -> None:
     network = built({1: {1: 1, 2: 1}, 2: {1: 1, 2: 1}, 3: {1: 1}, 4: {1: 1}})
     assert path_to(network, seen(), 2, {1}, set()) == (("memory", 1), ("concept", 2))
 
 
-def test_no_way() -> None:
+def test_no_path() -> None:
     network = built({1: {1: 1}, 2: {2: 1}, 3: {2: 1}})
     assert path_to(network, seen(), 2, {1}, {9}) == ()
     assert path_to(network, seen(), 7, {1}, {1}) == ()
 
 
-def test_not_through_what_is_not_seen() -> None:
+def test_path_avoids_hidden_memories() -> None:
     network = built({1: {1: 1}, 2: {1: 1, 2: 1}, 3: {2: 1}, 4: {1: 1}})
     assert path_to(network, seen(2), 3, {1}, {1}) == ()
 
@@ -80,7 +80,7 @@ def test_not_through_what_is_not_seen() -> None:
     st.sets(st.integers(0, MEMORIES - 1), max_size=3),
     st.sets(st.integers(0, 6), max_size=2),
 )
-def test_every_step_of_a_path_is_there(
+def test_every_path_step_exists(
     state: State, hidden: set[int], memory: int, hits: set[int], concepts: set[int]
 ) -> None:
     hits = hits - hidden - {memory}
@@ -96,7 +96,7 @@ def test_every_step_of_a_path_is_there(
         assert kind == "concept" or node not in hidden
 
 
-def test_a_link_is_a_way_too() -> None:
+def test_path_through_link() -> None:
     network = built({1: {1: 1}, 2: {2: 1}, 3: {1: 1}})
     network.replace({}, {1: np.array([2], np.int32), 2: np.array([1], np.int32)})
     assert path_to(network, seen(), 2, {1}, set()) == (("memory", 1),)

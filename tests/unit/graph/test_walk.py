@@ -1,4 +1,4 @@
-"""The walk: what it computes, what it must not see, and how much work it may do."""
+"""The graph walk computes the exact sums, ignores hidden memories and bounds its work."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def walked(
     concepts: Mapping[int, float],
     how: WalkParameters = HOW,
 ) -> NDArray[np.float64]:
-    """What arrives, by key."""
+    """Return the arriving mass by key."""
     arrived = walk(network, visible, masses(hits), masses(concepts), how)
     dense = np.zeros(max(len(visible), *(key + 1 for key in arrived.keys.tolist()), 1))
     dense[arrived.keys] = arrived.values
@@ -89,7 +89,7 @@ def reference(
     concepts: Mapping[int, float],
     how: WalkParameters,
 ) -> NDArray[np.float64]:
-    """The same walk by plain sums over everything, with no bound on the work."""
+    """Compute the same walk by plain sums, with no bound on the work."""
     count = len(visible)
     every = sorted({concept for found in state.values() for concept in found} | set(concepts))
     holders = {
@@ -141,7 +141,7 @@ def _weight(roles: Sequence[int], how: WalkParameters) -> float:
 
 
 @given(states, pairs, hidden, starts, named, ways)
-def test_the_walk_is_the_plain_sum(
+def test_walk_equals_reference(
     state: State,
     links: set[tuple[int, int]],
     hidden: set[int],
@@ -160,7 +160,7 @@ def test_the_walk_is_the_plain_sum(
 
 
 @given(states, pairs, hidden, starts, named)
-def test_what_is_not_seen_is_as_if_it_were_not_there(
+def test_hidden_memories_have_no_effect(
     state: State,
     links: set[tuple[int, int]],
     hidden: set[int],
@@ -178,7 +178,7 @@ def test_what_is_not_seen_is_as_if_it_were_not_there(
 
 
 @given(states, pairs, hidden, starts, named)
-def test_no_more_arrives_than_started(
+def test_arriving_mass_is_bounded(
     state: State,
     links: set[tuple[int, int]],
     hidden: set[int],
@@ -194,7 +194,7 @@ def test_no_more_arrives_than_started(
 @given(
     states, starts, named, st.lists(st.tuples(st.integers(0, MEMORIES - 1), mentions), max_size=5)
 )
-def test_a_network_that_has_changed_walks_like_a_new_one(
+def test_changed_network_walks_like_rebuilt_one(
     state: State,
     hits: dict[int, float],
     concepts: dict[int, float],
@@ -208,14 +208,14 @@ def test_a_network_that_has_changed_walks_like_a_new_one(
     assert np.allclose(walked(network, seen(), hits, concepts), expected, atol=1e-12, rtol=0)
 
 
-def test_a_memory_two_steps_away_is_reached() -> None:
+def test_walk_reaches_two_steps() -> None:
     network = built({1: {1: 1}, 2: {1: 1, 2: 1}, 3: {2: 1}, 4: {3: 1}})
     arrived = walked(network, seen(), {1: 1.0}, {})
     assert arrived[2] > arrived[3] > 0
     assert arrived[4] == 0
 
 
-def test_what_comes_straight_back_is_not_counted() -> None:
+def test_immediate_return_is_not_counted() -> None:
     network = built({1: {1: 1}, 2: {1: 1}, 3: {1: 1}})
     twice = walked(network, seen(), {1: 1.0}, {})
     with pytest.MonkeyPatch.context() as patch:
@@ -223,40 +223,40 @@ def test_what_comes_straight_back_is_not_counted() -> None:
         once = walked(network, seen(), {1: 1.0}, {})
     assert once[1] == pytest.approx(0)
     assert once[2] == once[3] > 0
-    assert 0 < twice[1] < twice[2], "what other memories lead back is"
+    assert 0 < twice[1] < twice[2], "mass returned through other memories must count"
 
 
-def test_a_rare_concept_leads_further_than_a_common_one() -> None:
+def test_rare_concept_carries_more_mass() -> None:
     common = {memory: {2: 1} for memory in range(3, 40)}
     network = built({1: {1: 1, 2: 1}, 2: {1: 1}, **common})
     arrived = walked(network, seen(size=40), {1: 1.0}, {})
     assert arrived[2] > 5 * arrived[3] > 0
 
 
-def test_what_a_memory_is_about_leads_to_it() -> None:
+def test_about_role_attracts_more_mass() -> None:
     arrived = walked(built({1: {1: 1}, 2: {1: 2}, 3: {1: 1}}), seen(), {1: 1.0}, {})
     assert arrived[2] > arrived[3] > 0
 
 
-def test_a_memory_that_mentions_much_draws_less_from_each() -> None:
+def test_many_mentions_attract_less_mass_each() -> None:
     long = {2: dict.fromkeys(range(1, 30), 1)}
     arrived = walked(built({1: {1: 1}, 3: {1: 1}, **long}), seen(), {1: 1.0}, {})
     assert arrived[3] > arrived[2] > 0
 
 
-def test_a_capital_at_sentence_starts_alone_leads_nowhere() -> None:
+def test_unsure_concept_carries_no_mass() -> None:
     assert not walked(built({1: {1: 0}, 2: {1: 0}, 3: {1: 0}}), seen(), {1: 1.0}, {}).any()
     assert walked(built({1: {1: 0}, 2: {1: 0}, 3: {1: 1}}), seen(), {1: 1.0}, {})[2] > 0
 
 
-def test_a_link_leads_both_ways_and_around() -> None:
+def test_links_are_followed_in_cycles() -> None:
     network = built({}, both_ways({(1, 2), (2, 3), (3, 1)}))
     arrived = walked(network, seen(), {1: 1.0}, {})
     assert arrived[2] == pytest.approx(arrived[3])
     assert arrived[2] > 0
 
 
-def test_a_hub_is_not_followed() -> None:
+def test_hub_is_not_followed() -> None:
     state: State = {memory: {1: 1} for memory in range(HUB_MENTIONS + 1)}
     visible = seen(size=HUB_MENTIONS + 1)
     assert not walked(built(state), visible, {1: 1.0}, {}).any()
@@ -264,8 +264,8 @@ def test_a_hub_is_not_followed() -> None:
     assert walked(built(state), visible, {1: 1.0}, {})[2] > 0
 
 
-def test_a_hub_among_what_is_not_seen_is_none_here() -> None:
-    """How often others mention a name must not change what is found here."""
+def test_hidden_mentions_do_not_make_a_hub() -> None:
+    """The number of hidden mentions of a name must not change the result."""
     state: State = {memory: {1: 1} for memory in range(2 * HUB_MENTIONS)}
     visible = np.zeros(2 * HUB_MENTIONS, bool)
     visible[:3] = True
@@ -274,21 +274,21 @@ def test_a_hub_among_what_is_not_seen_is_none_here() -> None:
     assert np.array_equal(walked(built(state), visible, {1: 1.0}, {}), alone)
 
 
-def test_nothing_to_walk() -> None:
+def test_empty_walk() -> None:
     assert not walked(built({}), seen(), {1: 1.0}, {3: 1.0}).any()
     assert not walked(built({1: {1: 1}, 2: {1: 1}}), seen(), {}, {}).any()
     assert not walked(built({1: {1: 1}, 2: {1: 1}}), np.zeros(1, bool), {1: 1.0}, {1: 1.0}).any()
 
 
-def test_seeds_that_are_gone_or_newer_than_the_mask() -> None:
+def test_unknown_seeds_are_ignored() -> None:
     network = built({1: {1: 1}, 2: {1: 1}, 500: {1: 1}})
     arrived = walked(network, seen(), {1: 0.5, 99: 0.3, 500: 0.2, 100_000: 0.1}, {1: 0.2, 77: 0.2})
     assert arrived[2] > 0
     assert not arrived[MEMORIES:].any()
 
 
-class Counting(Adjacency):
-    """Tells how many nodes were asked for at a time."""
+class CountingAdjacency(Adjacency):
+    """Adjacency that records how many nodes each call asks for."""
 
     asked: list[int]
 
@@ -297,15 +297,15 @@ class Counting(Adjacency):
         return super().gather(nodes)
 
 
-def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pushed_memories_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walking, "MIN_MASS_SHARE", 0.0)
     count = 20 * MAX_PUSHED_MEMORIES
     state: State = {
         memory: {memory // 10: 1, 1_000_000 + memory // 7: 1} for memory in range(count)
     }
     network = built(state)
-    network.of_memory.__class__ = Counting
-    network.of_memory.asked = []  # type: ignore[attr-defined]  # it is a Counting by now
+    network.of_memory.__class__ = CountingAdjacency
+    network.of_memory.asked = []  # type: ignore[attr-defined]  # its class is CountingAdjacency now
     hits = dict.fromkeys(range(0, count, count // 300), 1 / 300)
     arrived = walked(network, seen(size=count), hits, {})
     pushed = network.of_memory.asked  # type: ignore[attr-defined]
@@ -313,14 +313,14 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pushed[0] == len(hits)
     assert max(pushed[1:]) == MAX_PUSHED_MEMORIES
     assert np.array_equal(arrived, walked(built(state), seen(size=count), hits, {})), (
-        "and the same each time"
+        "the walk must be deterministic"
     )
 
 
-def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(
+def test_rarest_concepts_are_followed_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Concept 1 leads to one memory, 2 to two, 3 to three and so on; all start at memory 0."""
+    """Concept N leads to N memories, and all start at memory 0."""
     state: State = {0: dict.fromkeys(range(1, 9), 1)}
     state |= {
         10 * concept + other: {concept: 1} for concept in range(1, 9) for other in range(concept)
@@ -334,5 +334,5 @@ def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(
     assert [concept for concept, memory in reached.items() if bounded[memory] > 0] == [1, 2, 3]
     monkeypatch.setattr(walking, "MAX_MENTIONS_PER_ROUND", sum(range(2, 10)))
     assert np.array_equal(walked(network, visible, {0: 1.0}, {}), everything), (
-        "as many are not too many"
+        "the exact limit must not cut anything"
     )

@@ -1,4 +1,4 @@
-"""A dataset in a store: asked through the real read path, alike on every day."""
+"""A bench asks a dataset through the real read path, independent of the current date."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trivet.lab.datasets.dataset import Dataset, Document, Query
 from trivet.lab.measure.bench import open_bench
 
 
-def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) -> None:
+def test_questions_are_asked_at_time_of_last_document(tmp_path: Path) -> None:
     documents = (
         Document(id="old", text="We decide, and decide again.", created_at="2024-01-05"),
         Document(
@@ -28,11 +28,12 @@ def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) 
         assert bench.ranked(query, "time(0)")[0][0] == "old"
 
 
-def test_what_stays_without_a_vector_has_a_reason(tmp_path: Path) -> None:
+def test_missing_vectors_are_reported_with_reason(tmp_path: Path) -> None:
     dataset = Dataset(
         name="away", documents=(Document(id="d", text="A gate."),), queries=(), judgements=()
     )
     with pytest.raises(
-        InvalidInput, match=r"1 documents are not embedded yet: openai:m: .*is the server running"
+        InvalidInput,
+        match=r"1 documents are not embedded yet: openai:m: .*check that the server is running",
     ):
         open_bench(dataset, tmp_path, embedder="openai:m@http://127.0.0.1:9/v1")

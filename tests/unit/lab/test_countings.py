@@ -1,4 +1,4 @@
-"""A run of known answers, counted by turn and by session, with and without questions that have no answer."""
+"""Known answers are counted by turn and by session, with and without unanswerable questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QRELS = "both\tc/D1:1\t1\nboth\tc/D2:1\t1\nboth\tc/D3:1\t0\nbeside\tc/D4:1\t1\nn
 
 
 def arm(folder: Path, answers: dict[str, tuple[str, ...]], qrels: str) -> Path:
-    """As `trivet lab run` writes it, as far as it is read here."""
+    """Write the parts of a `trivet lab run` result that the command reads."""
     (folder / "1-default").mkdir(parents=True)
     (folder / "qrels.tsv").write_text(qrels)
     rows = [
@@ -57,7 +57,7 @@ def trivet(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     return CommandLine(monkeypatch)
 
 
-def test_the_same_answers_by_every_counting(trivet: CommandLine, tmp_path: Path) -> None:
+def test_every_counting_of_same_answers(trivet: CommandLine, tmp_path: Path) -> None:
     runs = arm(tmp_path / "runs", ANSWERS, QRELS)
     (counted,) = trivet.json("lab", "countings", str(runs), "--out", str(tmp_path / "out.json"))
     assert json.loads((tmp_path / "out.json").read_text()) == [counted]
@@ -87,9 +87,7 @@ def test_the_same_answers_by_every_counting(trivet: CommandLine, tmp_path: Path)
 MEASURES = ("any@5", "any@10", "recall@5", "recall@10", "all@5", "all@10")
 
 
-def test_the_first_sessions_are_more_than_those_of_the_first_memories(
-    trivet: CommandLine, tmp_path: Path
-) -> None:
+def test_first_sessions_reach_beyond_first_memories(trivet: CommandLine, tmp_path: Path) -> None:
     turns = (*(f"c/D1:{place}" for place in range(9)), "c/D2:1")
     runs = arm(tmp_path / "runs", {"late": turns}, "late\tc/D2:1\t1\n")
     (counted,) = trivet.json("lab", "countings", str(runs / "1-default"))
@@ -101,18 +99,16 @@ def test_the_first_sessions_are_more_than_those_of_the_first_memories(
     }
 
 
-def test_sessions_that_are_stored_whole_are_counted_once(
-    trivet: CommandLine, tmp_path: Path
-) -> None:
+def test_whole_sessions_are_counted_once(trivet: CommandLine, tmp_path: Path) -> None:
     runs = arm(tmp_path / "runs", {"q": ("c/D2", "c/D1")}, "q\tc/D1\t1\n")
     shown = trivet("lab", "countings", str(runs)).out
     assert ("the memory; all" in shown, "its session" in shown) == (True, False)
 
 
-def test_what_is_no_run_is_refused(trivet: CommandLine, tmp_path: Path) -> None:
+def test_invalid_run_is_rejected(trivet: CommandLine, tmp_path: Path) -> None:
     assert "no run.trec" in trivet("lab", "countings", str(tmp_path)).err
     runs = arm(tmp_path / "runs", ANSWERS, QRELS)
     (runs / "1-default" / "run.trec").write_text("both Q0 c/D1:1\n")
     assert "run.trec:1: 3 columns, not 6" in trivet("lab", "countings", str(runs)).err
     (runs / "qrels.tsv").unlink()
-    assert "its judgements are not here" in trivet("lab", "countings", str(runs)).err
+    assert "it holds no judgments" in trivet("lab", "countings", str(runs)).err

@@ -1,4 +1,4 @@
-"""The plain layout: what is written comes back, and what is wrong is named by file and line."""
+"""Datasets round-trip through files, and errors name file and line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refusal(folder: Path) -> str:
     return str(refused.value)
 
 
-def test_loads_documents_queries_and_grades(tmp_path: Path) -> None:
+def test_load_documents_queries_and_grades(tmp_path: Path) -> None:
     dataset = load(write(tmp_path / "fruit"))
     assert dataset.name == "fruit"
     assert dataset.documents == (Document(id="a", text="apples"), Document(id="b", text="pears"))
@@ -36,13 +36,13 @@ def test_loads_documents_queries_and_grades(tmp_path: Path) -> None:
     assert dataset.strata == {NO_STRATUM: ("q2",), "exact": ("q1",)}
 
 
-def test_a_dataset_without_strata_has_none(tmp_path: Path) -> None:
+def test_dataset_without_strata(tmp_path: Path) -> None:
     queries = [{"id": "q1", "text": "fruit"}, {"id": "q2", "text": "pear"}]
     assert load(write(tmp_path, queries=queries)).strata == {}
 
 
 @pytest.mark.parametrize("compress", [False, True])
-def test_what_is_saved_comes_back_with_the_same_fingerprint(tmp_path: Path, compress: bool) -> None:
+def test_saved_dataset_keeps_fingerprint(tmp_path: Path, compress: bool) -> None:
     document = Document(
         id="a",
         text="Äpfel\u2028und Birnen\n",
@@ -67,7 +67,7 @@ def test_what_is_saved_comes_back_with_the_same_fingerprint(tmp_path: Path, comp
     assert load(tmp_path / "kept").fingerprint == dataset.fingerprint
 
 
-def test_saving_again_the_other_way_leaves_one_form_of_each_file(tmp_path: Path) -> None:
+def test_saving_again_leaves_one_form_of_each_file(tmp_path: Path) -> None:
     dataset = load(write(tmp_path / "given"))
     for compress in (True, False, True):
         save(dataset, tmp_path / "saved", compress=compress)
@@ -75,7 +75,7 @@ def test_saving_again_the_other_way_leaves_one_form_of_each_file(tmp_path: Path)
         assert load(tmp_path / "saved").fingerprint == dataset.fingerprint
 
 
-def test_the_fingerprint_is_of_the_content_not_of_its_form(tmp_path: Path) -> None:
+def test_fingerprint_depends_on_content_not_form(tmp_path: Path) -> None:
     plain = load(write(tmp_path / "plain"))
     spaced = '{ "text": "apples",  "id": "a" }\r\n\r\n{"id":"b","text":"pears"}'
     assert load(write(tmp_path / "spaced", corpus=spaced)).fingerprint == plain.fingerprint
@@ -87,7 +87,7 @@ def test_the_fingerprint_is_of_the_content_not_of_its_form(tmp_path: Path) -> No
     assert other.fingerprint != plain.fingerprint
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     folder = write(tmp_path)
     for path in folder.iterdir():
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
@@ -95,30 +95,30 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["corpus", "queries", "qrels"])
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+def test_missing_file_is_named(tmp_path: Path, name: str) -> None:
     message = refusal(write(tmp_path, **{name: None}))
     assert str(tmp_path / name) in message
     assert "no such file" in message
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_missing_folder_is_named(tmp_path: Path) -> None:
     assert "no such folder" in refusal(tmp_path / "nowhere")
 
 
-def test_two_forms_of_one_file_are_refused(tmp_path: Path) -> None:
+def test_two_forms_of_one_file_are_rejected(tmp_path: Path) -> None:
     folder = write(tmp_path)
     (folder / "qrels.tsv.gz").write_bytes(gzip.compress(QRELS.encode()))
     assert "Remove one of the two" in refusal(folder)
 
 
-def test_a_cut_gzip_file_is_named(tmp_path: Path) -> None:
+def test_truncated_gzip_file_is_named(tmp_path: Path) -> None:
     folder = write(tmp_path, qrels=None)
     (folder / "qrels.tsv.gz").write_bytes(gzip.compress(QRELS.encode())[:-6])
-    assert "qrels.tsv.gz: it is not a whole gzip file" in refusal(folder)
+    assert "qrels.tsv.gz: not a complete gzip file" in refusal(folder)
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "qrels.tsv"])
-def test_bytes_that_are_no_text_are_refused_with_their_line(tmp_path: Path, name: str) -> None:
+def test_invalid_utf8_error_names_line(tmp_path: Path, name: str) -> None:
     folder = write(tmp_path)
     lines = (folder / name).read_bytes().splitlines(keepends=True)
     (folder / name).write_bytes(lines[0] + lines[1].replace(b"b", b"\xff") + b"".join(lines[2:]))
@@ -147,7 +147,7 @@ FRUIT, PEAR = QUERIES
         ({"corpus": [A, {**B, "id": ""}]}, "corpus.jsonl:2: id: "),
         (
             {"corpus": [A, {**B, "id": "b b"}]},
-            "corpus.jsonl:2: id: the name may not be empty, nor hold spaces",
+            "corpus.jsonl:2: id: the name must not be empty or contain spaces",
         ),
         ({"corpus": [A, {**B, "id": 7}]}, "corpus.jsonl:2: id: expected str, got int"),
         (
@@ -194,18 +194,16 @@ FRUIT, PEAR = QUERIES
         ),
     ],
 )
-def test_what_is_wrong_is_named_by_file_and_line(
-    tmp_path: Path, files: dict[str, Any], message: str
-) -> None:
+def test_error_names_file_and_line(tmp_path: Path, files: dict[str, Any], message: str) -> None:
     assert f"{tmp_path}/{message}" in refusal(write(tmp_path, **files))
 
 
-def test_unanswerable_queries_are_taken_on_purpose_only(tmp_path: Path) -> None:
+def test_unanswerable_queries_must_be_allowed(tmp_path: Path) -> None:
     folder = write(tmp_path, queries=[FRUIT, PEAR, {"id": "q3", "text": "?"}])
     assert load(folder, allow_unanswerable=True).unanswerable == ("q3",)
 
 
-def test_the_house_set_is_whole() -> None:
+def test_house_dataset_is_complete() -> None:
     dataset = house()
     assert dataset.name == "house"
     assert len(dataset.documents) == 400

@@ -1,4 +1,4 @@
-"""The helpers of the evidence: choices tested on what is left out, what counts as moved, how figures are written."""
+"""Helpers of the graph evidence study: held-out choices, moved hits and number formatting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embedder import MINILM, check_same
 from graph_arms import Farthest, by_nearness, moved
 from graph_evidence import over_corpora, verdict
 from stored_vectors import Vectors
-from tables import chance, interval, marked, signed
+from tables import interval, marked, signed
 
 from trivet.analyse import analyse_query
 from trivet.lab.datasets.dataset import Dataset, Document, Judgement, Query
@@ -36,8 +36,8 @@ def row(difference: float, reach: float = 0.001, p: float = 0.5) -> dict[str, An
     return {"nDCG@10": figures}
 
 
-def test_a_collection_and_those_of_the_same_originals_have_no_say_in_what_is_tested_on_it() -> None:
-    """Dialogue alone prefers `y`, by so much that it decides for all the others."""
+def test_held_out_group_does_not_influence_choice() -> None:
+    """Only the dialogue group prefers `y`, strongly enough to decide for all others."""
     values = {
         name: [[0.0, 0.0, 1.0]] if group == "dialogue" else [[0.0, 0.1, 0.0]]
         for name, group in GROUPS.items()
@@ -49,18 +49,18 @@ def test_a_collection_and_those_of_the_same_originals_have_no_say_in_what_is_tes
     assert {folds[name]["chosen"] for name, group in GROUPS.items() if group == "dialogue"} == {"x"}
     assert {folds[name]["chosen"] for name, group in GROUPS.items() if group != "dialogue"} == {"y"}
     assert folds["locomo"]["difference"] == [0.0, 0.0, 0.0], (
-        "what the others chose is worth nothing here"
+        "the choice of the other groups gains nothing here"
     )
 
 
-def test_tests_are_corrected_over_the_corpora() -> None:
+def test_p_values_are_corrected_over_corpora() -> None:
     sweep = {name: {"x": row(0.1, p=p)} for name, p in (("a", 0.01), ("b", 0.04), ("c", 0.5))}
     corrected = over_corpora(sweep, "x", ["nDCG@10"])
     assert [corrected[name]["nDCG@10"] for name in sweep] == pytest.approx(holm([0.01, 0.04, 0.5]))
 
 
 @pytest.mark.parametrize(
-    ("figures", "p", "said"),
+    ("figures", "p", "expected_verdict"),
     [
         (row(0.05), 0.001, "wins"),
         (row(-0.05), 0.001, "hurts"),
@@ -69,13 +69,13 @@ def test_tests_are_corrected_over_the_corpora() -> None:
         (row(0.0, reach=0.02), 0.9, "neutral, but a loss above 0.005 is not ruled out"),
     ],
 )
-def test_a_verdict_says_no_more_than_the_interval_allows(
-    figures: dict[str, Any], p: float, said: str
+def test_verdict_respects_interval(
+    figures: dict[str, Any], p: float, expected_verdict: str
 ) -> None:
-    assert verdict(figures, p) == said
+    assert verdict(figures, p) == expected_verdict
 
 
-def test_what_entered_and_left_the_first_ten_is_counted_by_where_it_came_from() -> None:
+def test_changes_in_first_ten_are_counted_by_origin() -> None:
     others = [f"x{number}" for number in range(10)]
     counts = moved(
         {"q": ["kept", "new", "far", "gone"]},
@@ -94,7 +94,7 @@ def test_what_entered_and_left_the_first_ten_is_counted_by_where_it_came_from() 
     }
 
 
-def test_nearness_puts_every_query_into_one_third_and_one_range_of_ranks() -> None:
+def test_nearness_strata_partition_queries() -> None:
     hops = {
         f"q{number}": Farthest("d", cosine=1 - number / 10, rank=1 + 10 * number)
         for number in range(8)
@@ -107,7 +107,7 @@ def test_nearness_puts_every_query_into_one_third_and_one_range_of_ranks() -> No
     assert strata["farthest hop below dense rank 50"] == ("q5", "q6", "q7")
 
 
-def test_the_vectors_of_the_study_are_searched_as_the_product_searches(tmp_path: Path) -> None:
+def test_study_vectors_match_product_search(tmp_path: Path) -> None:
     dataset = Dataset(
         name="two",
         documents=(
@@ -130,13 +130,13 @@ def ids_of(ranking: Ranking) -> list[str]:
     return [one.id for one in ranking.candidates]
 
 
-def test_figures_of_two_embedders_never_share_a_file(tmp_path: Path) -> None:
+def test_figures_of_two_embedders_are_not_mixed(tmp_path: Path) -> None:
     check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, MINILM, tmp_path)
     with pytest.raises(SystemExit, match="was measured with all-MiniLM-L6-v2"):
         check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, "bundled", tmp_path)
 
 
-def test_figures_are_written_with_sign_and_interval() -> None:
+def test_figures_have_sign_and_interval() -> None:
     assert [signed(value) for value in (0.0431, -0.1, 0.0001, -0.0001, 1.25)] == [
         "+.043",
         "-.100",
@@ -144,7 +144,6 @@ def test_figures_are_written_with_sign_and_interval() -> None:
         ".000",
         "+1.250",
     ]
-    assert [chance(p) for p in (0.0001, 0.04, 1.0)] == ["< .001", ".040", "1.000"]
     assert interval({"difference": 0.0431, "low": -0.002, "high": 0.09}) == "+.043 (-.002 to +.090)"
     assert [
         marked({"difference": x, "low": x - 0.01, "high": x + 0.01}) for x in (0.02, 0.0, -0.02)

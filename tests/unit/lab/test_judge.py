@@ -1,4 +1,4 @@
-"""Pooling and judging: blind, resumable, agreed upon, and exported in the plain layout."""
+"""Pooling and judging are blind and resumable, and judgments export in the plain layout."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _once(pool: Pool) -> list[tuple[str, str]]:
     return [(entry.query, entry.document) for entry in pool.entries if not entry.again]
 
 
-def test_the_pool_is_the_union_of_the_first_of_every_arm(pool: Pool) -> None:
+def test_pool_is_union_of_top_results(pool: Pool) -> None:
     wanted = {
         (f"q{query}", f"d{query + shift + rank}")
         for query in range(6)
@@ -60,7 +60,7 @@ def test_the_pool_is_the_union_of_the_first_of_every_arm(pool: Pool) -> None:
     assert len(_once(pool)) == len(wanted)
 
 
-def test_the_pool_is_blind_and_the_same_for_the_same_seed(
+def test_pool_is_blind_and_deterministic(
     pool: Pool, folder: Path, runs: Path, tmp_path: Path
 ) -> None:
     dataset = load(folder, allow_unanswerable=True)
@@ -78,7 +78,7 @@ def test_the_pool_is_blind_and_the_same_for_the_same_seed(
     assert _once(pool) != sorted(_once(pool))
 
 
-def test_second_looks_come_later_and_not_soon(pool: Pool) -> None:
+def test_repeated_pairs_come_much_later(pool: Pool) -> None:
     again = [(place, entry) for place, entry in enumerate(pool.entries) if entry.again]
     assert len(again) == round(len(_once(pool)) * 0.2 + 0.5)
     for place, entry in again:
@@ -87,7 +87,7 @@ def test_second_looks_come_later_and_not_soon(pool: Pool) -> None:
         assert place - first >= MIN_REPEAT_DISTANCE or place > len(_once(pool)) - 1
 
 
-def test_what_is_judged_can_be_left_out(folder: Path, runs: Path) -> None:
+def test_judged_pairs_can_be_excluded(folder: Path, runs: Path) -> None:
     dataset = load(folder, allow_unanswerable=True)
     new = make_pool(dataset, str(folder), find_arms([runs]), only_unjudged=True)
     assert ("q0", "d0") not in _once(new)
@@ -102,24 +102,22 @@ def test_what_is_judged_can_be_left_out(folder: Path, runs: Path) -> None:
         ("q0 Q0 d0 1 nan x", "score 'nan'"),
     ],
 )
-def test_a_bad_run_is_named_with_its_line(
-    folder: Path, tmp_path: Path, row: str, problem: str
-) -> None:
+def test_invalid_run_error_names_line(folder: Path, tmp_path: Path, row: str, problem: str) -> None:
     (tmp_path / "run.trec").write_text(f"q0 Q0 d2 1 0.9 x\n{row}\n")
     with pytest.raises(InvalidInput, match=rf"run.trec:2: .*{problem}"):
         make_pool(load(folder, allow_unanswerable=True), str(folder), [tmp_path])
 
 
-def test_a_folder_without_runs_and_a_file_that_is_no_pool(tmp_path: Path) -> None:
+def test_folder_without_runs_and_invalid_pool_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no run.trec"):
         find_arms([tmp_path])
     for text in ("", "{}\n", "no json\n"):
         (tmp_path / "pool.jsonl").write_text(text)
-        with pytest.raises(InvalidInput, match="this is no pool"):
+        with pytest.raises(InvalidInput, match="this is not a pool"):
             read_pool(tmp_path / "pool.jsonl")
 
 
-def test_a_dataset_that_changed_is_refused(pool: Pool, folder: Path) -> None:
+def test_changed_dataset_is_rejected(pool: Pool, folder: Path) -> None:
     assert dataset_of(pool).fingerprint == pool.dataset_sha256
     (folder / "qrels.tsv").write_text("q0\td0\t3\n")
     with pytest.raises(InvalidInput, match="has changed since"):
@@ -127,7 +125,7 @@ def test_a_dataset_that_changed_is_refused(pool: Pool, folder: Path) -> None:
 
 
 class Desk:
-    """A judge with a keyboard and a screen that are strings."""
+    """A judge whose keyboard and screen are strings."""
 
     def __init__(self, pool: Pool, tmp_path: Path) -> None:
         self.pool = pool
@@ -150,7 +148,7 @@ def desk(pool: Pool, tmp_path: Path) -> Desk:
     return Desk(pool, tmp_path)
 
 
-def test_keys_judge_skip_undo_and_quit(desk: Desk) -> None:
+def test_keys_grade_skip_undo_and_quit(desk: Desk) -> None:
     screen = desk.type("3\n1xs?2u0q3")
     assert desk.record.grades == {0: 3, 1: 1, 3: 0}
     assert desk.record.skipped == 1
@@ -158,7 +156,7 @@ def test_keys_judge_skip_undo_and_quit(desk: Desk) -> None:
     assert "Stopped." in screen
 
 
-def test_it_goes_on_where_it_stopped_even_after_a_torn_line(desk: Desk) -> None:
+def test_judging_resumes_after_torn_line(desk: Desk) -> None:
     desk.type("32")
     with desk.path.open("ab") as file:
         file.write(b'{"entry":2,"gra')
@@ -169,32 +167,32 @@ def test_it_goes_on_where_it_stopped_even_after_a_torn_line(desk: Desk) -> None:
     assert "All pairs are judged." in desk.type("")
 
 
-def test_undo_reaches_back_over_a_restart_and_no_further(desk: Desk) -> None:
+def test_undo_spans_one_restart_step(desk: Desk) -> None:
     desk.type("32")
     assert "nothing to undo" in desk.type("uuu1")
     assert desk.record.grades == {0: 1}
 
 
-def test_a_key_of_several_characters_is_no_grade(desk: Desk) -> None:
-    desk.type("\x1b[3~\x1bOP\x1b[1;5C2q")  # Delete, F1, control and right, then a grade
+def test_multi_character_key_is_not_a_grade(desk: Desk) -> None:
+    desk.type("\x1b[3~\x1bOP\x1b[1;5C2q")  # Delete, F1, Ctrl+Right, then a grade
     assert desk.record.grades == {0: 2}
 
 
-def test_text_cannot_act_on_the_terminal(desk: Desk) -> None:
+def test_text_cannot_control_terminal(desk: Desk) -> None:
     screen = desk.type("0" * 1000)
     assert "Clear\\x1b[2J the \\u202escreen" in screen
     assert "A \\x07bell" in screen
     assert not {"\x1b", "\x07", "\u202e"} & set(screen)
 
 
-def test_judgements_of_another_pool_are_refused(desk: Desk) -> None:
+def test_judgments_of_other_pool_are_rejected(desk: Desk) -> None:
     desk.type("3q")
     other = msgspec.structs.replace(desk.pool, entries=desk.pool.entries[::-1])
     with pytest.raises(InvalidInput, match="another pool"):
         Record(desk.path, other, "tester")
 
 
-def test_a_bad_line_of_the_record_is_named(desk: Desk) -> None:
+def test_invalid_record_line_is_named(desk: Desk) -> None:
     desk.type("3q")
     with desk.path.open("a") as file:
         file.write('{"entry":1,"grade":4,"judge":"x","at":""}\n')
@@ -202,31 +200,32 @@ def test_a_bad_line_of_the_record_is_named(desk: Desk) -> None:
         _ = desk.record
 
 
-def test_kappa_as_computed_by_hand() -> None:
-    # Observed: one pair of six lies 1 apart, one 2 apart: (1 + 4) / 6. Firsts: 0 0 1 2 3 3, seconds: 0 1 1 2 3 1.
-    # Expected, over all 36 combinations: sum of (first - second)^2 = 6 * 23 + 6 * 16 - 2 * 9 * 8 = 90, so 90 / 36.
+def test_kappa_matches_hand_computed_value() -> None:
+    # Observed: of six pairs, one differs by 1 and one by 2, so (1 + 4) / 6. Firsts: 0 0 1 2 3 3,
+    # seconds: 0 1 1 2 3 1. Expected, over all 36 combinations: sum of (first - second)^2 = 6 * 23 +
+    # 6 * 16 - 2 * 9 * 8 = 90, so 90 / 36.
     pairs = [(0, 0), (0, 1), (1, 1), (2, 2), (3, 3), (3, 1)]
     assert weighted_kappa(pairs) == pytest.approx(1 - (5 / 6) / (90 / 36))
 
 
-def test_kappa_of_full_no_and_untold_agreement() -> None:
+def test_kappa_limits_and_undefined_cases() -> None:
     assert weighted_kappa([(0, 0), (3, 3), (1, 1)]) == 1
     assert weighted_kappa([(0, 3), (3, 0)]) == -1
     assert weighted_kappa([(2, 2), (2, 2)]) is None
     assert weighted_kappa([]) is None
 
 
-def test_agreement_is_measured_on_what_was_judged_twice(pool: Pool) -> None:
+def test_agreement_uses_repeated_pairs(pool: Pool) -> None:
     steady = {place: int(entry.document[1:]) % 4 for place, entry in enumerate(pool.entries)}
-    told = agreement(pool, steady)
-    assert (told.pairs, told.same, told.kappa) == (
+    result = agreement(pool, steady)
+    assert (result.pairs, result.same, result.kappa) == (
         sum(entry.again for entry in pool.entries),
     ) * 2 + (1,)
     half = {place: grade for place, grade in steady.items() if not pool.entries[place].again}
     assert agreement(pool, half).pairs == 0
 
 
-def test_the_lower_of_two_grades_stands(pool: Pool) -> None:
+def test_lower_of_two_grades_is_final(pool: Pool) -> None:
     place = next(place for place, entry in enumerate(pool.entries) if entry.again)
     pair = (pool.entries[place].query, pool.entries[place].document)
     first = next(n for n, entry in enumerate(pool.entries) if (entry.query, entry.document) == pair)
@@ -234,12 +233,10 @@ def test_the_lower_of_two_grades_stands(pool: Pool) -> None:
     assert final_grades(pool, {first: 0, place: 2}) == {pair: 0}
 
 
-def test_export_replaces_what_was_judged_anew_and_keeps_the_rest(
-    desk: Desk, tmp_path: Path
-) -> None:
+def test_export_replaces_rejudged_pairs_and_keeps_others(desk: Desk, tmp_path: Path) -> None:
     desk.type("2" * 1000)
-    told = export(dataset_of(desk.pool), desk.pool, desk.record.grades, tmp_path / "judged")
-    assert (told.changed, told.kept, told.confirmed) == (1, 1, 0)
+    result = export(dataset_of(desk.pool), desk.pool, desk.record.grades, tmp_path / "judged")
+    assert (result.changed, result.kept, result.confirmed) == (1, 1, 0)
     grades = load(tmp_path / "judged").grades
     assert grades["q0"]["d0"] == 2
     assert grades["q5"]["d29"] == 2
@@ -254,7 +251,7 @@ def _grades(content: Any) -> str:
     return json.dumps({"grades": [{"text": one["text"], "grade": 1} for one in content["texts"]]})
 
 
-def test_a_model_judges_and_never_sees_what_is_sensitive_nor_the_arms(desk: Desk) -> None:
+def test_model_judge_sees_no_sensitive_text_or_arms(desk: Desk) -> None:
     record = desk.record
     with chat_server(_grades) as server:
         left = judge_by_endpoint(Chat(server.spec), desk.pool, dataset_of(desk.pool), record)
@@ -270,13 +267,13 @@ def test_a_model_judges_and_never_sees_what_is_sensitive_nor_the_arms(desk: Desk
     ("answer", "reason"),
     [
         ("three out of three", "not JSON"),
-        ('{"grades": [{"text": 1, "grade": 9}]}', "another shape"),
-        ('{"grades": [{"text": 1, "grade": true}]}', "another shape"),
-        ('{"grades": [{"text": "1", "grade": 1}]}', "another shape"),
+        ('{"grades": [{"text": 1, "grade": 9}]}', "requested shape"),
+        ('{"grades": [{"text": 1, "grade": true}]}', "requested shape"),
+        ('{"grades": [{"text": "1", "grade": 1}]}', "requested shape"),
         (None, "no answer"),
     ],
 )
-def test_a_bad_judge_is_counted_and_given_up(desk: Desk, answer: str | None, reason: str) -> None:
+def test_failing_model_judge_is_given_up(desk: Desk, answer: str | None, reason: str) -> None:
     record = desk.record
     with chat_server(lambda _: answer) as server:
         left = judge_by_endpoint(Chat(server.spec, QUICK), desk.pool, dataset_of(desk.pool), record)
@@ -286,7 +283,7 @@ def test_a_bad_judge_is_counted_and_given_up(desk: Desk, answer: str | None, rea
     assert len(server.bodies) == 3
 
 
-def test_a_small_model_that_grades_one_of_a_batch_is_asked_about_the_others_alone(
+def test_ungraded_batch_items_are_asked_singly(
     desk: Desk,
 ) -> None:
     record = desk.record
@@ -302,7 +299,7 @@ def test_a_small_model_that_grades_one_of_a_batch_is_asked_about_the_others_alon
     assert sum(len(texts) == 1 for texts in sent) > sum(len(texts) > 1 for texts in sent) > 0
 
 
-def test_the_commands_pool_judge_tell_and_export(
+def test_pool_judge_and_export_commands(
     folder: Path,
     runs: Path,
     tmp_path: Path,
@@ -314,9 +311,7 @@ def test_the_commands_pool_judge_tell_and_export(
         main(["lab", "pool", str(folder), str(runs), "--out", pool, "--depth", "3", "--json"]) == 0
     )
     made = msgspec.json.decode(capsys.readouterr().out)
-    with chat_server(
-        lambda _: "no JSON"
-    ) as server:  # a judge that leaves pairs open has not done its work
+    with chat_server(lambda _: "no JSON") as server:  # a judge that leaves pairs open must fail
         assert main(["lab", "judge", pool, "--llm", server.spec]) == 1
     assert "Not judged" in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.StringIO("31" * 500))
@@ -329,5 +324,5 @@ def test_the_commands_pool_judge_tell_and_export(
         msgspec.json.decode(capsys.readouterr().out)["agreement"]["pairs"] == made["judged_twice"]
     )
     assert main(["lab", "judge", pool, "--export", str(tmp_path / "judged")]) == 0
-    assert "judgements added" in capsys.readouterr().out
+    assert "judgments added" in capsys.readouterr().out
     assert len(load(tmp_path / "judged").judgements) >= made["pairs"]

@@ -1,4 +1,4 @@
-"""The helpers of the study of scores and agreement: what a cut corpus keeps, and what its figures mean."""
+"""Helpers of the leg score study: corpus reduction and score figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leg_scores import Asked, Seen, agreement, area_between, cut, lengths
 from trivet.lab.datasets.dataset import Dataset, Document, DocumentLink, Judgement, Query
 
 
-def test_a_cut_corpus_keeps_what_answers_its_questions_and_no_link_that_leads_out() -> None:
+def test_reduced_corpus_keeps_answers_and_inner_links() -> None:
     documents = tuple(
         Document(
             id=f"d{number}",
@@ -30,18 +30,18 @@ def test_a_cut_corpus_keeps_what_answers_its_questions_and_no_link_that_leads_ou
     )
     small = cut(Dataset(name="all", documents=documents, queries=queries, judgements=judged), 2, 5)
     assert len(small.documents) == 5
-    assert "q3" not in {query.id for query in small.queries}, "nothing answers it"
+    assert "q3" not in {query.id for query in small.queries}, "no document answers q3"
     kept = {document.id for document in small.documents}
     assert {row.document for row in small.judgements} <= kept
     assert len(small.judgements) == 2
     assert {link.to for document in small.documents for link in document.links} <= kept
 
 
-def test_the_area_counts_pairs_and_half_of_the_ties() -> None:
+def test_area_counts_pairs_and_half_of_ties() -> None:
     assert area_between(np.array([3.0, 2.0]), np.array([1.0, 2.0])) == pytest.approx(3.5 / 4)
 
 
-def test_agreement_is_told_apart_from_being_right() -> None:
+def test_agreement_differs_from_correctness() -> None:
     def asked(fusion: str, reranked: str) -> Asked:
         firsts = {"fusion": fusion, "rerank best": reranked}
         right = {name: id == "right" for name, id in firsts.items()}

@@ -1,4 +1,4 @@
-"""How long hits are beside answers, and when the gate calls that unfair."""
+"""Hit lengths are compared with answer lengths, and the gate rejects length bias."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ SMALL = replace(
 RUN = {"q1": [("b", 2.0), ("a", 1.0)], "q2": [("b", 2.0)], "q3": [("c", 1.0)]}
 
 
-def test_words_are_counted_in_every_script() -> None:
+def test_words_are_counted_in_any_script() -> None:
     assert count_words("Two words,  and 東京都 too") == 6
     assert count_words("") == 0
 
 
-def test_the_medians_of_hits_and_of_answers_stand_side_by_side() -> None:
+def test_median_lengths_of_hits_and_answers() -> None:
     found = lengths(SMALL, RUN)
-    assert found.overall == Lengths(hits=30, answers=4, ratio=7.5)  # 4, 20, 40, 40 beside 4, 4, 20
+    assert found.overall == Lengths(
+        hits=30, answers=4, ratio=7.5
+    )  # hits 4, 20, 40, 40; answers 4, 4, 20
     assert found.by_stratum == {
         "other": Lengths(hits=20, answers=20, ratio=1),
         "plain": Lengths(hits=40, answers=4, ratio=10),
@@ -51,7 +53,7 @@ def report(ratio: float) -> LengthReport:
         (1.0, None, False),
     ],
 )
-def test_the_gate_shuts_where_hits_are_of_another_length(
+def test_gate_rejects_length_bias(
     base: float | None, candidate: float | None, unfair: bool
 ) -> None:
     measured = measure(SMALL, RUN)

@@ -1,4 +1,4 @@
-"""LongMemEval's form, in a small file of our own: read a question at a time, and refused if it is wrong."""
+"""LongMemEval files are imported as a stream, and invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def trivet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     return CommandLine(monkeypatch)
 
 
-def test_by_turns(trivet: CommandLine, tmp_path: Path) -> None:
+def test_import_by_turns(trivet: CommandLine, tmp_path: Path) -> None:
     plain = [said(turn["role"], turn["content"]) for turn in KITE]
     path = written(
         tmp_path,
@@ -98,7 +98,7 @@ def test_by_turns(trivet: CommandLine, tmp_path: Path) -> None:
     assert dataset.grades["kites"] == {"kites/answer_1:1": 1, "kites/answer_2:1": 1}
 
 
-def test_by_sessions_of_a_gzipped_file_into_the_cache(trivet: CommandLine, tmp_path: Path) -> None:
+def test_import_sessions_from_gzip_into_cache(trivet: CommandLine, tmp_path: Path) -> None:
     path = written(
         tmp_path, question(haystack_session_ids=["answer_1", "twice", "twice"]), name="lme.json.gz"
     )
@@ -115,7 +115,7 @@ def test_by_sessions_of_a_gzipped_file_into_the_cache(trivet: CommandLine, tmp_p
     assert dataset.grades["kites"] == {"kites/answer_1": 1}
 
 
-def test_each_third_question(trivet: CommandLine, tmp_path: Path) -> None:
+def test_import_every_third_question(trivet: CommandLine, tmp_path: Path) -> None:
     path = written(tmp_path, *(question(f"q{number}") for number in range(7)))
     trivet(
         "lab", "import", "longmemeval", str(path), "--every", "3", "--out", str(tmp_path / "lme")
@@ -124,7 +124,7 @@ def test_each_third_question(trivet: CommandLine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 64])
-def test_what_is_cut_anywhere_is_read_whole(
+def test_objects_split_between_reads_are_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(json_stream, "READ_AT_ONCE", size)
@@ -135,9 +135,7 @@ def test_what_is_cut_anywhere_is_read_whole(
     assert sum(counted) == path.stat().st_size
 
 
-def test_no_more_than_an_object_is_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_one_object_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_stream, "READ_AT_ONCE", 1_000)
     monkeypatch.setattr(json_stream, "LARGEST_ELEMENT", 10_000)
     path = written(tmp_path, *(question(answer="x" * 3_000) for _ in range(50)))
@@ -149,19 +147,19 @@ def test_no_more_than_an_object_is_in_memory(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "it is empty, and not with the [ of a JSON list"),
-        ('{"question_id": "x"}', "it begins with '{', and not with the ["),
-        ("[1, 2]", "'1' stands where an object should begin"),
-        ('[{"question_id": "x"', "it ends within object 1. Fetch the whole file again"),
+        ("", "it is empty, not with the [ of a JSON list"),
+        ('{"question_id": "x"}', "it begins with '{', not with the ["),
+        ("[1, 2]", "'1' where an object should begin"),
+        ('[{"question_id": "x"', "it ends within object 1. Download the whole file again"),
         ('[{"question_id": "x}]', "it ends within object 1"),
         ("[", "it ends within object 1"),
         (json.dumps([question()])[:-1], "it ends within object 1"),
-        (json.dumps([question()]) + "x", "'x' stands after the end of the list"),
+        (json.dumps([question()]) + "x", "'x' after the end of the list"),
         (
             "[{} {}]",
             "question 1: Object missing required field `question_id`. Give longmemeval_s_cleaned.json",
         ),
-        (json.dumps([question(), question()]), "question kites is in it twice"),
+        (json.dumps([question(), question()]), "question kites appears twice"),
         (json.dumps([question("a b")]), "question 1: Expected `str` matching"),
         (json.dumps([question(haystack_dates=[])]), "has 3 sessions, 3 ids and 0 dates"),
         (json.dumps([question(question_date="yesterday")]), "'yesterday' is not a time such as"),
@@ -179,7 +177,7 @@ def test_no_more_than_an_object_is_in_memory(
         ("[]", "no question in it has evidence"),
     ],
 )
-def test_another_file_is_refused_and_nothing_is_written(
+def test_invalid_file_is_rejected_and_writes_nothing(
     trivet: CommandLine, tmp_path: Path, text: str, problem: str
 ) -> None:
     (tmp_path / "lme.json").write_text(text)
@@ -192,17 +190,17 @@ def test_another_file_is_refused_and_nothing_is_written(
     assert list((tmp_path / "lme").iterdir()) == []
 
 
-def test_what_is_missing_or_does_not_belong_is_told(trivet: CommandLine, tmp_path: Path) -> None:
+def test_missing_file_and_wrong_options_are_reported(trivet: CommandLine, tmp_path: Path) -> None:
     path = str(written(tmp_path, question()))
     assert "trivet lab import longmemeval FILE" in trivet("lab", "import", "longmemeval").err
+    assert "does not exist" in trivet("lab", "import", "longmemeval", str(tmp_path / "no.json")).err
+    assert "FILE works only with longmemeval" in trivet("lab", "import", "locomo", path).err
     assert (
-        "there is no such file"
-        in trivet("lab", "import", "longmemeval", str(tmp_path / "no.json")).err
+        "--every works only with longmemeval"
+        in trivet("lab", "import", "locomo", "--every", "2").err
     )
-    assert "FILE is for longmemeval" in trivet("lab", "import", "locomo", path).err
-    assert "--every is for longmemeval" in trivet("lab", "import", "locomo", "--every", "2").err
     (tmp_path / "broken.json.gz").write_bytes(gzip.compress(b"[{}]")[:-3])
     assert (
-        "not a whole gzip file"
+        "not a complete gzip file"
         in trivet("lab", "import", "longmemeval", str(tmp_path / "broken.json.gz")).err
     )

@@ -1,4 +1,4 @@
-"""Measures: their names, values worked out by hand, and the rules for odd runs."""
+"""Measures parse by name, match values computed by hand and handle unusual runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from trivet.lab.measure.measures import (
         "condensed-nDCG-exp@3",
     ],
 )
-def test_a_name_parses_and_prints_back(name: str) -> None:
+def test_name_round_trips(name: str) -> None:
     assert str(parse(name)) == name
 
 
@@ -43,7 +43,7 @@ def test_a_name_parses_and_prints_back(name: str) -> None:
     ("name", "meant"),
     [("R@5", "recall@5"), ("RR", "MRR"), ("success@3", "any@3"), ("NDCG@10", "nDCG@10")],
 )
-def test_other_names_of_a_measure_are_understood(name: str, meant: str) -> None:
+def test_measure_aliases(name: str, meant: str) -> None:
     assert parse(name) == parse(meant)
 
 
@@ -55,20 +55,20 @@ def test_other_names_of_a_measure_are_understood(name: str, meant: str) -> None:
         st.booleans(),
     )
 )
-def test_every_measure_prints_a_name_that_parses_back(one: Measure) -> None:
+def test_printed_name_parses_back(one: Measure) -> None:
     assert parse(str(one)) == one
 
 
 @pytest.mark.parametrize(
     "name", ["", "nDCG@0", "nDCG@-1", "nDCG@x", "precision@5", "condensed-", "condensed-judged@5"]
 )
-def test_an_unknown_measure_is_refused(name: str) -> None:
+def test_unknown_measure_is_rejected(name: str) -> None:
     with pytest.raises(InvalidInput):
         parse(name)
 
 
 @pytest.mark.parametrize("kind", sorted(NEEDS_DEPTH))
-def test_a_measure_of_the_top_needs_a_depth(kind: str) -> None:
+def test_cutoff_measure_requires_depth(kind: str) -> None:
     with pytest.raises(InvalidInput, match=f"such as {kind}@5"):
         parse(kind)
 
@@ -108,11 +108,11 @@ IDEAL = 3 + 2 / math.log2(3) + 1 / 2
         ("condensed-any@1", ["d0", "a"], 1.0),
     ],
 )
-def test_values_worked_out_by_hand(name: str, answer: list[str], expected: float) -> None:
+def test_values_match_hand_computed_ones(name: str, answer: list[str], expected: float) -> None:
     assert value(name, GRADES, answer) == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_condensed_list_is_the_list_without_unjudged_documents() -> None:
+def test_condensed_list_drops_unjudged_documents() -> None:
     data, run = random_case(seed=4)
     short = {
         query: [pair for pair in answer if pair[0] in data.grades[query]]
@@ -123,7 +123,7 @@ def test_the_condensed_list_is_the_list_without_unjudged_documents() -> None:
     assert list(condensed.overall.values()) == list(measure(data, short, names).overall.values())
 
 
-def test_ties_are_broken_by_document_id() -> None:
+def test_ties_break_by_document_id() -> None:
     data = dataset({"q": {"b": 1}}, pool=3)
     for order in (["b", "d0", "d1"], ["d1", "d0", "b"]):
         run = {"q": [(document, 1.0) for document in order]}
@@ -133,12 +133,12 @@ def test_ties_are_broken_by_document_id() -> None:
     )
 
 
-def test_scores_too_close_for_single_precision_keep_their_order() -> None:
+def test_close_scores_keep_double_precision_order() -> None:
     data = dataset({"q": {"b": 1}}, pool=2)
     assert measure(data, {"q": [("d0", 1.0), ("b", 1.0 + 1e-12)]}, ["MRR"]).overall["MRR"] == 1.0
 
 
-def test_a_query_missing_from_the_run_scores_zero_in_every_measure() -> None:
+def test_missing_query_scores_zero() -> None:
     data = dataset(
         {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 1}},
         {"q1": "exact", "q2": "gone", "q3": "gone"},
@@ -150,7 +150,7 @@ def test_a_query_missing_from_the_run_scores_zero_in_every_measure() -> None:
     assert measured.by_stratum["exact"]["judged@10"] == 1.0
 
 
-def test_means_are_of_all_queries_and_of_each_stratum() -> None:
+def test_means_overall_and_by_stratum() -> None:
     strata = {"q1": "exact", "q2": "exact", "q3": "other"}
     data = dataset({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}, strata)
     measured = measure(
@@ -161,7 +161,7 @@ def test_means_are_of_all_queries_and_of_each_stratum() -> None:
     assert measured.by_stratum == {"exact": {"MRR": 0.75}, "other": {"MRR": 0.0}}
 
 
-def test_unanswerable_queries_are_named_and_count_in_no_mean() -> None:
+def test_unanswerable_queries_are_excluded_from_means() -> None:
     data = dataset(
         {"q1": {"a": 1}, "q2": {"a": 0}, "q3": {}}, {"q1": "one", "q2": "none", "q3": "none"}
     )
@@ -181,21 +181,21 @@ def run_of(score: float = 1.0, query: str = "q", document: str = "a") -> Run:
         (run_of(score=math.nan), "query 'q' and document 'a' the score nan"),
         (run_of(score=math.inf), "query 'q' and document 'a' the score inf"),
         (run_of(query="x"), "query 'x', which dataset 'small' does not have"),
-        (run_of(document="x"), "query 'q' the document 'x', which the corpus has not"),
+        (run_of(document="x"), "query 'q' the document 'x', which is not in the corpus"),
         (run_of(document="d0"), "query 'q' the document 'd0' twice"),
     ],
 )
-def test_a_bad_run_is_refused_by_query_and_document(run: Run, message: str) -> None:
+def test_invalid_run_error_names_query_and_document(run: Run, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         measure(dataset({"q": {"a": 1}}, pool=2), run)
 
 
-def test_a_dataset_of_unanswerable_queries_cannot_measure() -> None:
+def test_dataset_without_answers_is_rejected() -> None:
     with pytest.raises(InvalidInput, match="no query with a relevant document"):
         measure(dataset({"q": {"a": 0}}), {})
 
 
-def test_measures_are_kept_in_the_order_asked_for_and_once() -> None:
+def test_measures_keep_order_without_duplicates() -> None:
     measured: Measured = measure(
         dataset({"q": {"a": 1}}), {}, ["MRR", "condensed-MRR", "all@5", "RR", "recall@5"]
     )

@@ -1,4 +1,4 @@
-"""Importers, on tiny originals made up here in the form of the real ones."""
+"""Importers convert small synthetic files in the formats of the original datasets."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def locomo(folder: Path, **changes: Any) -> None:
     write_json(folder / "locomo" / "locomo10.json.gz", [{**sample, **changes}])
 
 
-def test_locomo(tmp_path: Path) -> None:
+def test_import_locomo(tmp_path: Path) -> None:
     locomo(tmp_path)
     dataset = import_original("locomo", tmp_path)
     assert [(one.id, one.text, one.scope, one.created_at) for one in dataset.documents] == [
@@ -114,7 +114,7 @@ def musique(folder: Path, **changes: Any) -> None:
     write_json(folder / "multihop" / "musique.json.gz", [{**one, **changes}])
 
 
-def test_musique_tells_passages_of_one_title_apart(tmp_path: Path) -> None:
+def test_musique_separates_passages_with_same_title(tmp_path: Path) -> None:
     musique(tmp_path)
     dataset = import_original("musique", tmp_path)
     assert [(one.title, one.text) for one in dataset.documents][:2] == [
@@ -145,7 +145,7 @@ def hotpotqa(folder: Path, **changes: Any) -> None:
     )
 
 
-def test_hotpotqa_keeps_a_question_that_was_drawn_twice(tmp_path: Path) -> None:
+def test_hotpotqa_keeps_repeated_question(tmp_path: Path) -> None:
     hotpotqa(tmp_path)
     dataset = import_original("hotpotqa", tmp_path)
     assert dataset.documents[0].text == "A kite flies. It may fall."
@@ -182,7 +182,7 @@ def scifact(folder: Path, corpus: Mapping[str, str] | None = None, **changes: st
     write_csv(folder / "scifact" / "claims_validation.csv.gz", [claim, claim, other])
 
 
-def test_scifact(tmp_path: Path) -> None:
+def test_import_scifact(tmp_path: Path) -> None:
     scifact(tmp_path)
     dataset = import_original("scifact", tmp_path)
     assert dataset.documents[0].text == "It's a \"kite\". Ada's kite. It flies."
@@ -231,7 +231,7 @@ def cranfield(folder: Path, **changes: str) -> None:
         write_text(folder / "cranfield" / name, text)
 
 
-def test_cranfield_turns_grades_around_and_counts_queries_by_order(tmp_path: Path) -> None:
+def test_cranfield_inverts_grades_and_numbers_queries(tmp_path: Path) -> None:
     cranfield(tmp_path)
     dataset = import_original("cranfield", tmp_path)
     assert [(one.id, one.title, one.text) for one in dataset.documents] == [
@@ -257,7 +257,7 @@ def cosqa(folder: Path, **changes: Any) -> None:
     write_json(folder / "cosqa" / "cosqa-retrieval-dev-500.json", [{**one, **changes}])
 
 
-def test_cosqa(tmp_path: Path) -> None:
+def test_import_cosqa(tmp_path: Path) -> None:
     cosqa(tmp_path)
     dataset = import_original("cosqa", tmp_path)
     assert [one.text for one in dataset.documents] == ["def fly(): ...", "def fall(): ..."]
@@ -292,7 +292,7 @@ def lihua(folder: Path, chat: str = "20260118_1200", **changes: str) -> None:
     )
 
 
-def test_lihua(tmp_path: Path) -> None:
+def test_import_lihua(tmp_path: Path) -> None:
     lihua(tmp_path)
     dataset = import_original("lihua", tmp_path)
     assert [(one.id, one.created_at) for one in dataset.documents] == [
@@ -304,7 +304,7 @@ def test_lihua(tmp_path: Path) -> None:
     assert dataset.strata == {"multi-hop": ("q0",), "single-hop": ("q1", "q2", "q5")}
 
 
-def test_lihua_with_the_questions_that_no_chat_answers(tmp_path: Path) -> None:
+def test_import_lihua_unanswerable_questions(tmp_path: Path) -> None:
     lihua(tmp_path)
     dataset = import_original("lihua-unanswerable", tmp_path)
     assert dataset.unanswerable == ("q4",)
@@ -336,7 +336,7 @@ WRITERS: Mapping[str, Callable[..., None]] = {
 }
 
 
-def test_a_transcript_that_holds_the_answer_counts_less_than_the_turn(tmp_path: Path) -> None:
+def test_transcript_grades_below_turn(tmp_path: Path) -> None:
     locomo(tmp_path)
     mixed = import_original("mixed-dialogue", tmp_path)
     turns = {document.id for document in import_original("locomo", tmp_path).documents}
@@ -346,7 +346,7 @@ def test_a_transcript_that_holds_the_answer_counts_less_than_the_turn(tmp_path: 
     assert mixed.grades["conv-1/q3"] == {"conv-1/D2:1": 2}
 
 
-def test_sessions_are_long_memories_alone(tmp_path: Path) -> None:
+def test_sessions_contain_only_transcripts(tmp_path: Path) -> None:
     locomo(tmp_path)
     scoped = import_original("locomo-sessions", tmp_path)
     assert [(one.id, one.text, one.scope) for one in scoped.documents] == [
@@ -363,7 +363,7 @@ def test_sessions_are_long_memories_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", IMPORTERS)
-def test_every_original_becomes_a_valid_dataset(tmp_path: Path, name: str) -> None:
+def test_every_importer_gives_valid_dataset(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path)
     dataset: Dataset = import_original(name, tmp_path)
     save(dataset, tmp_path / "saved" / name)
@@ -418,7 +418,7 @@ def test_every_original_becomes_a_valid_dataset(tmp_path: Path, name: str) -> No
             "scifact",
             {"evidence_label": "MAYBE"},
             "claims_validation.csv.gz:4",
-            "'MAYBE' is none of",
+            "'MAYBE' is not one of",
         ),
         ("scifact", {"corpus": {"abstract": "[]"}}, "corpus_train.csv.gz:5", "no sentence"),
         (
@@ -437,11 +437,11 @@ def test_every_original_becomes_a_valid_dataset(tmp_path: Path, name: str) -> No
             "cosqa-retrieval-dev-500.json",
             "function 9 is not in the code map",
         ),
-        ("lihua", {"chat": "holiday"}, "LiHuaWorld.zip", "holiday.txt is not named by its date"),
-        ("lihua", {"type": "Triple"}, "query_set.json", "type 'Triple' is none of"),
+        ("lihua", {"chat": "holiday"}, "LiHuaWorld.zip", "holiday.txt is not named by a date"),
+        ("lihua", {"type": "Triple"}, "query_set.json", "type 'Triple' is not one of"),
     ],
 )
-def test_a_bad_original_is_refused_by_file(
+def test_invalid_original_error_names_file(
     tmp_path: Path, name: str, changes: dict[str, Any], file: str, problem: str
 ) -> None:
     WRITERS[name](tmp_path, **changes)
@@ -452,26 +452,26 @@ def test_a_bad_original_is_refused_by_file(
 
 
 @pytest.mark.parametrize("name", IMPORTERS)
-def test_a_missing_original_is_named(tmp_path: Path, name: str) -> None:
+def test_missing_original_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match="no such file"):
         import_original(name, tmp_path)
 
 
-def test_a_broken_archive_is_named(tmp_path: Path) -> None:
+def test_broken_archive_is_named(tmp_path: Path) -> None:
     lihua(tmp_path)
     (tmp_path / "lihua" / "LiHuaWorld.zip").write_bytes(b"no zip")
-    with pytest.raises(InvalidInput, match=r"LiHuaWorld\.zip: it is not a zip"):
+    with pytest.raises(InvalidInput, match=r"LiHuaWorld\.zip: not a zip"):
         import_original("lihua", tmp_path)
 
 
-def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
+def test_invalid_json_file_is_named(tmp_path: Path) -> None:
     cosqa(tmp_path)
     write_text(tmp_path / "cosqa" / "code_idx_map.txt", "{")
     with pytest.raises(InvalidInput, match=r"code_idx_map\.txt: "):
         import_original("cosqa", tmp_path)
 
 
-def test_a_table_without_a_column_is_named(tmp_path: Path) -> None:
+def test_missing_column_is_named(tmp_path: Path) -> None:
     scifact(tmp_path)
     write_csv(tmp_path / "scifact" / "corpus_train.csv.gz", [{"doc_id": "1", "title": "x"}])
     with pytest.raises(
@@ -480,12 +480,12 @@ def test_a_table_without_a_column_is_named(tmp_path: Path) -> None:
         import_original("scifact", tmp_path)
 
 
-def test_an_unknown_name_lists_those_that_are_known(tmp_path: Path) -> None:
+def test_unknown_name_error_lists_known_names(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="Known names: cosqa, cranfield"):
         import_original("trec", tmp_path)
 
 
-def test_the_data_folder_comes_from_the_caller_or_the_environment(
+def test_data_folder_from_argument_or_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cosqa(tmp_path)

@@ -1,4 +1,4 @@
-"""The parts of the comparison with other products that need none of them: what is said to a driver, and the page."""
+"""The product comparison works without the products: driver protocol, figures and page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DATASET = Dataset(
 
 
 class Shelf:
-    """A product that finds what it was given, newest first."""
+    """A product that returns its documents, newest first."""
 
     def __init__(self) -> None:
         self.documents: list[driver.Document] = []
@@ -60,7 +60,7 @@ class Shelf:
     def close(self) -> None: ...
 
 
-def test_a_driver_answers_each_request_with_the_seconds_of_the_product() -> None:
+def test_driver_responses_include_seconds() -> None:
     vector, shelf = packed(np.array([0.5, -0.25], dtype=np.float32)), Shelf()
     documents = [{"id": name, "text": f"of {name}", "vector": vector} for name in ("a", "b", "c")]
     opened = driver._answer(
@@ -75,7 +75,7 @@ def test_a_driver_answers_each_request_with_the_seconds_of_the_product() -> None
     assert driver._answer(shelf, {"do": "held"})["ids"] == ["a", "b", "c"]
 
 
-def test_vectors_arrive_as_they_were_sent_and_are_known_by_their_text() -> None:
+def test_vectors_are_transferred_and_found_by_text() -> None:
     vector = np.array([0.125, -3.5, 1e-3], dtype=np.float32)
     driver._answer(
         Shelf(),
@@ -85,12 +85,12 @@ def test_vectors_arrive_as_they_were_sent_and_are_known_by_their_text() -> None:
 
 
 @pytest.mark.parametrize("line", ["", '{"seconds": 0.1', '{"seconds": 0.1}'])
-def test_a_line_that_a_kill_cut_short_is_no_answer(line: str) -> None:
+def test_truncated_line_is_not_a_response(line: str) -> None:
     assert parsed(line) is None
     assert parsed('{"seconds": 0.1}\n') == {"seconds": 0.1}
 
 
-def test_a_driver_gets_no_key_and_no_home_of_the_user(tmp_path: Path) -> None:
+def test_driver_environment_has_no_keys_or_user_home(tmp_path: Path) -> None:
     made = environment(
         tmp_path, {"PATH": "/bin", "HOME": "/root", "OPENAI_API_KEY": "secret", "PYTHONPATH": "x"}
     )
@@ -101,19 +101,19 @@ def test_a_driver_gets_no_key_and_no_home_of_the_user(tmp_path: Path) -> None:
     assert made["PYTHONPATH"] == str(BENCHMARKS)
 
 
-def test_a_title_stands_before_a_text_that_does_not_begin_with_it() -> None:
+def test_title_is_prepended_unless_text_starts_with_it() -> None:
     assert text_of(Document(id="a", text="Lift. Of wings.", title="Lift.")) == "Lift. Of wings."
     assert text_of(Document(id="a", text="Of wings.", title="Lift.")) == "Lift.\nOf wings."
 
 
-def test_every_product_has_a_driver_and_pinned_versions() -> None:
+def test_products_have_drivers_and_pinned_versions() -> None:
     for product in PRODUCTS:
         assert (BENCHMARKS / "peers" / "drivers" / f"{product.name}_driver.py").is_file()
         assert all("==" in package for package in product.packages)
     assert len({arm.name for arm in ARMS}) == len(ARMS)
 
 
-def test_arms_are_compared_with_ours_and_parts_of_one_document_count_once() -> None:
+def test_figures_compare_arms_and_count_documents_once() -> None:
     asked: dict[str, dict[str, list[str]]] = {
         "trivet": {"q0": ["d0"], "q1": ["d1"]},
         "other": {"q0": ["d0", "d0", "d1"], "q1": ["d2"]},
@@ -126,7 +126,7 @@ def test_arms_are_compared_with_ours_and_parts_of_one_document_count_once() -> N
     assert found["other"]["short_answers"] == 2
 
 
-def test_the_page_has_a_row_for_every_arm_and_says_what_is_not_measured() -> None:
+def test_page_lists_every_arm_and_unmeasured_values() -> None:
     arms = {name: {"title": name.upper(), "given": True} for name in ("trivet", "other")}
     asked = {
         name: {"q0": ["d0"], "q1": [found]} for name, found in (("trivet", "d1"), ("other", "d2"))

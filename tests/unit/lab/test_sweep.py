@@ -1,4 +1,4 @@
-"""Which arms an ablation has: the recipe itself, and the recipe without each of its parts."""
+"""Ablations contain the whole recipe and the recipe without each part."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from trivet.lab.measure.recipe_variants import ablations
 @pytest.mark.parametrize(
     ("legs", "without"),
     [
-        ("legs(lexical)", []),  # without its only leg a recipe finds nothing
+        ("legs(lexical)", []),  # without its only leg, a recipe finds nothing
         ("legs(lexical, dense)", ["without dense", "without lexical"]),
         ("legs(lexical, dense, graph)", ["without dense", "without graph", "without lexical"]),
     ],
 )
-def test_every_leg_is_left_out_once_where_another_is_left(legs: str, without: list[str]) -> None:
+def test_each_leg_is_removed_if_others_remain(legs: str, without: list[str]) -> None:
     arms = ablations(f"rrf(k=60) | {legs} | bonus(0) | prior(0) | time(0) | match(any)")
     assert sorted(arms) == sorted(["whole", *without])
 
 
-def test_bonus_prior_and_match_are_left_out_where_they_are() -> None:
+def test_present_steps_are_removed() -> None:
     arms = ablations("rrf(k=60) | legs(lexical) | bonus(0.1) | prior(0.3) | match(all-then-any)")
     assert {"whole", "without bonus", "without prior", "without time"} < set(arms)
     assert "bonus(0.1)" in arms["without prior"]

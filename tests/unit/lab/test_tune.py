@@ -1,4 +1,4 @@
-"""Tuning on a real store: what probes are made of, what is adopted and what is refused, and the way back."""
+"""Tuning on a real store: probes, acceptance, rejection and settings."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from trivet.types import Memory
 MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def test_synonyms_never_have_the_stem_of_the_word() -> None:
+def test_synonyms_have_other_stems() -> None:
     assert "db" in equivalents("databases")
     assert "config" in equivalents("configuration")
     assert equivalents("xylophone") == ()
     assert all(analyse(other) != analyse("deleted") for other in equivalents("deleted"))
 
 
-def test_too_few_memories_is_a_lesson_and_not_a_result(tmp_path: Path) -> None:
+def test_too_few_memories_is_rejected(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "few.db", embedder="none", background=False) as few:
         few.remember("The only one.")
         few.drain()
-        with pytest.raises(InvalidInput, match="tuning needs 50"):
+        with pytest.raises(InvalidInput, match="Tuning needs 50"):
             Tuning(few.engine)
 
 
-def test_the_two_halves_count_alike() -> None:
+def test_probe_halves_weigh_equally() -> None:
     assert worth({"words": 1.0, "cloze": 0.5, "title": 0.0, REWORDED: 0.1}) == pytest.approx(
         (0.5 + 0.1) / 2
     )
     assert worth({REWORDED: 0.1}) == pytest.approx(0.1)
 
 
-def test_a_kind_may_lose_what_its_number_cannot_tell() -> None:
+def test_insignificant_loss_is_accepted() -> None:
     assert no_significant_loss([0.5, 0.5], [0.5, 0.5])
-    assert no_significant_loss([1.0, 0.0, 0.5], [0.5, 0.4, 0.5])  # loses 0.03, give or take 0.26
+    assert no_significant_loss([1.0, 0.0, 0.5], [0.5, 0.4, 0.5])  # loses 0.03, plus or minus 0.26
     assert not no_significant_loss([0.5] * 20, [0.49] * 20)
     assert not no_significant_loss([1.0], [0.9])
 
@@ -62,15 +62,15 @@ def _measured(values: dict[str, float]) -> Measured:
     return Measured(per_query=dict.fromkeys(names, values), overall={}, by_stratum={}, strata=kinds)
 
 
-def _made_up(kind: str, number: int) -> Probe:
+def _synthetic(kind: str, number: int) -> Probe:
     id = f"{kind}:{number}"
     return Probe(
         id=id, query="?", kind=kind, memory=str(number), group=str(number), grades={str(number): 3}
     )
 
 
-def test_the_gate_refuses_a_candidate_that_loses() -> None:
-    probes = [_made_up(kind, number) for kind in ("words", REWORDED) for number in range(60)]
+def test_gate_rejects_losing_candidate() -> None:
+    probes = [_synthetic(kind, number) for kind in ("words", REWORDED) for number in range(60)]
     base = {probe.id: 0.5 for probe in probes}
     better = {id: value + 0.1 for id, value in base.items()}
     one_sided = {
@@ -87,7 +87,7 @@ def test_the_gate_refuses_a_candidate_that_loses() -> None:
     assert judged(_measured(base), _measured(breaking), probes, "r").gate.broken == ("words:0",)
 
 
-def test_feedback_counts_the_last_word_and_only_what_is_there(tmp_path: Path) -> None:
+def test_latest_feedback_on_existing_memories_counts(tmp_path: Path) -> None:
     path = feedback_file(tmp_path / "memory.db")
     assert read_feedback(path) == []
     rows = [
@@ -105,7 +105,7 @@ def test_feedback_counts_the_last_word_and_only_what_is_there(tmp_path: Path) ->
     assert sorted(given.skipped.values()) == [1, 1]
 
 
-def test_bad_feedback_names_its_line(tmp_path: Path) -> None:
+def test_invalid_feedback_error_names_line(tmp_path: Path) -> None:
     path = tmp_path / "feedback.jsonl"
     path.write_text(
         '{"query": "q", "id": "a", "useful": true}\n{"query": "q", "id": "a", "useful": "yes"}\n'
@@ -114,7 +114,7 @@ def test_bad_feedback_names_its_line(tmp_path: Path) -> None:
         read_feedback(path)
 
 
-def test_keys_go_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llm_key_is_not_other_services_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("TRIVET_EMBED_API_KEY", "embed-key")
     with chat_server(lambda _: "{}") as server:
@@ -127,7 +127,7 @@ def test_keys_go_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "spec", ["bundled", "cohere:x", "gpt-4", "openai:m@http://me:secret@host/v1", "openai:"]
 )
-def test_a_bad_endpoint_is_told_without_repeating_a_password(spec: str) -> None:
+def test_invalid_endpoint_error_hides_password(spec: str) -> None:
     with pytest.raises(InvalidInput, match="openai:MODEL@http") as caught:
         Chat(spec)
     assert "secret" not in str(caught.value)
@@ -141,15 +141,15 @@ def test_a_bad_endpoint_is_told_without_repeating_a_password(spec: str) -> None:
         '"\\u0072ecipe" = "rrf"\n',
     ],
 )
-def test_a_file_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_unsafe_settings_file_is_left_unchanged(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trivet.toml"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match="Put this into it"):
+    with pytest.raises(InvalidInput, match="so nothing was written"):
         write_setting(path, "recipe", "rrf(k=20)")
     assert path.read_text() == text
 
 
-def test_random_words_never_crash_a_rule() -> None:
+def test_probe_rules_handle_odd_text() -> None:
     random = Random(5)
     texts = [
         '"',

@@ -1,4 +1,4 @@
-"""In the lab no time limit holds, and an answer with a part missing ends the run: it would measure something else."""
+"""Lab runs have no time limits and stop on incomplete answers, which would distort figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from trivet.memory.supersession import verdict as reader
 __all__ = ["embedder", "endpoint"]
 
 
-def test_no_time_limit_holds(tmp_path: Path, embedder: WordEmbedder, endpoint: Endpoint) -> None:
+def test_time_limits_are_ignored(
+    tmp_path: Path, embedder: WordEmbedder, endpoint: Endpoint
+) -> None:
     endpoint.answer = lambda body: Reply(
         [{"index": at, "score": 1.0} for at in range(len(body["texts"]))]
     )
@@ -29,7 +31,7 @@ def test_no_time_limit_holds(tmp_path: Path, embedder: WordEmbedder, endpoint: E
     limits: dict[str, Any] = {
         "leg_time_limit_ms": 1,
         "rerank_time_limit_ms": 1,
-    }  # less than a request over HTTP takes
+    }  # shorter than any HTTP request
     with open_bench(
         dataset, tmp_path, embedder.spec(), rerank=f"tei:{endpoint.url}", **limits
     ) as bench:
@@ -39,9 +41,7 @@ def test_no_time_limit_holds(tmp_path: Path, embedder: WordEmbedder, endpoint: E
     )
 
 
-def test_a_reranker_that_fails_ends_a_run_and_a_delivery(
-    tmp_path: Path, endpoint: Endpoint
-) -> None:
+def test_failing_reranker_ends_run_and_delivery(tmp_path: Path, endpoint: Endpoint) -> None:
     endpoint.answer = lambda body: Reply({}, status=400)
     dataset = load(library.write(tmp_path / "data"))
     with open_bench(dataset, tmp_path, "none", rerank=f"tei:{endpoint.url}") as bench:
@@ -51,11 +51,11 @@ def test_a_reranker_that_fails_ends_a_run_and_a_delivery(
             deliver(bench, ("recall", "prompt"))
 
 
-def test_a_leg_that_fails_ends_the_command(
+def test_failing_leg_ends_command(
     tmp_path: Path, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    embedder.refused = "hot drink she likes at breakfast"  # which is the fifth query
+    embedder.refused = "hot drink she likes at breakfast"  # part of the fifth query
     data, out = str(library.write(tmp_path / "data")), tmp_path / "out"
     shown = CommandLine(monkeypatch)(
         "lab", "run", data, "--embedder", embedder.spec(), "--out", str(out)
@@ -65,7 +65,7 @@ def test_a_leg_that_fails_ends_the_command(
     assert not list(out.glob("*/measures.json"))
 
 
-def test_without_an_embedder_a_leg_is_left_out_and_said_so_but_not_every_leg(
+def test_missing_embedder_drops_leg_but_not_all(
     tmp_path: Path,
 ) -> None:
     with open_bench(load(library.write(tmp_path / "data")), tmp_path, "none") as bench:
@@ -74,7 +74,7 @@ def test_without_an_embedder_a_leg_is_left_out_and_said_so_but_not_every_leg(
             run_arm(bench, "legs(dense)")
 
 
-def test_memories_compared_by_words_alone_are_no_delivery(
+def test_delivery_requires_comparison_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = '{"id": "a", "text": "My dog is called Rex.", "created_at": "2024-01-01"}\n'
@@ -88,5 +88,5 @@ def test_memories_compared_by_words_alone_are_no_delivery(
         with pytest.raises(LegFailed, match="the model that compares memories did not answer"):
             deliver(bench)
         assert bench.trivet.engine.store.likely_updates.pending() == 2, (
-            "the next run compares them anew"
+            "the next run must compare them again"
         )

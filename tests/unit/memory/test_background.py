@@ -1,4 +1,4 @@
-"""The worker in the background: nobody who asks waits for it."""
+"""The background worker does not make callers wait."""
 
 from __future__ import annotations
 
@@ -17,32 +17,30 @@ from trivet import Trivet
 from trivet.models.embed.onnx import OnnxEmbedder
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="threads have a priority of their own on Linux alone"
-)
-def test_the_worker_gives_way_to_callers(path: Path) -> None:
-    seen: list[int] = []
-    told = threading.Event()
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has per-thread priorities")
+def test_worker_has_lower_priority_than_callers(path: Path) -> None:
+    priorities: list[int] = []
+    reported = threading.Event()
 
     def work() -> None:
-        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-        told.set()
+        priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        reported.set()
 
     with Trivet.open(path, embedder="none", background=False) as trivet:
         trivet.engine.worker._start("trivet-worker", work, None, threading.Event())
-        happened(told)
-    assert seen[0] > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+        happened(reported)
+    assert priorities[0] > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
 
-def test_one_text_after_the_other_is_embedded_while_somebody_recalls(
+def test_worker_embeds_one_text_at_a_time_during_recalls(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several at a time take every core, and the recall would have none."""
-    at_once: list[int] = []
+    """A batch takes every core and leaves none for the recall."""
+    batch_sizes: list[int] = []
     embed = OnnxEmbedder.embed_documents
 
-    def seen(embedder: OnnxEmbedder, texts: Sequence[str]) -> NDArray[np.float32]:
-        at_once.append(len(texts))
+    def recording_embed(embedder: OnnxEmbedder, texts: Sequence[str]) -> NDArray[np.float32]:
+        batch_sizes.append(len(texts))
         return embed(embedder, texts)
 
     with Trivet.open(path, background=False) as trivet:
@@ -52,12 +50,12 @@ def test_one_text_after_the_other_is_embedded_while_somebody_recalls(
         trivet.remember_many(
             {"content": text} for text in ("The pool is warm.", "The choir meets here.")
         )
-        monkeypatch.setattr(OnnxEmbedder, "embed_documents", seen)
+        monkeypatch.setattr(OnnxEmbedder, "embed_documents", recording_embed)
         trivet.engine.store.upkeep.rebuild_vectors(trivet.engine.embedding.move())
         trivet.drain()
-        assert at_once == [4]
+        assert batch_sizes == [4]
         trivet.engine.store.upkeep.rebuild_vectors(trivet.engine.embedding.move())
         with trivet.engine.load.recall():
             trivet.drain()
-        assert at_once == [4, 1, 1, 1, 1]
+        assert batch_sizes == [4, 1, 1, 1, 1]
         assert trivet.stats().not_embedded == 0

@@ -1,4 +1,4 @@
-"""The model that comes with Trivet: right after installing, a paraphrase is found, with no network and no key."""
+"""The bundled model finds paraphrases without network or key."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NOTES = [
     "The cat sleeps on the warm radiator all winter.",
     "Deployments are frozen during the last week of December.",
 ]
-# The lexical leg needs a few milliseconds of it, also on a busy machine.
-LONG_FOR_WORDS_MS = 500
+# Ample for the lexical leg, which needs a few milliseconds even on a busy machine.
+LEG_LIMIT_MS = 500
 LONG = " ".join(
     f"Paragraph {number} describes how the village council discusses road repairs."
     for number in range(60)
@@ -45,21 +45,21 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
 
 
 @pytest.mark.parametrize(
-    ("query", "place"),
+    ("query", "index"),
     [
         ("where does the pet rest when it is cold", 3),
         ("cooking a vegetable broth", 1),
         ("may I release software at Christmas", 4),
     ],
 )
-def test_a_paraphrase_is_found(store: Trivet, query: str, place: int) -> None:
+def test_paraphrase_is_found(store: Trivet, query: str, index: int) -> None:
     answer = store.recall(query)
-    assert answer.hits[0].content == NOTES[place]
+    assert answer.hits[0].content == NOTES[index]
     assert not answer.health.degraded
     assert answer.hits[0].why.legs["dense"].rank == 1
 
 
-def test_the_best_passage_of_a_long_memory_is_shown(store: Trivet) -> None:
+def test_long_memory_shows_its_best_passage(store: Trivet) -> None:
     hit = next(
         hit
         for hit in store.recall("a rock from space crashed into the water").hits
@@ -70,7 +70,7 @@ def test_the_best_passage_of_a_long_memory_is_shown(store: Trivet) -> None:
     assert len(hit.passage) < len(hit.content) / 2
 
 
-def test_the_embedder_is_named_and_everything_is_embedded(store: Trivet) -> None:
+def test_embedder_is_named_and_everything_is_embedded(store: Trivet) -> None:
     stats = store.stats()
     assert stats.embedder == bundled().identity
     assert stats.not_embedded == 0
@@ -78,11 +78,11 @@ def test_the_embedder_is_named_and_everything_is_embedded(store: Trivet) -> None
     assert all(finding.ok for finding in store.doctor())
 
 
-def test_an_exact_word_is_found_too(store: Trivet) -> None:
+def test_exact_word_is_found(store: Trivet) -> None:
     assert store.recall("6543").hits[0].content == NOTES[0]
 
 
-def test_closing_waits_for_no_one(tmp_path: Path) -> None:
+def test_close_does_not_wait_for_embedding(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "memory.db") as trivet:
         id = trivet.remember("written and closed at once").id
     with Trivet.open(tmp_path / "memory.db", background=False) as trivet:
@@ -90,50 +90,50 @@ def test_closing_waits_for_no_one(tmp_path: Path) -> None:
         assert [hit.id for hit in trivet.recall("closed").hits] == [id]
 
 
-def test_the_words_of_a_query_are_searched_while_its_vector_is_made(
+def test_word_search_runs_while_query_is_embedded(
     store: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = threading.Event()
+    words_searched = threading.Event()
     search, run = LexicalIndex.search, Runtime.vector_of
 
-    def searched(*arguments: Any) -> Any:
+    def recording_search(*arguments: Any) -> Any:
         found = search(*arguments)
-        read.set()
+        words_searched.set()
         return found
 
-    def made(runtime: Runtime, ids: list[int]) -> Any:
-        happened(read)  # would wait in vain if the words were searched after it
+    def delayed_vector(runtime: Runtime, ids: list[int]) -> Any:
+        happened(words_searched)  # Times out if the word search runs after embedding.
         return run(runtime, ids)
 
-    monkeypatch.setattr(LexicalIndex, "search", searched)
-    monkeypatch.setattr(Runtime, "vector_of", made)
+    monkeypatch.setattr(LexicalIndex, "search", recording_search)
+    monkeypatch.setattr(Runtime, "vector_of", delayed_vector)
     answer = store.recall("which port has the staging database, by the way")
     assert [leg.answered for leg in answer.health.legs] == [True] * len(answer.health.legs)
     assert answer.hits[0].why.legs["dense"].rank == 1
 
 
-def test_what_a_query_names_is_looked_up_while_its_vector_is_made(
+def test_graph_lookup_runs_while_query_is_embedded(
     store: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up = threading.Event()
     named, run = GraphIndex.named, Runtime.vector_of
 
-    def look_up(*arguments: Any) -> Any:
+    def recording_lookup(*arguments: Any) -> Any:
         looked_up.set()
         return named(*arguments)
 
-    def made(runtime: Runtime, ids: list[int]) -> Any:
-        happened(looked_up)  # would wait in vain if the graph looked only after the other legs
+    def delayed_vector(runtime: Runtime, ids: list[int]) -> Any:
+        happened(looked_up)  # Times out if the graph lookup runs after the other legs.
         return run(runtime, ids)
 
-    monkeypatch.setattr(GraphIndex, "named", look_up)
-    monkeypatch.setattr(Runtime, "vector_of", made)
+    monkeypatch.setattr(GraphIndex, "named", recording_lookup)
+    monkeypatch.setattr(Runtime, "vector_of", delayed_vector)
     answer = store.recall("does Grandmother's soup need carrots, I wonder")
     assert {leg.leg: leg.answered for leg in answer.health.legs}["dense"]
 
 
 @pytest.mark.parametrize(("part", "step"), [(Tokens, "ids"), (Runtime, "vector_of")])
-def test_a_model_that_fails_costs_the_dense_leg_alone(
+def test_model_failure_costs_only_the_dense_leg(
     store: Trivet, monkeypatch: pytest.MonkeyPatch, part: type, step: str
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -142,29 +142,29 @@ def test_a_model_that_fails_costs_the_dense_leg_alone(
     monkeypatch.setattr(part, step, fail)
     answer = store.recall(f"what sleeps on the radiator, says nobody {step}")
     assert answer.hits[0].content == NOTES[3]
-    told = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}
-    assert list(told) == ["dense"]
-    assert "the model is broken" in (told["dense"] or "")
+    reasons = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}
+    assert list(reasons) == ["dense"]
+    assert "the model is broken" in (reasons["dense"] or "")
 
 
-def test_a_model_that_takes_too_long_is_left_behind(
+def test_slow_model_times_out(
     store: Trivet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    go_on, run = threading.Event(), Runtime.vector_of
+    resume, run = threading.Event(), Runtime.vector_of
 
-    def held_up(runtime: Runtime, ids: list[int]) -> Any:
-        happened(go_on)
+    def delayed(runtime: Runtime, ids: list[int]) -> Any:
+        happened(resume)
         return run(runtime, ids)
 
     with Trivet.open(
-        tmp_path / "memory.db", background=False, leg_time_limit_ms=LONG_FOR_WORDS_MS
+        tmp_path / "memory.db", background=False, leg_time_limit_ms=LEG_LIMIT_MS
     ) as trivet:
         trivet.remember(NOTES[3])
         trivet.drain()
         trivet.recall("warms up")
-        monkeypatch.setattr(Runtime, "vector_of", held_up)
+        monkeypatch.setattr(Runtime, "vector_of", delayed)
         answer = trivet.recall("what sleeps on the radiator in vain")
-        go_on.set()
-    told = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}
-    assert told == {"dense": f"no answer within {LONG_FOR_WORDS_MS} ms"}
+        resume.set()
+    reasons = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}
+    assert reasons == {"dense": f"no answer within {LEG_LIMIT_MS} ms"}
     assert answer.hits[0].content == NOTES[3]

@@ -1,4 +1,4 @@
-"""The concepts people see: one for all its writings, counted over the memories they may see, and no mere words."""
+"""Concepts merge spellings, count visible memories, and exclude ordinary words."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def by_label(trivet: Trivet, **options: object) -> dict[str, Concept]:
     return {concept.label: concept for concept in trivet.concepts(**options).concepts}  # type: ignore[arg-type]
 
 
-def test_writings_of_one_name_are_one_concept(trivet: Trivet) -> None:
+def test_spellings_of_one_name_are_one_concept(trivet: Trivet) -> None:
     found = by_label(trivet)["Li Hua"]
     assert (found.name, found.memories, found.kind) == ("lihua", 3, "name")
     assert found.aliases == ("LiHua",)
 
 
-def test_most_mentioned_first_or_by_name(trivet: Trivet) -> None:
+def test_sort_by_mentions_or_name(trivet: Trivet) -> None:
     page = trivet.concepts()
     counts = [concept.memories for concept in page.concepts]
     assert counts == sorted(counts, reverse=True)
@@ -48,7 +48,7 @@ def test_most_mentioned_first_or_by_name(trivet: Trivet) -> None:
     assert len(names) == page.total
 
 
-def test_pages_do_not_overlap_and_the_total_stays(trivet: Trivet) -> None:
+def test_pages_do_not_overlap_and_total_is_constant(trivet: Trivet) -> None:
     whole = trivet.concepts()
     pages = [trivet.concepts(limit=2, offset=offset) for offset in range(0, whole.total, 2)]
     assert [concept for page in pages for concept in page.concepts] == list(whole.concepts)
@@ -57,24 +57,24 @@ def test_pages_do_not_overlap_and_the_total_stays(trivet: Trivet) -> None:
     assert (beyond.concepts, beyond.total) == ((), whole.total)
 
 
-def test_a_part_of_the_name_is_enough_in_any_writing(trivet: Trivet) -> None:
+def test_part_of_a_name_matches_in_any_spelling(trivet: Trivet) -> None:
     for text in ("li hua", "LIHUA", "ihu", "Li-Hua's"):
         assert [concept.label for concept in trivet.concepts(text).concepts] == ["Li Hua"], text
     assert trivet.concepts("nowhere").total == 0
 
 
-def test_a_text_without_a_letter_is_refused(trivet: Trivet) -> None:
+def test_text_without_letters_is_refused(trivet: Trivet) -> None:
     with pytest.raises(InvalidInput, match="no letter or digit"):
         trivet.concepts("!?")
 
 
-def test_kinds(trivet: Trivet) -> None:
+def test_filter_by_kind(trivet: Trivet) -> None:
     assert [concept.label for concept in trivet.concepts(kind="code").concepts] == ["E_CONN_4012"]
     assert [concept.label for concept in trivet.concepts(kind="tag").concepts] == ["travel"]
     assert {concept.kind for concept in trivet.concepts(kind="path").concepts} == {"path"}
 
 
-def test_only_what_the_filter_shows_is_counted(trivet: Trivet) -> None:
+def test_counts_follow_the_filter(trivet: Trivet) -> None:
     assert by_label(trivet, scope="acme/shop")["Li Hua"].memories == 1
     assert "Globex" not in by_label(trivet, scope="acme")
     assert by_label(trivet, scope="globex").keys() == {"Globex", "Rome"}
@@ -82,14 +82,14 @@ def test_only_what_the_filter_shows_is_counted(trivet: Trivet) -> None:
     assert by_label(trivet, tags=["travel"])["Berlin"].memories == 1
 
 
-def test_how_others_write_it_does_not_show(trivet: Trivet) -> None:
+def test_spellings_outside_the_filter_are_hidden(trivet: Trivet) -> None:
     trivet.remember("We sell to LIHUA, to LIHUA and to LIHUA.", scope="globex")
     trivet.drain()
     assert by_label(trivet, scope="acme")["Li Hua"].aliases == ("LiHua",)
     assert "LIHUA" in by_label(trivet)["Li Hua"].aliases
 
 
-def test_a_capital_at_the_start_of_sentences_makes_no_name(trivet: Trivet) -> None:
+def test_capital_at_sentence_start_is_not_a_name(trivet: Trivet) -> None:
     for number in range(5):
         trivet.remember(f"Bananas are yellow, said number {number}.")
     trivet.drain()
@@ -98,14 +98,14 @@ def test_a_capital_at_the_start_of_sentences_makes_no_name(trivet: Trivet) -> No
     trivet.drain()
     assert (
         trivet.concepts("bananas").total == 0
-    )  # once within a sentence, five times at the start: still a word
+    )  # Once within a sentence and five times at the start: still a word.
     trivet.remember("Do they like Bananas there?")
     trivet.drain()
     (banana,) = trivet.concepts("bananas").concepts
     assert banana.memories == 7
 
 
-def test_what_is_forgotten_or_sensitive_leaves_no_concept(trivet: Trivet) -> None:
+def test_forgotten_and_sensitive_memories_leave_no_concept(trivet: Trivet) -> None:
     trivet.forget(_id(4))
     trivet.edit(_id(3), sensitive=True)
     trivet.drain()
@@ -117,9 +117,11 @@ def test_what_is_forgotten_or_sensitive_leaves_no_concept(trivet: Trivet) -> Non
     assert "Globex" in by_label(trivet)
 
 
-def test_what_waits_to_be_read_is_told(trivet: Trivet) -> None:
+def test_pending_memories_are_counted(trivet: Trivet) -> None:
     assert trivet.concepts().not_in_graph == 0
-    trivet.remember_many([{"content": "We met Sandra in Lima."}])  # many are left to the worker
+    trivet.remember_many(
+        [{"content": "We met Sandra in Lima."}]
+    )  # Bulk writes are left to the worker.
     page = trivet.concepts()
     assert (page.not_in_graph, trivet.stats().not_in_graph) == (1, 1)
     assert trivet.recall("Lima").health.not_in_graph == 1
@@ -129,7 +131,7 @@ def test_what_waits_to_be_read_is_told(trivet: Trivet) -> None:
     assert (trivet.concepts().not_in_graph, trivet.recall("Lima").health.not_in_graph) == (0, 0)
 
 
-def test_reindex_makes_the_same_graph_again(trivet: Trivet) -> None:
+def test_reindex_rebuilds_the_same_graph(trivet: Trivet) -> None:
     before = trivet.concepts()
     trivet.reindex(lexical=False, vectors=False, graph=True)
     assert trivet.concepts() == before

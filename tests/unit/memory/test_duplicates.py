@@ -1,4 +1,4 @@
-"""Near-duplicates are told to the caller and never merged; hits that say the same are folded, and only those."""
+"""Near-duplicates are reported and never merged; only hits that say the same are collapsed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.analyse import fold
 from trivet.memory.similarity import _word, content_key, likeness, similarity_at_least, words_of
 
 
-def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
+def test_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
     first = trivet.remember("Always deploy on Friday.")
     second = trivet.remember("Never deploy on Friday.")
     assert first.near_duplicates == ()
@@ -30,7 +30,7 @@ def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
     assert all(hit.why.collapsed == () for hit in answer.hits)
 
 
-def test_the_same_text_twice_is_reported_with_1(trivet: Trivet) -> None:
+def test_same_text_is_reported_with_similarity_1(trivet: Trivet) -> None:
     first = trivet.remember("The relay listens on port 7001.")
     second = trivet.remember("the RELAY listens, on port 7001!")
     assert [(one.id, one.similarity) for one in second.near_duplicates] == [(first.id, 1.0)]
@@ -39,7 +39,7 @@ def test_the_same_text_twice_is_reported_with_1(trivet: Trivet) -> None:
 @pytest.mark.parametrize(
     "text", ["Deploy always on Friday", "Sell old red cars today", "We do test each new release"]
 )
-def test_one_changed_word_is_reported_wherever_it_stands(trivet: Trivet, text: str) -> None:
+def test_one_changed_word_is_reported_at_any_position(trivet: Trivet, text: str) -> None:
     first = trivet.remember(text).id
     words = text.split()
     for place in range(len(words)):
@@ -49,13 +49,13 @@ def test_one_changed_word_is_reported_wherever_it_stands(trivet: Trivet, text: s
         trivet.purge(other.id)
 
 
-def test_an_edit_away_ends_the_likeness(trivet: Trivet) -> None:
+def test_edit_ends_the_similarity(trivet: Trivet) -> None:
     first = trivet.remember("The relay listens on port 7001.")
     trivet.edit(first.id, content="Something else entirely about gardens.")
     assert trivet.remember("The relay listens on port 7001.").near_duplicates == ()
 
 
-def test_what_is_forgotten_or_elsewhere_is_not_reported(trivet: Trivet) -> None:
+def test_forgotten_or_other_scope_is_not_reported(trivet: Trivet) -> None:
     trivet.forget(trivet.remember("The relay listens on port 7001.").id)
     trivet.remember("The relay listens on port 7001.", scope="another/team")
     assert trivet.remember("The relay listens on port 7001.").near_duplicates == ()
@@ -69,7 +69,7 @@ def test_different_texts_are_not_reported(trivet: Trivet) -> None:
     )
 
 
-def test_those_of_one_batch_know_each_other(trivet: Trivet) -> None:
+def test_batch_members_are_compared(trivet: Trivet) -> None:
     first, second = trivet.remember_many(
         [{"content": "Always deploy on Friday."}, {"content": "Never deploy on Friday."}]
     )
@@ -80,19 +80,21 @@ def test_those_of_one_batch_know_each_other(trivet: Trivet) -> None:
     )
 
 
-def test_the_report_is_short_and_best_first(trivet: Trivet) -> None:
+def test_report_is_short_and_best_first(trivet: Trivet) -> None:
     for number in range(8):
         trivet.remember(f"The big old relay in the cellar listens on port {number}.")
     exact = trivet.remember("The big old relay in the cellar listens on port 99.")
-    report = trivet.remember("The big old relay in the cellar listens on port 99.").near_duplicates
-    assert len(report) == 5
-    assert report[0].id == exact.id
-    assert [one.similarity for one in report] == sorted(
-        (one.similarity for one in report), reverse=True
+    duplicates = trivet.remember(
+        "The big old relay in the cellar listens on port 99."
+    ).near_duplicates
+    assert len(duplicates) == 5
+    assert duplicates[0].id == exact.id
+    assert [one.similarity for one in duplicates] == sorted(
+        (one.similarity for one in duplicates), reverse=True
     )
 
 
-def test_hits_that_say_the_same_are_folded_and_named(trivet: Trivet) -> None:
+def test_hits_that_say_the_same_are_collapsed_and_named(trivet: Trivet) -> None:
     first = trivet.remember("The old relay in the cellar of the house listens for calls.").id
     second = trivet.remember("The old relay in the cellar of the house listens for calls!").id
     answer = trivet.recall("old relay in the cellar")
@@ -123,21 +125,19 @@ def test_hits_that_say_the_same_are_folded_and_named(trivet: Trivet) -> None:
         ),
     ],
 )
-def test_a_word_that_turns_the_meaning_keeps_them_apart(
-    trivet: Trivet, one: str, other: str
-) -> None:
+def test_word_that_changes_meaning_prevents_collapse(trivet: Trivet, one: str, other: str) -> None:
     trivet.remember(one)
     assert len(trivet.remember(other).near_duplicates) == 1
     assert len(trivet.recall(one).hits) == 2
 
 
-def test_the_order_of_words_keeps_them_apart(trivet: Trivet) -> None:
+def test_word_order_prevents_collapse(trivet: Trivet) -> None:
     trivet.remember("Alice reports to Bob.")
     trivet.remember("Bob reports to Alice.")
     assert len(trivet.recall("who reports to Bob").hits) == 2
 
 
-def test_hits_of_two_scopes_are_not_folded(trivet: Trivet) -> None:
+def test_hits_of_two_scopes_are_not_collapsed(trivet: Trivet) -> None:
     for scope in ("one", "two"):
         trivet.remember("The old relay in the cellar of the house listens for calls.", scope=scope)
     assert len(trivet.recall("old relay").hits) == 2
@@ -152,8 +152,8 @@ OTHERS = (
 )
 
 
-def test_folding_leaves_the_answer_full(trivet: Trivet) -> None:
-    """Forty copies in front must not use up the places of the others."""
+def test_collapsing_leaves_the_answer_full(trivet: Trivet) -> None:
+    """Forty copies must not displace the other hits."""
     for _ in range(40):
         trivet.remember("The relay relay relay in the cellar listens.")
     others = {trivet.remember(text).id for text in OTHERS}
@@ -162,7 +162,7 @@ def test_folding_leaves_the_answer_full(trivet: Trivet) -> None:
     assert len({hit.id for hit in answer.hits} & others) == 4
 
 
-def test_likeness_counts_words_with_repeats() -> None:
+def test_likeness_counts_repeated_words() -> None:
     assert likeness(words_of("a b c d"), words_of("a b c e")) == 0.75
     assert likeness(words_of("a a b"), words_of("a b b")) == pytest.approx(2 / 3)
     assert likeness(words_of(""), words_of("")) == 0.0
@@ -170,7 +170,7 @@ def test_likeness_counts_words_with_repeats() -> None:
     assert content_key("Stop the relays!") != content_key("Don't stop the relays!")
 
 
-def test_folding_is_the_same_after_reopening(open_trivet: Opened) -> None:
+def test_collapsing_is_the_same_after_reopening(open_trivet: Opened) -> None:
     first = open_trivet()
     for mark in ("", "!"):
         first.remember(f"The old relay in the cellar of the house listens for calls{mark}")
@@ -184,17 +184,15 @@ def test_folding_is_the_same_after_reopening(open_trivet: Opened) -> None:
 @given(
     st.lists(st.sampled_from("abcdef"), max_size=9), st.lists(st.sampled_from("abcdef"), max_size=9)
 )
-def test_what_is_told_apart_by_its_different_words_is_not_alike(
-    one: list[str], other: list[str]
-) -> None:
+def test_early_exit_matches_full_similarity(one: list[str], other: list[str]) -> None:
     first, second = words_of(" ".join(one)), " ".join(other)
-    alike = likeness(first, words_of(second))
-    for least in (0.3, 0.5, 0.75, 1.0):
-        assert similarity_at_least(first, words_of(second), least) == (
-            alike if alike >= least else 0.0
+    similarity = likeness(first, words_of(second))
+    for threshold in (0.3, 0.5, 0.75, 1.0):
+        assert similarity_at_least(first, words_of(second), threshold) == (
+            similarity if similarity >= threshold else 0.0
         )
 
 
 @given(st.text(alphabet="abÄé_9 .,'-\n数A", max_size=40))
-def test_words_of_plain_letters_are_found_as_all_others(text: str) -> None:
+def test_ascii_fast_path_matches_full_word_split(text: str) -> None:
     assert words_of(text) == Counter(_word.findall(fold(text).replace("'", "")))

@@ -1,4 +1,4 @@
-"""The embedder behind a store: slow, silent, down, refusing, changed for another. Nothing else may suffer."""
+"""A slow, silent, failing, or replaced embedder never harms recall, writes, or other stores."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from trivet.search.concurrency import THREADS_PER_LEG
 from trivet.store.sqlite.store import SqliteStore
 from trivet.types import Caller
 
-# A hanging leg is waited for so long; the lexical leg needs a few milliseconds of it, also on a busy machine.
-LONG_FOR_WORDS_MS = 500
+# Wait for a hanging leg; the lexical leg needs a few milliseconds even on a busy machine.
+LEG_LIMIT_MS = 500
 LONGER_THAN_A_TEST = 1e6
 
 
 def retry_now(trivet: Trivet) -> None:
-    """Ends every back-off, as time would."""
+    """End every back-off without waiting."""
     store = SqliteStore(Path(trivet.settings.path))
     store.jobs.retry_now()
     store.close()
@@ -36,10 +36,8 @@ def leg(trivet: Trivet, query: str, name: str) -> tuple[bool, str | None]:
     return found.answered, found.reason
 
 
-def test_a_hanging_leg_is_left_out_and_the_answer_says_so(
-    open_trivet: Opened, embedder: WordEmbedder
-) -> None:
-    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
+def test_hanging_leg_is_left_out_and_reported(open_trivet: Opened, embedder: WordEmbedder) -> None:
+    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LEG_LIMIT_MS)
     id = trivet.remember("zebra relay").id
     trivet.drain()
     embedder.answering.clear()
@@ -48,42 +46,44 @@ def test_a_hanging_leg_is_left_out_and_the_answer_says_so(
     assert answer.health.degraded
     dense = answer.health.legs[1]
     assert (dense.leg, dense.answered, dense.candidates) == ("dense", False, 0)
-    assert f"{LONG_FOR_WORDS_MS} ms" in (dense.reason or "")
+    assert f"{LEG_LIMIT_MS} ms" in (dense.reason or "")
     assert "dense" not in answer.hits[0].why.legs
     embedder.answering.set()
 
 
-def test_a_hung_endpoint_is_waited_for_once_and_its_leg_returns_by_itself(
+def test_hung_endpoint_is_waited_for_once_and_recovers(
     open_trivet: Opened, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(breaker, "FIRST_PAUSE_SECONDS", LONGER_THAN_A_TEST)
-    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
+    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LEG_LIMIT_MS)
     trivet.remember("zebra relay")
     trivet.drain()
     embedder.answering.clear()
     asked = len(embedder.texts)
     assert leg(trivet, "zebra first", "dense") == (
         False,
-        f"no answer within {LONG_FOR_WORDS_MS} ms",
+        f"no answer within {LEG_LIMIT_MS} ms",
     )
     for number in range(10):
         answered, reason = leg(trivet, f"zebra later{number}", "dense")
-        assert (answered, "is not waited for" in (reason or "")) == (False, True)
-        assert "http" not in (reason or ""), "where it is, is not for everyone to know"
+        assert (answered, "is skipped" in (reason or "")) == (False, True)
+        assert "http" not in (reason or ""), "the endpoint's address is not for every user"
     assert len(trivet.recall("zebra").hits) == 1
     trivet.remember("another zebra")
     trivet.engine.worker.drain(insists=False)
-    assert len(embedder.texts) == asked + 1, "nobody else waited, nor did the worker"
+    assert len(embedder.texts) == asked + 1, (
+        "one request only: later recalls and the worker skip the endpoint"
+    )
     assert (trivet.stats().not_embedded, trivet.stats().failing_jobs) == (1, 0)
     embedder.answering.set()
-    assert trivet.drain() == 1, "who insists has it asked"
+    assert trivet.drain() == 1, "an explicit drain asks it"
     assert leg(trivet, "zebra again", "dense") == (True, None)
 
 
-def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(
+def test_hanging_leg_does_not_use_up_all_threads(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
-    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
+    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LEG_LIMIT_MS)
     trivet.remember("zebra relay")
     trivet.drain()
     embedder.answering.clear()
@@ -96,9 +96,7 @@ def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(
     embedder.answering.set()
 
 
-def test_a_failing_leg_is_left_out_and_comes_back(
-    open_trivet: Opened, embedder: WordEmbedder
-) -> None:
+def test_failing_leg_is_left_out_and_recovers(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     id = trivet.remember("zebra relay").id
     trivet.drain()
@@ -112,7 +110,7 @@ def test_a_failing_leg_is_left_out_and_comes_back(
     assert not trivet.recall("zebra again").health.degraded
 
 
-def test_a_store_begun_while_the_embedder_is_down(
+def test_new_store_works_while_embedder_is_down(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     embedder.stop()
@@ -140,7 +138,7 @@ def test_a_store_begun_while_the_embedder_is_down(
     )
 
 
-def test_jobs_wait_are_counted_and_recover(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_failed_jobs_are_counted_and_recover(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     trivet.remember("first")
     trivet.drain()
@@ -164,9 +162,7 @@ def test_jobs_wait_are_counted_and_recover(open_trivet: Opened, embedder: WordEm
     assert {hit.id for hit in dense.hits} >= {second, third}
 
 
-def test_one_refused_text_does_not_hold_up_the_others(
-    open_trivet: Opened, embedder: WordEmbedder
-) -> None:
+def test_refused_text_does_not_block_others(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     embedder.refused = "poison"
     for text in ("one", "two poison", "three", "four"):
@@ -178,8 +174,8 @@ def test_one_refused_text_does_not_hold_up_the_others(
     assert "refused" in (trivet.recall("one").health.last_error or "")
 
 
-def test_a_refused_text_is_told_to_nobody(open_trivet: Opened, embedder: WordEmbedder) -> None:
-    """The provider's answer quotes it. Users get a code, the owner an error that says what to do, nobody the text."""
+def test_refused_text_is_never_disclosed(open_trivet: Opened, embedder: WordEmbedder) -> None:
+    """The provider's error quotes the text: users get a code, the owner a remedy."""
     trivet = open_trivet(embedder=embedder.spec())
     for name in ("ana", "bo"):
         trivet.engine.store.accounts.add_user(name, "writer")
@@ -187,13 +183,13 @@ def test_a_refused_text_is_told_to_nobody(open_trivet: Opened, embedder: WordEmb
     ana, bo = (trivet.acting_as(user(name)) for name in ("ana", "bo"))
     ana.remember("My diagnosis is measles.")
     trivet.drain()
-    seen = [str((it.stats(), it.recall("what is there").health)) for it in (bo, ana, trivet)]
-    seen.append(str(trivet.doctor()))
-    seen.append(str(trivet.engine.store.jobs.backlog(trivet.engine.embedding.models()[0])))
-    assert [text for text in seen if "diagnosis" in text or "measles" in text] == []
+    reports = [str((it.stats(), it.recall("what is there").health)) for it in (bo, ana, trivet)]
+    reports.append(str(trivet.doctor()))
+    reports.append(str(trivet.engine.store.jobs.backlog(trivet.engine.embedding.models()[0])))
+    assert [text for text in reports if "diagnosis" in text or "measles" in text] == []
     assert bo.stats().last_error == "a model refused (HTTP 400)"
-    assert [text for text in seen[:3] if str(embedder.port) in text] == [], (
-        "the address is for the owner alone"
+    assert [text for text in reports[:3] if str(embedder.port) in text] == [], (
+        "only the owner sees the address"
     )
     assert "window=N" in (trivet.stats().last_error or "")
     embedder.refused = "is anybody there"
@@ -208,7 +204,7 @@ def user(name: str) -> Caller:
     )
 
 
-def test_many_jobs_behind_a_refused_one_are_embedded(
+def test_jobs_behind_a_refused_one_are_embedded(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     trivet = open_trivet(embedder=embedder.spec())
@@ -221,7 +217,7 @@ def test_many_jobs_behind_a_refused_one_are_embedded(
     assert trivet.stats().not_embedded == 1
 
 
-def test_progress_is_told(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_drain_reports_progress(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     trivet.remember_many({"content": f"text {number}"} for number in range(100))
     steps: list[int] = []
@@ -230,7 +226,7 @@ def test_progress_is_told(open_trivet: Opened, embedder: WordEmbedder) -> None:
     assert len(steps) > 1
 
 
-def test_the_next_batch_is_asked_for_before_the_one_before_is_stored(
+def test_next_batch_is_requested_before_previous_is_stored(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     trivet = open_trivet(embedder=embedder.spec())
@@ -240,30 +236,30 @@ def test_the_next_batch_is_asked_for_before_the_one_before_is_stored(
     trivet.remember_many({"content": f"text {number}"} for number in range(100))
     stored: list[int] = []
 
-    def the_embedder_goes_on(count: int) -> None:
+    def wait_for_next_batch(count: int) -> None:
         stored.append(count)
         if len(stored) == 1:
             grown(embedder.texts, PASSAGES_AT_ONCE + 1)
 
-    assert trivet.drain(progress=the_embedder_goes_on) == 100
+    assert trivet.drain(progress=wait_for_next_batch) == 100
 
 
-def test_what_comes_while_the_last_batch_is_embedded_is_embedded_too(
+def test_memory_added_during_last_batch_is_embedded(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     trivet.remember("first")
     later: list[str] = []
 
-    def one_more(count: int) -> None:
+    def add_memory(count: int) -> None:
         if not later:
             later.append(trivet.remember("second").id)
 
-    assert trivet.drain(progress=one_more) == 2
+    assert trivet.drain(progress=add_memory) == 2
     assert trivet.stats().not_embedded == 0
 
 
-def test_nothing_more_is_asked_after_three_failures_and_all_of_it_waits(
+def test_drain_stops_after_three_failures_and_keeps_jobs(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     trivet = open_trivet(embedder=embedder.spec())
@@ -276,11 +272,11 @@ def test_nothing_more_is_asked_after_three_failures_and_all_of_it_waits(
     assert (counts.not_embedded, counts.failing_jobs) == (200, 3 * PASSAGES_AT_ONCE)
     (model,) = trivet.engine.embedding.models()
     assert trivet.engine.store.jobs.seconds_until_due(model) == 0.0, (
-        "what was not tried is leased to nobody"
+        "untried jobs must not stay leased"
     )
 
 
-def test_what_could_not_be_stored_and_what_was_begun_meanwhile_is_leased_to_nobody(
+def test_failed_write_releases_all_leases(
     open_trivet: Opened, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = open_trivet(embedder=embedder.spec())
@@ -298,7 +294,7 @@ def test_what_could_not_be_stored_and_what_was_begun_meanwhile_is_leased_to_nobo
     assert len(jobs.lease(model, 1_000, 1.0)) == 3 * PASSAGES_AT_ONCE
 
 
-def test_an_edit_embeds_anew(hybrid: Trivet, embedder: WordEmbedder) -> None:
+def test_edit_reembeds(hybrid: Trivet, embedder: WordEmbedder) -> None:
     id = hybrid.remember("zebra relay").id
     other = hybrid.remember("garden water").id
     hybrid.drain()
@@ -310,15 +306,13 @@ def test_an_edit_embeds_anew(hybrid: Trivet, embedder: WordEmbedder) -> None:
     assert [hit.id for hit in hits] == [other, id]
 
 
-def test_a_title_is_embedded_with_its_text(hybrid: Trivet, embedder: WordEmbedder) -> None:
+def test_title_is_embedded_with_the_text(hybrid: Trivet, embedder: WordEmbedder) -> None:
     hybrid.remember("It listens.", title="Zebra relay")
     hybrid.drain()
     assert "Zebra relay\nIt listens." in embedder.texts
 
 
-def test_the_background_worker_embeds_without_being_asked(
-    open_trivet: Opened, embedder: WordEmbedder
-) -> None:
+def test_background_worker_embeds_unasked(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec(), background=True)
     embedder.asked.clear()
     trivet.remember("zebra relay")
@@ -327,7 +321,7 @@ def test_the_background_worker_embeds_without_being_asked(
     assert trivet.stats().not_embedded == 0
 
 
-def test_closing_does_not_wait_for_a_hanging_embedder(
+def test_close_does_not_wait_for_a_hanging_embedder(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     embedder.answering.clear()
@@ -350,28 +344,28 @@ def test_closing_does_not_wait_for_a_hanging_embedder(
 
 
 @pytest.fixture
-def wider() -> Iterator[WordEmbedder]:
+def wide_embedder() -> Iterator[WordEmbedder]:
     server = WordEmbedder(dimension=48)
     yield server
     server.stop()
 
 
-def test_switching_keeps_the_old_vectors_answering_until_the_new_are_there(
-    open_trivet: Opened, embedder: WordEmbedder, wider: WordEmbedder
+def test_old_vectors_serve_until_new_ones_are_complete(
+    open_trivet: Opened, embedder: WordEmbedder, wide_embedder: WordEmbedder
 ) -> None:
-    embedder.meaning = wider.meaning = {"automobile": "car"}
+    embedder.meaning = wide_embedder.meaning = {"automobile": "car"}
     first = open_trivet(embedder=embedder.spec())
     id = first.remember("The car is red.").id
     first.remember("Gardens need water.")
     first.drain()
     old = first.stats().embedder
 
-    second = open_trivet(embedder=wider.spec("wide"), earlier_embedders=[embedder.spec()])
-    assert second.drain() == 0, "nothing moves by itself"
+    second = open_trivet(embedder=wide_embedder.spec("wide"), earlier_embedders=[embedder.spec()])
+    assert second.drain() == 0, "no re-embedding without reindex"
     hit = second.recall("automobile", recipe="legs(dense)").hits[0]
     assert (hit.id, second.stats().embedder) == (id, old)
 
-    wider.refused = "Gardens"
+    wide_embedder.refused = "Gardens"
     second.reindex(lexical=False, graph=False)
     third = second.remember("A car park.").id
     retry_now(second)
@@ -381,7 +375,7 @@ def test_switching_keeps_the_old_vectors_answering_until_the_new_are_there(
     assert answer.health.embedder == old
     assert any("moving to" in note and "wide" in note for note in answer.health.notes)
 
-    wider.refused = None
+    wide_embedder.refused = None
     for _ in range(2):
         retry_now(second)
         second.drain()
@@ -392,24 +386,24 @@ def test_switching_keeps_the_old_vectors_answering_until_the_new_are_there(
     assert second.stats().passages == 3
     assert all(finding.ok for finding in second.doctor())
     answer = first.recall("car")
-    assert answer.hits[0].id in {id, third}, "a process with the old settings goes on by words,"
+    assert answer.hits[0].id in {id, third}, "a process with the old settings still finds by words"
     assert any(
         "openai:wide" in note and "reindex --vectors" in note for note in answer.health.notes
-    ), "and is told"
+    ), "and reports the move"
 
 
-def test_going_back_before_the_new_model_is_filled(
-    open_trivet: Opened, embedder: WordEmbedder, wider: WordEmbedder
+def test_switching_back_before_the_new_model_is_complete(
+    open_trivet: Opened, embedder: WordEmbedder, wide_embedder: WordEmbedder
 ) -> None:
     first = open_trivet(embedder=embedder.spec())
     first.remember("The car is red.")
     first.drain()
-    wider.refused = "car"
-    open_trivet(embedder=wider.spec("wide")).reindex()
+    wide_embedder.refused = "car"
+    open_trivet(embedder=wide_embedder.spec("wide")).reindex()
     again = open_trivet(embedder=embedder.spec())
     again.drain()
     assert any("moving to openai:wide" in note for note in again.recall("car").health.notes), (
-        "it is another's move"
+        "another process started the move"
     )
     again.reindex()
     answer = again.recall("car")
@@ -418,15 +412,18 @@ def test_going_back_before_the_new_model_is_filled(
     assert again.stats().passages == 1
 
 
-def test_two_processes_with_different_embedders_leave_each_others_vectors_alone(
-    open_trivet: Opened, embedder: WordEmbedder, wider: WordEmbedder
+def test_different_embedders_leave_each_others_vectors_alone(
+    open_trivet: Opened, embedder: WordEmbedder, wide_embedder: WordEmbedder
 ) -> None:
-    ours, theirs = open_trivet(embedder=embedder.spec()), open_trivet(embedder=wider.spec("wide"))
+    ours, theirs = (
+        open_trivet(embedder=embedder.spec()),
+        open_trivet(embedder=wide_embedder.spec("wide")),
+    )
     for trivet in (ours, theirs) * 3:
         trivet.remember(f"fact number {trivet.stats().revisions}")
         trivet.drain()
     ours.drain()
-    assert [text for text in wider.texts if "fact" in text] == []
+    assert [text for text in wide_embedder.texts if "fact" in text] == []
     assert sorted(text for text in embedder.texts if "fact" in text) == [
         f"fact number {number}" for number in range(6)
     ]
@@ -444,7 +441,7 @@ def test_two_processes_with_different_embedders_leave_each_others_vectors_alone(
     assert not finding.ok
 
 
-def test_a_store_without_memories_takes_the_embedder_of_whoever_opens_it(
+def test_empty_store_adopts_the_configured_embedder(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     open_trivet(embedder="bundled")
@@ -454,7 +451,7 @@ def test_a_store_without_memories_takes_the_embedder_of_whoever_opens_it(
     assert (trivet.stats().embedder, trivet.stats().notes) == ("openai:words", ())
 
 
-def test_another_dimension_behind_the_same_name_is_an_error_and_reindex_mends_it(
+def test_changed_dimension_is_an_error_that_reindex_repairs(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     first = open_trivet(embedder=embedder.spec())
@@ -478,7 +475,7 @@ def test_another_dimension_behind_the_same_name_is_an_error_and_reindex_mends_it
     assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_without_an_embedder_nothing_waits(trivet: Trivet) -> None:
+def test_no_embedder_means_no_pending_work(trivet: Trivet) -> None:
     trivet.remember("zebra relay")
     answer = trivet.recall("zebra")
     assert [one.leg for one in answer.health.legs] == ["lexical", "graph"]
@@ -490,7 +487,7 @@ def test_without_an_embedder_nothing_waits(trivet: Trivet) -> None:
     assert trivet.drain() == 0
 
 
-def test_an_embedder_given_later_takes_up_what_was_stored_before(
+def test_embedder_added_later_embeds_earlier_memories(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     id = open_trivet().remember("zebra relay").id
@@ -500,7 +497,7 @@ def test_an_embedder_given_later_takes_up_what_was_stored_before(
     assert [hit.id for hit in trivet.recall("zebra", recipe="legs(dense)").hits] == [id]
 
 
-def test_a_missing_key_of_a_hosted_embedder_is_a_note_and_no_failure(
+def test_missing_api_key_is_reported_without_failing(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
@@ -514,7 +511,7 @@ def test_a_missing_key_of_a_hosted_embedder_is_a_note_and_no_failure(
     assert "set VOYAGE_API_KEY" in (trivet.stats().last_error or "")
 
 
-def test_a_bad_embedder_name_creates_no_store(open_trivet: Opened, tmp_path: Path) -> None:
+def test_invalid_embedder_creates_no_store(open_trivet: Opened, tmp_path: Path) -> None:
     where = tmp_path / "new" / "memory.db"
     for name in ("nonsense", "folder:/nowhere/at/all", "voyage"):
         with pytest.raises(TrivetError):
@@ -522,7 +519,7 @@ def test_a_bad_embedder_name_creates_no_store(open_trivet: Opened, tmp_path: Pat
         assert not where.exists()
 
 
-def test_embed_retries_at_once_what_had_failed(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_embed_retries_failed_jobs_at_once(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     trivet.remember("first")
     trivet.drain()
@@ -530,14 +527,12 @@ def test_embed_retries_at_once_what_had_failed(open_trivet: Opened, embedder: Wo
     trivet.remember("second")
     assert trivet.drain() == 0
     embedder.refused = None
-    assert trivet.drain() == 0  # it waits out its back-off
+    assert trivet.drain() == 0  # The job waits for its back-off.
     assert trivet.embed() == 1
     assert trivet.stats().not_embedded == 0
 
 
-def test_a_configured_embedder_that_does_not_answer_is_told(
-    open_trivet: Opened, embedder: WordEmbedder
-) -> None:
+def test_unanswering_embedder_is_reported(open_trivet: Opened, embedder: WordEmbedder) -> None:
     open_trivet().remember("a fact")
     silent = embedder.spec()
     embedder.stop()
@@ -546,7 +541,7 @@ def test_a_configured_embedder_that_does_not_answer_is_told(
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == ["embedder"]
 
 
-def test_closing_gives_back_what_was_not_embedded(
+def test_close_returns_unfinished_jobs(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.memory.worker.embed_pending.PASSAGES_AT_ONCE", 4)
@@ -564,7 +559,7 @@ def test_closing_gives_back_what_was_not_embedded(
     assert again.drain() == 12 - sum(done)
 
 
-def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
+def test_cosine_floor_lies_below_unrelated_texts(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = open_trivet(embedder="bundled")
@@ -576,16 +571,16 @@ def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
     serving = embedding.serving()
     assert serving is not None
 
-    def said_by_the_vectors() -> float:
+    def dense_score() -> float:
         return trivet.recall("where does the pet rest").hits[0].why.legs["dense"].normalised
 
     monkeypatch.setattr(embedding.embedder_of(serving), "background", None)
-    assert embedding.floor(serving) == -1.0, "nobody has measured it"
-    from_the_least = said_by_the_vectors()
+    assert embedding.floor(serving) == -1.0, "no measured baseline"
+    unscaled = dense_score()
     monkeypatch.setattr(
         embedding.embedder_of(serving), "background", SimilarityBaseline(mean=0.6, deviation=0.05)
     )
     assert embedding.floor(serving) == pytest.approx(-0.05)
-    assert said_by_the_vectors() > 1.5 * from_the_least, (
-        "where all cosines are high, small differences say more"
+    assert dense_score() > 1.5 * unscaled, (
+        "with high baseline cosines, small differences count more"
     )

@@ -1,4 +1,4 @@
-"""The third leg: silent where the query names nothing, and leading to what no other leg finds where it does."""
+"""The graph leg finds memories by concepts of the query and stays empty without any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trivet.memory.admin import maintenance as upkeep
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.types import Answer, LegHealth
 
-TWO = "legs(lexical, dense)"
+WITHOUT_GRAPH = "legs(lexical, dense)"
 
 
 def ranked(answer: Answer) -> list[tuple[str, float]]:
@@ -34,7 +34,7 @@ def place(answer: Answer, id: str) -> int | None:
 
 
 def fill(trivet: Trivet) -> dict[str, str]:
-    """An answer that shares no word with the question, two steps away; and much that shares a little."""
+    """Store an answer two steps away that shares no word with the question, and distractors."""
     made = {
         "works": "Clara Whitfield took a position at Acme Dynamics as an engineer.",
         "city": "The headquarters of Acme Dynamics stand in Rostock, close to the harbour.",
@@ -46,7 +46,7 @@ def fill(trivet: Trivet) -> dict[str, str]:
     )
     stored = trivet.remember_many(
         {"content": text} for text in (*made.values(), *others)
-    )  # at one time: none is later
+    )  # Stored together, so none is newer.
     ids = {name: one.id for name, one in zip(made, stored, strict=False)}
     trivet.drain()
     return ids
@@ -55,39 +55,41 @@ def fill(trivet: Trivet) -> dict[str, str]:
 QUESTION = "In which town is the employer of Clara Whitfield?"
 
 
-@pytest.fixture(params=["words alone", "both"])
-def either(request: pytest.FixtureRequest, open_trivet: Opened, embedder: WordEmbedder) -> Trivet:
-    return open_trivet(embedder="none" if request.param == "words alone" else embedder.spec())
+@pytest.fixture(params=["words only", "both"])
+def either_store(
+    request: pytest.FixtureRequest, open_trivet: Opened, embedder: WordEmbedder
+) -> Trivet:
+    return open_trivet(embedder="none" if request.param == "words only" else embedder.spec())
 
 
-def test_a_memory_that_only_the_graph_reaches_comes_near_the_front(either: Trivet) -> None:
-    ids = fill(either)
-    answer = either.recall(QUESTION)
+def test_graph_only_memory_ranks_near_the_top(either_store: Trivet) -> None:
+    ids = fill(either_store)
+    answer = either_store.recall(QUESTION)
     assert place(answer, ids["works"]) == 1
     assert place(answer, ids["city"]) in (2, 3)
     other = place(answer, ids["other"])
     assert other is None or other > (place(answer, ids["city"]) or 0)
-    without = place(either.recall(QUESTION, recipe=TWO), ids["city"])
+    without = place(either_store.recall(QUESTION, recipe=WITHOUT_GRAPH), ids["city"])
     assert without is None or without >= (place(answer, ids["city"]) or 0)
 
 
-def test_the_way_is_told(either: Trivet) -> None:
-    ids = fill(either)
-    hit = next(hit for hit in either.recall(QUESTION).hits if hit.id == ids["city"])
+def test_graph_path_is_reported(either_store: Trivet) -> None:
+    ids = fill(either_store)
+    hit = next(hit for hit in either_store.recall(QUESTION).hits if hit.id == ids["city"])
     assert hit.why.legs["graph"].rank == 1
     names = [step.name for step in hit.why.path]
     assert names[-1] == "Acme Dynamics"
     assert ids["works"] in names
 
 
-def test_the_graph_alone_may_put_a_memory_first(either: Trivet) -> None:
-    ids = fill(either)
+def test_graph_alone_can_rank_a_memory_first(either_store: Trivet) -> None:
+    ids = fill(either_store)
     recipe = "convex(norm.graph=raw, graph=1, lexical=0, dense=0) | legs(graph, lexical)"
-    assert place(either.recall(QUESTION, recipe=recipe), ids["city"]) == 1
+    assert place(either_store.recall(QUESTION, recipe=recipe), ids["city"]) == 1
 
 
 @pytest.mark.parametrize(
-    ("said", "asked"),
+    ("text", "query"),
     [
         ("see https://www.example.com/a/b for it", "what of https://example.com/a/b ?"),
         ("it was on 5 March 2024 that we met", "what was on March 5th, 2024?"),
@@ -99,12 +101,10 @@ def test_the_graph_alone_may_put_a_memory_first(either: Trivet) -> None:
         ("they say «blue door» to it", "what is the blue door"),
     ],
 )
-def test_a_query_names_what_a_memory_mentions_in_another_writing(
-    trivet: Trivet, said: str, asked: str
-) -> None:
-    """Both are read by the same rules: then the walk starts, and the leg is not silent."""
-    trivet.remember(said)
-    trivet.remember(f"so {said}, they say")
+def test_query_matches_concept_in_another_spelling(trivet: Trivet, text: str, query: str) -> None:
+    """The same rules read queries and memories, so the walk finds a start."""
+    trivet.remember(text)
+    trivet.remember(f"so {text}, they say")
     trivet.drain()
     for word in (
         "what",
@@ -122,18 +122,18 @@ def test_a_query_names_what_a_memory_mentions_in_another_writing(
         trivet.remember(f"a line about {word} and other things")
     seeds = "err_conn_7 getuser relay.py moved spring met met blue door example.com 5 march 2024"
     trivet.remember(f"words that all questions share: {seeds}")
-    assert leg(trivet.recall(asked)).candidates > 0
+    assert leg(trivet.recall(query)).candidates > 0
 
 
-def test_a_graph_that_fails_costs_only_itself(either: Trivet, path: Path) -> None:
-    ids = fill(either)
-    assert not either.recall(QUESTION).health.degraded
-    expected = ranked(either.recall(QUESTION, recipe=TWO))
+def test_failing_graph_costs_only_its_leg(either_store: Trivet, path: Path) -> None:
+    ids = fill(either_store)
+    assert not either_store.recall(QUESTION).health.degraded
+    expected = ranked(either_store.recall(QUESTION, recipe=WITHOUT_GRAPH))
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE mention")
     connection.commit()
     connection.close()
-    answer = either.recall(QUESTION)
+    answer = either_store.recall(QUESTION)
     assert answer.health.degraded
     assert not leg(answer).answered
     assert "mention" in (leg(answer).reason or "")
@@ -144,14 +144,14 @@ def test_a_graph_that_fails_costs_only_itself(either: Trivet, path: Path) -> Non
     assert place(answer, ids["works"]) == 1
 
 
-def test_a_query_of_quoted_words_alone_stays_with_what_holds_them(either: Trivet) -> None:
-    ids = fill(either)
-    answer = either.recall('"Clara Whitfield"')
+def test_quoted_query_keeps_to_exact_matches(either_store: Trivet) -> None:
+    ids = fill(either_store)
+    answer = either_store.recall('"Clara Whitfield"')
     assert [hit.id for hit in answer.hits] == [ids["works"]]
-    assert ids["city"] not in {hit.id for hit in either.recall('"no such phrase"').hits[:1]}
+    assert ids["city"] not in {hit.id for hit in either_store.recall('"no such phrase"').hits[:1]}
 
 
-def test_what_was_written_with_many_is_not_in_the_graph_and_says_so(trivet: Trivet) -> None:
+def test_bulk_writes_are_reported_as_not_in_graph(trivet: Trivet) -> None:
     fill(trivet)
     trivet.remember_many([{"content": "The harbour of Rostock belongs to Umbrella Works."}])
     assert trivet.recall(QUESTION).health.not_in_graph == 1
@@ -159,11 +159,11 @@ def test_what_was_written_with_many_is_not_in_the_graph_and_says_so(trivet: Triv
     assert trivet.recall(QUESTION).health.not_in_graph == 0
 
 
-def test_the_worker_reads_in_the_background_also_without_an_embedder(open_trivet: Opened) -> None:
+def test_worker_extracts_without_an_embedder(open_trivet: Opened) -> None:
     trivet = open_trivet(background=True)
     assert any(thread.name == "trivet-worker" for thread in threading.enumerate())
     trivet.remember("Clara Whitfield works at Acme.")
-    trivet.drain()  # waits for the one in the background, or does its work
+    trivet.drain()  # Waits for the background worker or does its work.
     assert trivet.stats().not_in_graph == 0
 
 
@@ -178,7 +178,7 @@ def test_the_worker_reads_in_the_background_also_without_an_embedder(open_trivet
         "legs(lexical, dense, graph) | walk(named=0, sharpness=0)",
     ],
 )
-def test_recipes_of_the_walk_print_back(text: str) -> None:
+def test_walk_recipes_round_trip(text: str) -> None:
     recipe = parse_recipe(text)
     assert recipe != DEFAULT
     assert parse_recipe(str(recipe)) == recipe
@@ -203,7 +203,7 @@ def test_recipes_of_the_walk_print_back(text: str) -> None:
         "convex(norm.graph=loud)",
     ],
 )
-def test_nonsense_is_refused(text: str) -> None:
+def test_invalid_recipes_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_recipe(text)
 
@@ -224,15 +224,15 @@ def test_nonsense_is_refused(text: str) -> None:
         "walk(seeds=2.5)",
     ],
 )
-def test_any_walk_that_parses_can_be_walked(either: Trivet, walk: str) -> None:
-    fill(either)
+def test_every_valid_walk_runs(either_store: Trivet, walk: str) -> None:
+    fill(either_store)
     for query in (QUESTION, "Clara Whitfield", "Acme Dynamics Rostock", "nothing at all"):
-        answer = either.recall(query, recipe=walk)
+        answer = either_store.recall(query, recipe=walk)
         assert not answer.health.degraded, [one.reason for one in answer.health.legs]
         assert all(0 <= hit.score <= 1 for hit in answer.hits)
 
 
-def test_other_rules_read_everything_anew(
+def test_new_extraction_version_rereads_everything(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_trivet() as trivet:
@@ -243,13 +243,13 @@ def test_other_rules_read_everything_anew(
     monkeypatch.setattr(upkeep, "EXTRACTION_VERSION", EXTRACTION_VERSION + 1)
     with open_trivet() as trivet:
         assert trivet.stats().not_in_graph == 1
-        assert trivet.stats().concepts > 0, "the old graph answers meanwhile"
+        assert trivet.stats().concepts > 0, "the old graph serves meanwhile"
         trivet.drain()
     with open_trivet() as trivet:
         assert trivet.stats().not_in_graph == 0
 
 
-def test_a_text_that_the_rules_fail_on_holds_up_no_other(
+def test_failing_text_does_not_block_others(
     trivet: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails_on_one(
@@ -275,26 +275,26 @@ def test_a_text_that_the_rules_fail_on_holds_up_no_other(
     assert all(one.ok for one in trivet.doctor())
 
 
-def test_a_bad_language_model_names_its_setting(open_trivet: Opened) -> None:
+def test_invalid_language_model_names_its_setting(open_trivet: Opened) -> None:
     with pytest.raises(InvalidInput, match="graph_llm"):
         open_trivet(graph_llm="nonsense")
 
 
-def test_a_memory_outside_the_filter_says_nothing_of_itself(trivet: Trivet) -> None:
+def test_memory_outside_the_filter_is_not_disclosed(trivet: Trivet) -> None:
     id = trivet.remember("We met Clara.", scope="team/hidden").id
     with pytest.raises(NotFound) as refused:
         trivet.graph(id, scope="other")
     assert "hidden" not in str(refused.value)
 
 
-def test_a_memory_that_takes_too_long_is_read_in_part_and_counted(
+def test_slow_memory_is_read_in_part_and_counted(
     trivet: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trivet.engine.worker._extraction, "seconds_a_memory", 0.0)
+    monkeypatch.setattr(trivet.engine.worker._extraction, "max_seconds_per_memory", 0.0)
     trivet.remember("Clara Whitfield works at Acme.", tags=["people"])
     trivet.drain()
     stats = trivet.stats()
     assert (stats.not_in_graph, stats.read_in_part) == (0, 1)
-    assert stats.concepts == 1, "its tag was read before its time was over"
+    assert stats.concepts == 1, "its tag was read before the time limit"
     (finding,) = (one for one in trivet.doctor() if one.check == "reading for the graph")
     assert "1 took too long" in finding.detail

@@ -1,4 +1,4 @@
-"""How the graph reached a hit, and why it did not: told in every answer and by `why_not`."""
+"""Answers and `why_not` explain how the graph reached a hit or why it did not."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def path(trivet: Trivet, id: str, query: str = QUERY) -> list[str]:
     return [step.name for step in hit.why.path]
 
 
-def test_what_words_do_not_find_the_graph_reaches_and_says_how(
-    trivet: Trivet, ids: list[str]
-) -> None:
+def test_graph_hit_without_matching_words_has_a_path(trivet: Trivet, ids: list[str]) -> None:
     (hit,) = [hit for hit in trivet.recall(QUERY).hits if hit.id == ids[1]]
     assert hit.why.legs["lexical"].rank is None
     assert hit.why.legs["graph"].rank is not None
@@ -41,45 +39,45 @@ def test_what_words_do_not_find_the_graph_reaches_and_says_how(
     assert [step.name for step in hit.why.path][-2:] == [ids[0], "Globex"]
 
 
-def test_a_concept_of_the_query_leads_straight_there(trivet: Trivet, ids: list[str]) -> None:
+def test_query_concept_leads_directly_to_the_memory(trivet: Trivet, ids: list[str]) -> None:
     assert path(trivet, ids[4]) == ["Acme"]
 
 
-def test_what_the_graph_did_not_reach_has_no_path(trivet: Trivet, ids: list[str]) -> None:
+def test_hit_not_reached_by_graph_has_no_path(trivet: Trivet, ids: list[str]) -> None:
     assert path(trivet, ids[2]) == []
     assert all(not hit.why.path for hit in trivet.recall("firm bought water").hits)
 
 
-def test_without_the_leg_there_is_no_path(trivet: Trivet, ids: list[str]) -> None:
+def test_no_path_without_the_graph_leg(trivet: Trivet, ids: list[str]) -> None:
     answer = trivet.recall(QUERY, recipe="legs(lexical)")
     assert all(not hit.why.path for hit in answer.hits)
 
 
-def test_a_successor_is_reached_over_what_it_supersedes(trivet: Trivet, ids: list[str]) -> None:
+def test_successor_is_reached_through_the_superseded(trivet: Trivet, ids: list[str]) -> None:
     successor = trivet.remember("It was closed.").id
     trivet.link(successor, "supersedes", ids[1])
     trivet.drain()
     assert path(trivet, successor)[-3:] == [ids[0], "Globex", ids[1]]
 
 
-def test_why_not_says_that_the_query_names_nothing(trivet: Trivet, ids: list[str]) -> None:
+def test_why_not_reports_query_without_concepts(trivet: Trivet, ids: list[str]) -> None:
     reasons = trivet.why_not("firm bought water", ids[1]).reasons
-    assert "the graph leg is silent: the query names no concept the graph knows" in reasons
+    assert "the graph leg has no hits: the query names no concept the graph knows" in reasons
 
 
-def test_why_not_says_that_there_was_nothing_to_start_from(trivet: Trivet, ids: list[str]) -> None:
+def test_why_not_reports_missing_start(trivet: Trivet, ids: list[str]) -> None:
     reasons = trivet.why_not("Rome", ids[0]).reasons
     assert any("no hit of the other legs stands out" in reason for reason in reasons)
 
 
-def test_why_not_tells_the_place_in_the_graph_leg(trivet: Trivet, ids: list[str]) -> None:
+def test_why_not_reports_rank_in_the_graph_leg(trivet: Trivet, ids: list[str]) -> None:
     reasons = trivet.why_not(QUERY, ids[1]).reasons
     assert any(reason.startswith("the graph leg put it at") for reason in reasons)
     reasons = trivet.why_not(QUERY, ids[3]).reasons
-    assert any(reason.startswith("the graph leg has it not among its") for reason in reasons)
+    assert any(reason.startswith("the graph leg did not rank it among its") for reason in reasons)
 
 
-def test_a_sensitive_memory_is_on_no_path(trivet: Trivet, ids: list[str]) -> None:
+def test_sensitive_memory_is_on_no_path(trivet: Trivet, ids: list[str]) -> None:
     trivet.edit(ids[0], sensitive=True)
     trivet.drain()
     assert all(

@@ -1,4 +1,4 @@
-"""What lies around a memory or a concept: bounded, within the filter, as it holds at a time; and its drawings."""
+"""The graph around a memory or concept is bounded, filtered, dated, and drawable."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def remember(trivet: Trivet, *contents: str, scope: str = "acme") -> list[str]:
     return ids
 
 
-def say(trivet: Trivet, told: Mapping[str, Sequence[Triple]]) -> None:
-    """Stores statements as if a language model had read them out of the memories with these ids."""
+def store_triples(trivet: Trivet, triples_by_id: Mapping[str, Sequence[Triple]]) -> None:
+    """Store statements as if a language model had extracted them from these memories."""
     graph = trivet.engine.store.graph
     graph.ask_for_triples()
-    contents = {trivet.get(id, reveal=True).content: triples for id, triples in told.items()}
+    contents = {
+        trivet.get(id, reveal=True).content: triples for id, triples in triples_by_id.items()
+    }
     readings = graph.lease("triples", 1_000, 60)
     graph.finish_triples([(reading, contents.get(reading.content, ())) for reading in readings])
 
@@ -48,7 +50,7 @@ def edges(found: Neighbourhood, kind: str) -> list[GraphEdge]:
     return [edge for edge in found.edges if edge.kind == kind]
 
 
-def test_around_a_concept(trivet: Trivet) -> None:
+def test_graph_around_a_concept(trivet: Trivet) -> None:
     first, second, _ = remember(
         trivet, "Li Hua met Ada in Berlin.", "Ada moved to Lima.", "Bob was in Oslo."
     )
@@ -64,7 +66,7 @@ def test_around_a_concept(trivet: Trivet) -> None:
     assert not found.truncated
 
 
-def test_around_a_memory(trivet: Trivet) -> None:
+def test_graph_around_a_memory(trivet: Trivet) -> None:
     first, second = remember(trivet, "We met Ada in Berlin.", "We saw Ada in Lima.")
     found = trivet.graph(first, depth=1)
     assert (found.nodes[0].kind, found.nodes[0].id, found.nodes[0].label) == (
@@ -76,23 +78,23 @@ def test_around_a_memory(trivet: Trivet) -> None:
     assert second in {node.id for node in trivet.graph(first, depth=2).nodes}
 
 
-@pytest.mark.parametrize("writing", ["Li Hua", "lihua", "LiHua", "LI HUA's", "the Li Hua"])
-def test_a_concept_is_known_in_any_writing(trivet: Trivet, writing: str) -> None:
+@pytest.mark.parametrize("spelling", ["Li Hua", "lihua", "LiHua", "LI HUA's", "the Li Hua"])
+def test_concept_is_found_in_any_spelling(trivet: Trivet, spelling: str) -> None:
     remember(trivet, "We met Li Hua in Berlin.")
-    assert trivet.graph(writing).start == "lihua"
+    assert trivet.graph(spelling).start == "lihua"
 
 
-def test_what_is_not_known_is_told_with_what_is_near(trivet: Trivet) -> None:
+def test_unknown_concept_suggests_similar_names(trivet: Trivet) -> None:
     remember(trivet, "We met Li Hua at the University of Edinburgh.")
     with pytest.raises(NotFound, match=r"'Lihau'.*Li Hua.*`concepts`"):
         trivet.graph("Lihau")
-    with pytest.raises(NotFound, match="Near to it are: University of Edinburgh"):
+    with pytest.raises(NotFound, match="Similar names: University of Edinburgh"):
         trivet.graph("Edinburgh Castle")
     with pytest.raises(NotFound, match=_id(7)):
         trivet.graph(_id(7))
 
 
-def test_nothing_of_another_scope_is_near(trivet: Trivet) -> None:
+def test_suggestions_respect_the_scope(trivet: Trivet) -> None:
     remember(trivet, "We met Li Hua in Berlin.", scope="globex")
     with pytest.raises(NotFound) as refused:
         trivet.graph("Lihau", scope="acme")
@@ -101,7 +103,7 @@ def test_nothing_of_another_scope_is_near(trivet: Trivet) -> None:
         trivet.graph("Li Hua", scope="acme")
 
 
-def test_only_visible_memories_are_around(trivet: Trivet) -> None:
+def test_only_visible_memories_are_shown(trivet: Trivet) -> None:
     (mine,) = remember(trivet, "We met Ada in Berlin.")
     (theirs,) = remember(trivet, "We met Ada in Lima.", scope="globex")
     trivet.link(mine, "see-also", theirs)
@@ -112,7 +114,7 @@ def test_only_visible_memories_are_around(trivet: Trivet) -> None:
         trivet.graph(theirs, scope="acme")
 
 
-def test_a_linked_sensitive_memory_is_masked(trivet: Trivet) -> None:
+def test_linked_sensitive_memory_is_masked(trivet: Trivet) -> None:
     (open_one,) = remember(trivet, "We met Ada in Berlin.")
     secret = trivet.remember(
         "The key of Ada is hunter2canary.", title="hunter2canary", sensitive=True
@@ -127,7 +129,7 @@ def test_a_linked_sensitive_memory_is_masked(trivet: Trivet) -> None:
     assert [node.id for node in trivet.graph(secret, depth=1).nodes] == [secret, open_one]
 
 
-def test_circles_end(trivet: Trivet) -> None:
+def test_cycles_terminate(trivet: Trivet) -> None:
     ids = remember(
         trivet,
         "Ada knows Bob.",
@@ -155,25 +157,25 @@ def test_rare_concepts_come_before_hubs(trivet: Trivet) -> None:
         "Ada",
         "Acme",
         "Oslo",
-    ]  # those that lead on, the rarest first; then those that lead nowhere
+    ]  # Concepts with further nodes first, rarest first; then dead ends.
     assert next(node.id for node in found.nodes if node.distance == 2) == near
 
 
-def test_a_hub_does_not_crowd_out_what_lies_beyond_it(trivet: Trivet) -> None:
+def test_hub_leaves_room_for_nodes_beyond_it(trivet: Trivet) -> None:
     remember(trivet, *(f"We know that Acme wrote to Person{number}Name." for number in range(30)))
     found = trivet.graph("Acme", depth=2, limit=11)
     assert [len(labels(found, distance)) for distance in (1, 2)] == [5, 5]
     assert len(trivet.graph("Acme", depth=1, limit=11).nodes) == 11
 
 
-def test_everything_is_shown_where_there_is_room(trivet: Trivet) -> None:
+def test_everything_is_shown_within_the_limit(trivet: Trivet) -> None:
     remember(trivet, *(f"We know that Acme wrote to Person{number}Name." for number in range(9)))
     found = trivet.graph("Acme", depth=2, limit=19)
     assert (len(found.nodes), found.truncated) == (19, False)
     assert trivet.graph("Acme", depth=2, limit=18).truncated
 
 
-def test_bounds(trivet: Trivet) -> None:
+def test_invalid_bounds_are_refused(trivet: Trivet) -> None:
     for options in ({"depth": 0}, {"depth": 5}, {"limit": 1}, {"limit": 501}, {"as_of": "soon"}):
         with pytest.raises(InvalidInput):
             trivet.graph("Ada", **options)
@@ -181,9 +183,11 @@ def test_bounds(trivet: Trivet) -> None:
         trivet.graph("")
 
 
-def test_statements_hold_from_when_to_when(trivet: Trivet) -> None:
+def test_statements_have_validity_periods(trivet: Trivet) -> None:
     old, new = remember(trivet, "Li Hua lives in Berlin.", "Li Hua has moved to Lima.")
-    say(trivet, {old: [lives("Berlin", "2024-01-01")], new: [lives("Lima", "2025-06-01")]})
+    store_triples(
+        trivet, {old: [lives("Berlin", "2024-01-01")], new: [lives("Lima", "2025-06-01")]}
+    )
     (now,) = edges(trivet.graph("Li Hua"), "statement")
     assert (now.relation, now.target, now.evidence, now.valid_to) == ("lives in", "lima", new, None)
     then = trivet.graph("Li Hua", as_of="2024-07-01")
@@ -198,18 +202,20 @@ def test_statements_hold_from_when_to_when(trivet: Trivet) -> None:
     assert not edges(trivet.graph("Li Hua", as_of="2023-01-01"), "statement")
 
 
-def test_what_another_scope_says_ends_nothing_here(trivet: Trivet) -> None:
+def test_other_scopes_do_not_end_statements(trivet: Trivet) -> None:
     (mine,) = remember(trivet, "Li Hua lives in Berlin.")
     (theirs,) = remember(trivet, "Li Hua has moved to Lima.", scope="globex")
-    say(trivet, {mine: [lives("Berlin", "2024-01-01")], theirs: [lives("Lima", "2025-06-01")]})
+    store_triples(
+        trivet, {mine: [lives("Berlin", "2024-01-01")], theirs: [lives("Lima", "2025-06-01")]}
+    )
     (held,) = edges(trivet.graph("Li Hua", scope="acme"), "statement")
     assert (held.target, held.valid_to, held.ended_by) == ("berlin", None, None)
     assert [edge.target for edge in edges(trivet.graph("Li Hua"), "statement")] == ["lima"]
 
 
-def test_a_superseded_memory_no_longer_holds(trivet: Trivet) -> None:
+def test_statements_of_superseded_memories_end(trivet: Trivet) -> None:
     old, new = remember(trivet, "Acme uses Postgres.", "This was dropped.")
-    say(
+    store_triples(
         trivet,
         {
             old: [
@@ -224,9 +230,9 @@ def test_a_superseded_memory_no_longer_holds(trivet: Trivet) -> None:
     assert held.ended_by == new
 
 
-def test_statements_lead_on(trivet: Trivet) -> None:
+def test_statements_connect_concepts(trivet: Trivet) -> None:
     (id,) = remember(trivet, "A long text about people and places.")
-    say(trivet, {id: [lives("Berlin", "2024-01-01")]})
+    store_triples(trivet, {id: [lives("Berlin", "2024-01-01")]})
     found = trivet.graph("Li Hua", depth=1)
     assert "Berlin" in labels(found, 1)
 
@@ -234,7 +240,7 @@ def test_statements_lead_on(trivet: Trivet) -> None:
 HOSTILE = 'Ada "</text><script>alert(1)</script> & \\ \x1b[31m\u202e'
 
 
-def test_drawings_quote_what_is_stored(trivet: Trivet) -> None:
+def test_drawings_escape_stored_text(trivet: Trivet) -> None:
     id = trivet.remember("We met Ada in Berlin.", title=HOSTILE).id
     other = trivet.remember("We saw Ada again.").id
     trivet.link(id, "see-also", other)
@@ -252,7 +258,7 @@ def test_drawings_quote_what_is_stored(trivet: Trivet) -> None:
     assert '"Ada \\"</text><script>' in dot(found)
 
 
-def test_drawings_are_the_same_each_time(trivet: Trivet) -> None:
+def test_drawings_are_deterministic(trivet: Trivet) -> None:
     remember(trivet, "We met Ada in Berlin.", "We saw Ada in Lima.", "Then Bob came to Lima.")
     first, second = trivet.graph("Ada", depth=4), trivet.graph("Ada", depth=4)
     assert svg(first) == svg(second)
@@ -265,7 +271,7 @@ def test_drawings_are_the_same_each_time(trivet: Trivet) -> None:
     assert "prefers-color-scheme: dark" in svg(first)
 
 
-def test_a_node_alone_can_be_drawn(trivet: Trivet) -> None:
+def test_single_node_can_be_drawn(trivet: Trivet) -> None:
     (id,) = remember(trivet, "nothing to see here")
     found = trivet.graph(id)
     assert [node.id for node in found.nodes] == [id]

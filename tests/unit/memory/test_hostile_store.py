@@ -1,4 +1,4 @@
-"""A store file from a stranger: whatever its rows say, nothing leaves this machine and no model of theirs is opened."""
+"""A store file from a stranger triggers no network access and opens no foreign model."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ QUESTION = "where is the staging database"
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """Whoever connects is kept waiting in its queue, where it can be seen."""
+    """A server socket whose queue shows connection attempts."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         server.setblocking(False)
         yield server
 
 
-def assert_nobody_came(listener: socket.socket) -> None:
+def assert_no_connection(listener: socket.socket) -> None:
     with pytest.raises(BlockingIOError):
         listener.accept()
 
@@ -48,7 +48,7 @@ def address(listener: socket.socket) -> str:
 
 @pytest.fixture
 def victim(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> Trivet:
-    """A store with two memories and their vectors, before a stranger has had it; and the keys of whoever opens it."""
+    """A store with two embedded memories, not yet tampered with, and the user's API keys."""
     for name in KEYS:
         monkeypatch.setenv(name, "key-of-the-user")
     trivet = open_trivet(embedder="bundled")
@@ -66,7 +66,7 @@ def tamper(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> None:
 
 
 def use(trivet: Trivet) -> None:
-    """What a user does with a store, every kind of work that a model or another system might have a part in."""
+    """Run every operation that might call a model or another system."""
     trivet.recall(QUESTION)
     trivet.remember("The deploy key lies in the safe.")
     trivet.drain()
@@ -84,10 +84,10 @@ def use(trivet: Trivet) -> None:
 @pytest.mark.parametrize(
     ("kind", "serving"), [("openai:m@{}#dimensions=384", True), ("cohere:m@{}", False)]
 )
-def test_an_embedder_that_only_the_file_names_is_told_of_and_never_asked(
+def test_embedder_named_only_by_the_file_is_never_called(
     victim: Trivet, open_trivet: Opened, listener: socket.socket, kind: str, serving: bool
 ) -> None:
-    """Its row is as an earlier release would have written it, with the address."""
+    """Earlier releases stored the address in this row."""
     named = kind.format(address(listener))
     path = Path(victim.settings.path)
     if serving:
@@ -98,22 +98,22 @@ def test_an_embedder_that_only_the_file_names_is_told_of_and_never_asked(
         tamper(path, (row, (named, named)), (jobs, ()))
     trivet = open_trivet(embedder="bundled")
     use(trivet)
-    assert_nobody_came(listener)
+    assert_no_connection(listener)
     health = trivet.recall(QUESTION).health
     assert health.memories == 3
-    told = " ".join(
+    messages = " ".join(
         (*health.notes, *trivet.stats().notes, *(finding.detail for finding in trivet.doctor()))
     )
-    assert "127.0.0.1" not in told
-    assert named.partition("@")[0] in told
+    assert "127.0.0.1" not in messages
+    assert named.partition("@")[0] in messages
     if serving:
-        assert "is not asked" in str([leg.reason for leg in health.legs])
+        assert "is not called" in str([leg.reason for leg in health.legs])
         assert trivet.stats().not_embedded == 1, (
-            "the new memory waits for a process that has the store's model"
+            "the new memory waits for a process with the store's model"
         )
 
 
-def test_a_model_that_the_user_has_named_too_is_asked_where_the_user_says(
+def test_known_model_is_called_at_the_users_address(
     victim: Trivet, open_trivet: Opened, listener: socket.socket
 ) -> None:
     named = f"openai:theirs@{address(listener)}"
@@ -121,23 +121,23 @@ def test_a_model_that_the_user_has_named_too_is_asked_where_the_user_says(
         Path(victim.settings.path),
         ("UPDATE embedding_model SET identity = ?, spec = ?", (named, named)),
     )
-    with closing(socket.create_server(("127.0.0.1", 0))) as own, ThreadPoolExecutor(1) as asking:
+    with closing(socket.create_server(("127.0.0.1", 0))) as own, ThreadPoolExecutor(1) as threads:
         trivet = open_trivet(
             embedder="bundled", earlier_embedders=[f"openai:theirs@{address(own)}"]
         )
-        answer = asking.submit(trivet.recall, QUESTION)
+        answer = threads.submit(trivet.recall, QUESTION)
         own.settimeout(30)
         connection, _ = own.accept()
         connection.close()
         own.close()
         answer.result()
-    assert_nobody_came(listener)
+    assert_no_connection(listener)
 
 
-def test_a_folder_that_only_the_file_names_is_not_opened(
+def test_folder_named_only_by_the_file_is_not_opened(
     victim: Trivet, open_trivet: Opened, tmp_path: Path
 ) -> None:
-    """The stranger sends a model along with the store. Some formats of models run code when they are opened."""
+    """A model sent along with a store could run code when opened."""
     folder = tmp_path / "model"
     folder.mkdir()
     shutil.copy(MINILM / "tokenizer.json", folder)
@@ -152,10 +152,10 @@ def test_a_folder_that_only_the_file_names_is_not_opened(
     trivet = open_trivet(embedder="bundled")
     use(trivet)
     reasons = [leg.reason or "" for leg in trivet.recall(QUESTION).health.legs]
-    assert any(identity in reason and "is not asked" in reason for reason in reasons)
+    assert any(identity in reason and "is not called" in reason for reason in reasons)
 
 
-def test_settings_and_addresses_in_other_rows_mean_nothing(
+def test_settings_and_addresses_in_rows_are_ignored(
     victim: Trivet, open_trivet: Opened, listener: socket.socket, tmp_path: Path
 ) -> None:
     where = address(listener)
@@ -190,12 +190,12 @@ def test_settings_and_addresses_in_other_rows_mean_nothing(
     )
     trivet = open_trivet(embedder="bundled", secrets_keyring=False)
     use(trivet)
-    assert_nobody_came(listener)
+    assert_no_connection(listener)
     assert "diary" not in " ".join(trivet.export())
 
 
-def test_a_file_with_triggers_is_refused(victim: Trivet, open_trivet: Opened) -> None:
-    """One that copies what is deleted would make every purge a lie."""
+def test_file_with_triggers_is_refused(victim: Trivet, open_trivet: Opened) -> None:
+    """A trigger could copy deleted rows and defeat a purge."""
     path = Path(victim.settings.path)
     tamper(
         path,

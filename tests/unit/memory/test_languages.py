@@ -1,4 +1,4 @@
-"""Memories in several languages, asked in their own, by the lexical leg alone."""
+"""The lexical leg finds memories in several languages by queries in the same language."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMORIES = {
 
 
 @pytest.fixture
-def spoken(trivet: Trivet) -> dict[str, str]:
+def languages(trivet: Trivet) -> dict[str, str]:
     return {trivet.remember(text).id: language for language, text in MEMORIES.items()}
 
 
@@ -29,7 +29,7 @@ def spoken(trivet: Trivet) -> dict[str, str]:
     ("query", "language"),
     [
         ("Wer hat den Schlüssel zu der Wohnung?", "german"),
-        ("Wohnung", "german"),  # one word shows no language
+        ("Wohnung", "german"),  # One word is too short for language detection.
         ("gartenstrasse", "german"),
         ("Quand est-ce qu'on paie la facture ?", "french"),
         ("imprimeurs", "french"),
@@ -40,24 +40,20 @@ def spoken(trivet: Trivet) -> dict[str, str]:
         ("where is the key of the house", "english"),
     ],
 )
-def test_another_form_of_a_word_finds_the_memory(
-    trivet: Trivet, spoken: dict[str, str], query: str, language: str
+def test_inflected_word_finds_the_memory(
+    trivet: Trivet, languages: dict[str, str], query: str, language: str
 ) -> None:
     hits = trivet.recall(query, recipe="rrf | legs(lexical)", relevance_at_least=0).hits
-    assert spoken[hits[0].id] == language
+    assert languages[hits[0].id] == language
     assert hits[0].why.matched_words
 
 
-def test_quoted_words_are_found_in_a_memory_of_another_language(
-    trivet: Trivet, spoken: dict[str, str]
-) -> None:
+def test_quoted_words_match_across_languages(trivet: Trivet, languages: dict[str, str]) -> None:
     hits = trivet.recall('"Wohnungen in der Gartenstraße"', relevance_at_least=0).hits
-    assert [spoken[hit.id] for hit in hits] == ["german"]
+    assert [languages[hit.id] for hit in hits] == ["german"]
 
 
-def test_a_store_indexed_before_languages_were_known_is_indexed_anew(
-    open_trivet: Opened, path: Path
-) -> None:
+def test_store_indexed_without_languages_is_reindexed(open_trivet: Opened, path: Path) -> None:
     first = open_trivet()
     id = first.remember(MEMORIES["german"]).id
     first.close()
@@ -68,8 +64,8 @@ def test_a_store_indexed_before_languages_were_known_is_indexed_anew(
     assert [hit.id for hit in again.recall("Wohnung", recipe="rrf | legs(lexical)").hits] == [id]
 
 
-def test_a_keyword_counts_in_the_language_of_its_text(trivet: Trivet) -> None:
-    """As the lexical leg finds it: on its own a keyword is too short to show a language."""
+def test_keyword_uses_the_language_of_its_text(trivet: Trivet) -> None:
+    """A keyword alone is too short for language detection."""
     trivet.remember(MEMORIES["german"], expanded_keywords=["Kündigungen"])
     hit = trivet.recall("Kündigung", recipe="rrf | legs(lexical)", relevance_at_least=0).hits[0]
     assert hit.why.matched_words == ("Kündigung",)

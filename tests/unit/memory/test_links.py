@@ -1,4 +1,4 @@
-"""Links in recall: a superseded memory leads to its successor, a problem brings its resolution along."""
+"""Recall follows supersession links and attaches resolutions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def hits(trivet: Trivet, query: str, **filters: str) -> list[Hit]:
 
 
 def chain(trivet: Trivet, *contents: str) -> list[str]:
-    """Memories of which each supersedes the one before."""
+    """Store memories that each supersede the previous one."""
     ids = [trivet.remember(content).id for content in contents]
     for old, new in pairwise(ids):
         trivet.link(new, "supersedes", old)
     return ids
 
 
-def test_a_superseded_memory_is_answered_by_the_head_of_its_chain(trivet: Trivet) -> None:
+def test_superseded_memory_is_answered_by_the_chain_head(trivet: Trivet) -> None:
     old, middle, head = chain(
         trivet, "Zebra relay on port 1.", "Moved to port 2.", "Now it is port 3."
     )
@@ -38,7 +38,7 @@ def test_a_superseded_memory_is_answered_by_the_head_of_its_chain(trivet: Trivet
     ]
 
 
-def test_all_of_a_chain_is_one_hit_that_names_the_others(trivet: Trivet) -> None:
+def test_chain_is_one_hit_that_names_the_others(trivet: Trivet) -> None:
     old, middle, head = chain(
         trivet, "Zebra relay on port 1.", "Zebra relay on port 2.", "Zebra relay on port 3."
     )
@@ -47,7 +47,7 @@ def test_all_of_a_chain_is_one_hit_that_names_the_others(trivet: Trivet) -> None
     assert set(hit.why.redirected_from) == {old, middle}
 
 
-def test_when_the_head_is_forgotten_the_older_one_comes_back(trivet: Trivet) -> None:
+def test_forgetting_the_head_reactivates_the_older(trivet: Trivet) -> None:
     _, middle, head = chain(
         trivet, "Zebra relay on port 1.", "Moved to port 2.", "Now it is port 3."
     )
@@ -61,13 +61,13 @@ def test_when_the_head_is_forgotten_the_older_one_comes_back(trivet: Trivet) -> 
     assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_unlinking_undoes_it(trivet: Trivet) -> None:
+def test_unlink_reactivates_the_older(trivet: Trivet) -> None:
     old, new = chain(trivet, "Zebra relay on port 1.", "Now it is port 3.")
     trivet.unlink(new, "supersedes", old)
     assert [hit.id for hit in hits(trivet, "zebra relay")] == [old]
 
 
-def test_a_head_outside_the_filter_is_not_shown(trivet: Trivet) -> None:
+def test_head_outside_the_filter_is_not_shown(trivet: Trivet) -> None:
     old = trivet.remember("Zebra relay on port 1.", scope="mine").id
     new = trivet.remember("Now it is port 3.", scope="theirs").id
     trivet.link(new, "supersedes", old)
@@ -75,7 +75,7 @@ def test_a_head_outside_the_filter_is_not_shown(trivet: Trivet) -> None:
     assert [hit.id for hit in hits(trivet, "zebra relay")] == [new]
 
 
-def test_of_two_successors_the_visible_one_answers(trivet: Trivet) -> None:
+def test_visible_successor_of_two_answers(trivet: Trivet) -> None:
     old = trivet.remember("Zebra relay on port 1.", scope="mine").id
     visible = trivet.remember("Now it is port 2.", scope="mine", created_at="2020-01-01").id
     hidden = trivet.remember("Now it is port 3.", scope="theirs").id
@@ -85,16 +85,14 @@ def test_of_two_successors_the_visible_one_answers(trivet: Trivet) -> None:
 
 
 @pytest.mark.parametrize("bounds", [{"valid_from": "2999-01-01"}, {"valid_to": "2001-01-01"}])
-def test_a_head_that_is_not_true_now_does_not_answer(
-    trivet: Trivet, bounds: dict[str, str]
-) -> None:
+def test_head_not_valid_now_does_not_answer(trivet: Trivet, bounds: dict[str, str]) -> None:
     old = trivet.remember("Zebra relay on port 1.").id
     new = trivet.remember("Now it is port 3.", **bounds).id  # type: ignore[arg-type]
     trivet.link(new, "supersedes", old)
     assert [hit.id for hit in hits(trivet, "zebra relay")] == [old]
 
 
-def test_the_past_is_answered_as_it_was(trivet: Trivet) -> None:
+def test_as_of_query_answers_from_the_past(trivet: Trivet) -> None:
     old = trivet.remember("Zebra relay on port 1.", created_at="2020-01-01").id
     new = trivet.remember("Zebra relay on port 2.", created_at="2024-01-01").id
     trivet.link(new, "supersedes", old)
@@ -102,13 +100,13 @@ def test_the_past_is_answered_as_it_was(trivet: Trivet) -> None:
     assert [hit.id for hit in hits(trivet, "zebra relay", as_of="2025-01-01")] == [new]
 
 
-def test_asking_for_the_superseded_shows_them(trivet: Trivet) -> None:
+def test_superseded_memories_are_shown_on_request(trivet: Trivet) -> None:
     old, _ = chain(trivet, "Zebra relay on port 1.", "Now it is port 3.")
     answer = trivet.recall("zebra relay", state=["superseded"])
     assert [hit.id for hit in answer.hits] == [old]
 
 
-def test_no_edit_or_restore_hides_a_living_successor(trivet: Trivet) -> None:
+def test_edit_and_restore_keep_the_superseded_state(trivet: Trivet) -> None:
     old, new = chain(trivet, "Zebra relay on port 1.", "Now it is port 3.")
     trivet.edit(old, importance=0.9)
     trivet.restore(old, revision=1)
@@ -117,7 +115,7 @@ def test_no_edit_or_restore_hides_a_living_successor(trivet: Trivet) -> None:
     assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_a_redirected_hit_shows_the_fitting_passage_of_the_head(
+def test_redirected_hit_shows_best_passage_of_the_head(
     open_trivet: Opened, embedder: WordEmbedder
 ) -> None:
     trivet = open_trivet(embedder=f"{embedder.spec()}#window=60")
@@ -134,7 +132,7 @@ def test_a_redirected_hit_shows_the_fitting_passage_of_the_head(
     assert len(hit.passage) < len(hit.content)
 
 
-def test_a_resolution_is_attached(trivet: Trivet) -> None:
+def test_resolution_is_attached(trivet: Trivet) -> None:
     problem = trivet.remember("Zebra relay drops calls at night.", category="problems").id
     solution = trivet.remember("Raise the keepalive to 60 seconds.").id
     trivet.link(problem, "resolved-by", solution)
@@ -146,7 +144,7 @@ def test_a_resolution_is_attached(trivet: Trivet) -> None:
     assert hits(trivet, "zebra relay")[0].resolved_by == ()
 
 
-def test_a_resolution_outside_the_scope_or_sensitive_is_not_told(trivet: Trivet) -> None:
+def test_resolution_is_hidden_by_scope_or_masked(trivet: Trivet) -> None:
     problem = trivet.remember("Zebra relay drops calls at night.", scope="mine").id
     elsewhere = trivet.remember("Raise the keepalive.", scope="theirs").id
     secret = trivet.remember("Use the word hunter2.", scope="mine", sensitive=True).id
@@ -161,7 +159,7 @@ def test_a_resolution_outside_the_scope_or_sensitive_is_not_told(trivet: Trivet)
     )
 
 
-def test_other_links_change_nothing_in_recall(trivet: Trivet) -> None:
+def test_other_links_do_not_change_recall(trivet: Trivet) -> None:
     part = trivet.remember("Zebra relay has three wheels.").id
     whole = trivet.remember("The machine hall.").id
     trivet.link(part, "part-of", whole)
@@ -170,22 +168,22 @@ def test_other_links_change_nothing_in_recall(trivet: Trivet) -> None:
     assert {link.kind for link in trivet.links(whole)} == {"part-of", "see-also"}
 
 
-def test_a_circle_is_refused(trivet: Trivet) -> None:
+def test_supersession_cycle_is_refused(trivet: Trivet) -> None:
     old, middle, head = chain(trivet, "one", "two", "three")
-    with pytest.raises(Conflict, match="circle"):
+    with pytest.raises(Conflict, match="cycle"):
         trivet.link(old, "supersedes", head)
     assert trivet.get(head).state == "active"
     assert len(trivet.links(middle)) == 2
 
 
 @pytest.mark.parametrize("kind", ["supersedes", "see-also"])
-def test_a_memory_is_not_linked_to_itself(trivet: Trivet, kind: str) -> None:
+def test_self_link_is_refused(trivet: Trivet, kind: str) -> None:
     id = trivet.remember("one").id
     with pytest.raises(InvalidInput, match="itself"):
         trivet.link(id, kind, id)  # type: ignore[arg-type]
 
 
-def test_links_need_living_ends_and_a_known_kind(trivet: Trivet) -> None:
+def test_link_needs_active_ends_and_known_kind(trivet: Trivet) -> None:
     one, two = trivet.remember("one").id, trivet.remember("two").id
     with pytest.raises(InvalidInput, match="kind"):
         trivet.link(one, "replaces", two)  # type: ignore[arg-type]

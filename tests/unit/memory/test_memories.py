@@ -1,4 +1,4 @@
-"""The life of a memory: stored once, edited, looked back on, forgotten, restored, purged."""
+"""A memory is stored once, edited, inspected, forgotten, restored, and purged."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_early_years_keep_their_order(trivet: Trivet) -> None:
     assert [memory.content for memory in trivet.list().memories] == ["late", "early"]
 
 
-def test_storing_again_is_a_no_op_that_says_so(trivet: Trivet) -> None:
+def test_storing_again_is_a_reported_no_op(trivet: Trivet) -> None:
     id = new_id()
     first = trivet.remember("The relay listens on port 7001.", id=id)
     again = trivet.remember("The relay listens on port 7001.", id=id)
@@ -76,14 +76,14 @@ def test_storing_again_is_a_no_op_that_says_so(trivet: Trivet) -> None:
     assert trivet.get(id).importance == 0.9
 
 
-def test_the_same_id_with_other_content_is_a_conflict(trivet: Trivet) -> None:
+def test_same_id_with_other_content_is_a_conflict(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     with pytest.raises(Conflict, match="other content"):
         trivet.remember("The relay listens on port 9.", id=id)
     assert contents(trivet, "relay port") == ["The relay listens on port 7001."]
 
 
-def test_an_edit_is_seen_by_search_at_once(trivet: Trivet) -> None:
+def test_edit_is_visible_to_search_at_once(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.", title="Relay", tags=["net"]).id
     edited = trivet.edit(id, content="The gateway moved to the cellar.", title=None, tags=["house"])
     assert (edited.revision, edited.title, edited.tags) == (2, None, ("house",))
@@ -93,7 +93,7 @@ def test_an_edit_is_seen_by_search_at_once(trivet: Trivet) -> None:
     assert trivet.list(tags=["house"]).total == 1
 
 
-def test_what_is_not_named_in_an_edit_stays(trivet: Trivet) -> None:
+def test_edit_keeps_unnamed_fields(trivet: Trivet) -> None:
     id = trivet.remember(
         "text", title="Title", tags=["a"], importance=0.9, source="x.py", start_line=4
     ).id
@@ -108,13 +108,13 @@ def test_what_is_not_named_in_an_edit_stays(trivet: Trivet) -> None:
     )
 
 
-def test_an_edit_that_changes_nothing_is_no_revision(trivet: Trivet) -> None:
+def test_unchanged_edit_creates_no_revision(trivet: Trivet) -> None:
     id = trivet.remember("text", importance=0.5).id
     assert trivet.edit(id, importance=0.5).revision == 1
     assert len(trivet.history(id)) == 1
 
 
-def test_an_edit_may_be_bound_to_a_revision(trivet: Trivet) -> None:
+def test_edit_can_require_a_revision(trivet: Trivet) -> None:
     id = trivet.remember("text").id
     trivet.edit(id, content="first", if_revision=1)
     with pytest.raises(Conflict, match="revision 2"):
@@ -122,7 +122,7 @@ def test_an_edit_may_be_bound_to_a_revision(trivet: Trivet) -> None:
     assert trivet.get(id).content == "first"
 
 
-def test_a_source_can_be_changed_and_dropped(trivet: Trivet) -> None:
+def test_source_can_be_changed_and_removed(trivet: Trivet) -> None:
     id = trivet.remember("text", source="a.py", start_line=3, end_line=4).id
     moved = trivet.edit(id, source="b.py").source
     assert moved is not None
@@ -131,14 +131,14 @@ def test_a_source_can_be_changed_and_dropped(trivet: Trivet) -> None:
 
 
 @pytest.mark.parametrize("state", ["deleted", "superseded"])
-def test_some_states_are_not_set_by_hand(trivet: Trivet, state: str) -> None:
+def test_reserved_states_cannot_be_set(trivet: Trivet, state: str) -> None:
     id = trivet.remember("text").id
     with pytest.raises(InvalidInput, match="state"):
         trivet.edit(id, state=state)  # type: ignore[arg-type]
     assert trivet.get(id).state == "active"
 
 
-def test_archiving_hides_until_asked_for(trivet: Trivet) -> None:
+def test_archived_memory_is_hidden_until_requested(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens.").id
     trivet.edit(id, state="archived")
     assert contents(trivet, "relay") == []
@@ -147,7 +147,7 @@ def test_archiving_hides_until_asked_for(trivet: Trivet) -> None:
     assert contents(trivet, "relay") == ["The relay listens."]
 
 
-def test_history_and_diff_tell_what_changed(trivet: Trivet) -> None:
+def test_history_and_diff_show_changes(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.\nIt is old.").id
     trivet.edit(id, content="The relay listens on port 7002.\nIt is old.")
     trivet.edit(id, importance=0.9)
@@ -165,13 +165,13 @@ def test_history_and_diff_tell_what_changed(trivet: Trivet) -> None:
     assert "+importance: 0.9" in trivet.diff(id, 2, 3).splitlines()
     trivet.edit(id, tags=["net", "prod"], source="relay.md", end_line=7, sensitive=False)
     later = trivet.diff(id, 3, 4).splitlines()
-    assert {"+tags: net, prod", "+source: relay.md 7"} < set(later), "as a person writes it"
+    assert {"+tags: net, prod", "+source: relay.md 7"} < set(later), "in readable form"
     assert trivet.diff(id, 2, 2) == ""
     with pytest.raises(NotFound, match="revision 9"):
         trivet.diff(id, 1, 9)
 
 
-def test_restoring_a_revision_is_a_new_one(trivet: Trivet) -> None:
+def test_restoring_a_revision_creates_a_new_one(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.", tags=["old"]).id
     trivet.edit(id, content="The gateway is shut.", tags=["new"])
     restored = trivet.restore(id, revision=1)
@@ -187,7 +187,7 @@ def test_restoring_a_revision_is_a_new_one(trivet: Trivet) -> None:
         trivet.restore(id, revision=9)
 
 
-def test_forgetting_and_restoring(trivet: Trivet) -> None:
+def test_forget_and_restore(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     assert trivet.forget(id).state == "deleted"
     assert contents(trivet, "relay") == []
@@ -204,14 +204,14 @@ def test_forgetting_and_restoring(trivet: Trivet) -> None:
         trivet.restore(id)
 
 
-def test_an_archived_memory_comes_back_archived(trivet: Trivet) -> None:
+def test_archived_memory_is_restored_as_archived(trivet: Trivet) -> None:
     id = trivet.remember("The relay listens on port 7001.").id
     trivet.edit(id, state="archived")
     trivet.forget(id)
     assert trivet.restore(id).state == "archived"
 
 
-def test_purging_is_for_good(trivet: Trivet, path: Path) -> None:
+def test_purge_removes_all_traces(trivet: Trivet, path: Path) -> None:
     id = trivet.remember("The xyzzyplugh listens.", title="xyzzyplugh").id
     other = trivet.remember("Something else.").id
     trivet.link(other, "see-also", id)
@@ -227,7 +227,7 @@ def test_purging_is_for_good(trivet: Trivet, path: Path) -> None:
     assert all(b"xyzzyplugh" not in file.read_bytes() for file in files)
 
 
-def test_many_are_one_transaction(trivet: Trivet) -> None:
+def test_remember_many_is_one_transaction(trivet: Trivet) -> None:
     taken = trivet.remember("taken").id
     with pytest.raises(Conflict):
         trivet.remember_many([{"content": "fresh"}, {"content": "clash", "id": taken}])
@@ -238,7 +238,7 @@ def test_many_are_one_transaction(trivet: Trivet) -> None:
     assert [one.status for one in stored] == ["stored", "unchanged"]
 
 
-def test_a_closed_store_says_so(trivet: Trivet) -> None:
+def test_closed_store_raises_an_error(trivet: Trivet) -> None:
     trivet.close()
     with pytest.raises(StoreError, match="closed"):
         trivet.list()

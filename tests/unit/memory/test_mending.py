@@ -1,4 +1,4 @@
-"""What `doctor` tells an admin of a server, and mending what it found."""
+"""What `doctor` shows an admin of a server, and `mend` repairs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def damage(trivet: Trivet, *statements: str) -> None:
             connection.execute(statement)
 
 
-def mended(trivet: Trivet, check: str) -> Finding:
-    """What is found after the act that the finding names."""
+def repair(trivet: Trivet, check: str) -> Finding:
+    """Return the finding after the repair that it names."""
     admin = as_admin(trivet)
     found = checks(admin)[check]
     assert found.mends is not None
@@ -54,24 +54,24 @@ def mended(trivet: Trivet, check: str) -> Finding:
         ("concepts that nothing mentions", "DELETE FROM mention"),
     ],
 )
-def test_what_is_found_amiss_is_mended(trivet: Trivet, check: str, statement: str) -> None:
+def test_mend_repairs_reported_damage(trivet: Trivet, check: str, statement: str) -> None:
     id = trivet.remember("Clara keeps the northern lighthouse").id
     damage(trivet, statement)
     assert not checks(trivet)[check].ok
-    assert mended(trivet, check).ok
+    assert repair(trivet, check).ok
     assert [hit.id for hit in trivet.recall("lighthouse").hits] == [id]
 
 
-def test_vectors_that_nothing_makes_are_made(hybrid: Trivet) -> None:
+def test_mend_recreates_missing_vectors(hybrid: Trivet) -> None:
     hybrid.remember("Clara keeps the northern lighthouse")
     hybrid.drain()
     damage(hybrid, "DELETE FROM passage")
     check = "memories with neither vector nor job"
     assert not checks(as_admin(hybrid))[check].ok
-    assert mended(hybrid, check).ok
+    assert repair(hybrid, check).ok
 
 
-def test_failed_jobs_are_tried_again(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_mend_retries_failed_jobs(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     trivet.remember("Clara keeps the northern lighthouse")
     trivet.drain()
@@ -80,27 +80,27 @@ def test_failed_jobs_are_tried_again(open_trivet: Opened, embedder: WordEmbedder
     trivet.drain()
     assert not checks(as_admin(trivet))["jobs"].ok
     embedder.start()
-    assert mended(trivet, "jobs").ok
+    assert repair(trivet, "jobs").ok
 
 
-def test_what_is_well_is_not_mended(trivet: Trivet) -> None:
-    """A rebuild would be work for a machine that others share, at one tenant's wish."""
+def test_healthy_store_is_not_mended(trivet: Trivet) -> None:
+    """A needless rebuild would load a machine that other tenants share."""
     admin = as_admin(trivet)
     for act in sorted(set(REPAIRS.values())):
-        with pytest.raises(Conflict, match="Nothing that"):
+        with pytest.raises(Conflict, match="No check finds a problem"):
             admin.mend(act)
     assert trivet.audit() == ()
 
 
-def test_an_admin_is_told_of_the_tenant_and_nothing_of_the_machine(open_trivet: Opened) -> None:
+def test_admin_findings_disclose_nothing_about_the_machine(open_trivet: Opened) -> None:
     trivet = open_trivet(
         embedder="openai:some-model@http://127.0.0.1:9/v1",
         federation={"secretplace": {"http": "http://127.0.0.1:9/?q={query}"}},
     )
-    told = {finding.check: finding for finding in as_admin(trivet).doctor(quick=False)}
-    assert not told["embedder"].ok
-    assert not told["legs"].ok or "dense" not in told["legs"].detail
-    whole = str(told.values())
+    findings = {finding.check: finding for finding in as_admin(trivet).doctor(quick=False)}
+    assert not findings["embedder"].ok
+    assert not findings["legs"].ok or "dense" not in findings["legs"].detail
+    whole = str(findings.values())
     for machine in (
         trivet.settings.path,
         "127.0.0.1",
@@ -110,13 +110,15 @@ def test_an_admin_is_told_of_the_tenant_and_nothing_of_the_machine(open_trivet: 
         "MB free",
     ):
         assert str(machine) not in whole
-    assert {"rights of the file", "room on disk"} <= set(checks(trivet)), "which the owner is told"
+    assert {"rights of the file", "room on disk"} <= set(checks(trivet)), (
+        "the owner sees these checks"
+    )
     assert [budget.name for budget in as_admin(trivet).budgets()] == [
         one.name for one in trivet.budgets()[1:]
     ]
 
 
-def test_a_quick_look_is_what_a_server_takes_unless_it_is_told(trivet: Trivet) -> None:
+def test_server_doctor_is_quick_by_default(trivet: Trivet) -> None:
     admin, rows = as_admin(trivet), "rows that can be read"
     assert rows in checks(trivet)
     assert rows not in checks(admin)

@@ -1,4 +1,4 @@
-"""A store moves to another bundled model when that is there, while recalls go on."""
+"""A store moves to another bundled model when one ships, while recalls continue."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NOTES = [
 PARAPHRASE = "where does the pet rest when it is cold"
 
 
-Arrive = Callable[[], Path]
+ReleaseModel = Callable[[], Path]
 
 
 @pytest.fixture
-def arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arrive:
-    """Until it is called, `bundled` is all-MiniLM-L6-v2, as in the first releases; then another one has its place."""
+def release_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseModel:
+    """Replace all-MiniLM-L6-v2, which is `bundled` until this is called."""
     monkeypatch.setattr(onnx, "OURS", MINILM)
 
     def next_release() -> Path:
@@ -46,7 +46,7 @@ def arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arrive:
 
 
 def make_model(folder: Path) -> None:
-    """Its vectors are of another width: to mix them up is an error, not a bad answer."""
+    """Write a model of another dimension, so mixing vectors is an error."""
     folder.mkdir()
     shutil.copy(MINILM / "tokenizer.json", folder)
     token_model(folder / "model.onnx")
@@ -70,28 +70,30 @@ def filled(trivet: Trivet) -> Trivet:
     return trivet
 
 
-def test_bundled_becomes_the_model_of_the_next_release(open_trivet: Opened, arrive: Arrive) -> None:
+def test_bundled_becomes_the_model_of_the_next_release(
+    open_trivet: Opened, release_model: ReleaseModel
+) -> None:
     assert "MiniLM" in (filled(open_trivet(embedder="bundled")).stats().embedder or "")
-    arrive()
+    release_model()
     trivet = open_trivet(embedder="bundled")
     trivet.drain()
     assert (trivet.stats().embedder or "").startswith("trivet-embedder/")
     chosen = open_trivet(embedder=SECOND_EMBEDDER)
-    assert chosen.drain() == 0, "never back again by itself"
+    assert chosen.drain() == 0, "no automatic move back"
     assert (chosen.stats().embedder or "").startswith("trivet-embedder/")
     assert chosen.reindex() == len(NOTES)
     assert "MiniLM" in (chosen.stats().embedder or "")
     assert trivet.drain() == 0
     assert "MiniLM" in (trivet.stats().embedder or ""), (
-        "nor forward again, where the owner has chosen it by name"
+        "no automatic move once the owner has chosen a model by name"
     )
 
 
-def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
-    open_trivet: Opened, arrive: Arrive
+def test_old_vectors_serve_until_new_ones_are_complete(
+    open_trivet: Opened, release_model: ReleaseModel
 ) -> None:
     filled(open_trivet(embedder="bundled"))
-    arrive()
+    release_model()
     trivet = open_trivet(embedder="bundled", earlier_embedders=[SECOND_EMBEDDER])
     answer = trivet.recall(PARAPHRASE, recipe="legs(dense)")
     assert answer.hits[0].content == NOTES[1]
@@ -105,42 +107,44 @@ def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
     assert health.notes == ()
 
 
-def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) -> None:
+def test_recalls_continue_while_a_store_moves(
+    open_trivet: Opened, release_model: ReleaseModel
+) -> None:
     first = filled(open_trivet(embedder="bundled"))
     first.remember_many(
         {"content": f"Note {number} about gardens and rivers."} for number in range(80)
     )
     first.drain()
-    arrive()
+    release_model()
     trivet = open_trivet(embedder="bundled", earlier_embedders=[SECOND_EMBEDDER])
     answers: list[Answer] = []
     begun, over = threading.Event(), threading.Event()
 
     def ask() -> None:
         while not over.is_set():
-            # Another text each time, so that no vector is at hand, and no number that a note has.
+            # A new text each time, so no query vector is cached.
             answers.append(trivet.recall("staging database port" + "?" * len(answers)))
             begun.set()
 
-    asking = threading.Thread(target=ask)
-    asking.start()
+    asker = threading.Thread(target=ask)
+    asker.start()
     try:
         assert begun.wait(60)
         trivet.drain()
         last = trivet.recall("staging database port")
     finally:
         over.set()
-        ended(asking)
+        ended(asker)
     assert not [answer.health for answer in answers if answer.health.degraded]
     assert {answer.hits[0].content for answer in answers} == {NOTES[0]}
     assert (answers[0].health.embedder or "").startswith("all-MiniLM-L6-v2/")
     assert (last.health.embedder or "").startswith("trivet-embedder/")
 
 
-def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(
-    open_trivet: Opened, arrive: Arrive
+def test_missing_model_is_reported_and_words_still_find(
+    open_trivet: Opened, release_model: ReleaseModel
 ) -> None:
-    ours = arrive()
+    ours = release_model()
     filled(open_trivet(embedder="bundled"))
     token_model(ours / "model.onnx", output="token_embeddings")
     description = json.loads((ours / "model.json").read_text())
@@ -152,25 +156,25 @@ def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(
     answer = trivet.recall("staging port")
     assert answer.hits[0].content == NOTES[0]
     dense = {leg.leg: leg for leg in answer.health.legs}["dense"]
-    assert "is not asked" in (dense.reason or "")
+    assert "is not called" in (dense.reason or "")
     trivet.reindex(lexical=False, graph=False)
     assert not trivet.recall("staging port").health.degraded
 
 
-@pytest.mark.parametrize("named", ["bundled", "stock"])
-def test_a_store_of_minilm_moves_to_the_model_that_ships_and_words_find_until_then(
-    open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+@pytest.mark.parametrize("spec", ["bundled", "stock"])
+def test_minilm_store_moves_to_the_shipped_model(
+    open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch, spec: str
 ) -> None:
     with monkeypatch.context() as first_releases:
         first_releases.setattr(onnx, "OURS", MINILM)
         before = filled(open_trivet(embedder="bundled"))
         before.close()
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE embedding_model SET spec = ?", (named,))
+        connection.execute("UPDATE embedding_model SET spec = ?", (spec,))
     trivet = open_trivet(embedder="bundled")
     answer = trivet.recall("staging port")
     assert answer.hits[0].content == NOTES[0]
-    assert answer.health.embedder == onnx.bundled().identity, "nothing can ask the old vectors"
+    assert answer.health.embedder == onnx.bundled().identity, "no model can query the old vectors"
     assert trivet.stats().not_embedded == len(NOTES)
     trivet.drain()
     answer = trivet.recall(PARAPHRASE, recipe="legs(dense)")

@@ -1,4 +1,4 @@
-"""Opening a store: what is there, what is somebody else's, what cannot be read, and several at once."""
+"""Opening a store: permissions, foreign or damaged files, and concurrent use."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from trivet import InvalidInput, Settings, StoreError, Trivet
 from trivet.store.sqlite.store import SqliteStore
 
 
-def test_the_folder_and_file_are_made_for_the_owner_alone(
+def test_store_folder_and_file_are_private_to_the_owner(
     open_trivet: Opened, tmp_path: Path
 ) -> None:
     where = tmp_path / "deep" / "er" / "memory.db"
     open_trivet(where).remember("text")
     assert stat.S_IMODE(where.stat().st_mode) == 0o600
     assert stat.S_IMODE(where.parent.stat().st_mode) == 0o700
-    for beside in where.parent.iterdir():
-        assert stat.S_IMODE(beside.stat().st_mode) == 0o600
+    for file in where.parent.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_was_written_is_there_again(open_trivet: Opened) -> None:
+def test_written_memories_survive_reopening(open_trivet: Opened) -> None:
     first = open_trivet()
     id = first.remember("zebra text").id
     first.close()
     assert [hit.id for hit in open_trivet().recall("zebra").hits] == [id]
 
 
-def test_a_with_block_closes(path: Path) -> None:
+def test_with_block_closes_the_store(path: Path) -> None:
     with Trivet.open(path, embedder="none") as trivet:
         trivet.remember("text")
     with pytest.raises(StoreError, match="closed"):
@@ -60,11 +60,11 @@ def test_two_open_stores_see_each_others_writes(open_trivet: Opened) -> None:
     assert [hit.id for hit in theirs.recall("horse").hits] == [id]
 
 
-def test_many_threads_may_use_one_store(trivet: Trivet) -> None:
+def test_threads_share_one_store(trivet: Trivet) -> None:
     write_and_recall_at_once(trivet, threads=6, turns=10)
 
 
-def test_a_newer_schema_is_refused_and_left_alone(open_trivet: Opened, path: Path) -> None:
+def test_newer_schema_is_refused_and_untouched(open_trivet: Opened, path: Path) -> None:
     open_trivet().close()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
@@ -75,7 +75,7 @@ def test_a_newer_schema_is_refused_and_left_alone(open_trivet: Opened, path: Pat
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_strangers_database_is_refused_and_left_alone(
+def test_foreign_database_is_refused_and_untouched(
     open_trivet: Opened, path: Path, journal: str
 ) -> None:
     with closing(sqlite3.connect(path)) as connection:
@@ -94,7 +94,7 @@ def test_a_strangers_database_is_refused_and_left_alone(
 @pytest.mark.parametrize(
     "content", [b"not a database at all, just a text that is long enough" * 30, b"short"]
 )
-def test_a_file_that_is_no_database_is_refused_and_left_alone(
+def test_non_database_file_is_refused_and_untouched(
     open_trivet: Opened, path: Path, content: bytes
 ) -> None:
     path.write_bytes(content)
@@ -103,7 +103,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(
     assert path.read_bytes() == content
 
 
-def test_a_damaged_store_says_so(open_trivet: Opened, path: Path) -> None:
+def test_damaged_store_raises_an_error(open_trivet: Opened, path: Path) -> None:
     trivet = open_trivet()
     trivet.remember_many({"content": f"text number {number} " * 20} for number in range(200))
     trivet.close()
@@ -114,13 +114,13 @@ def test_a_damaged_store_says_so(open_trivet: Opened, path: Path) -> None:
         open_trivet().list()
 
 
-def test_a_folder_in_the_place_of_the_file(open_trivet: Opened, path: Path) -> None:
+def test_folder_instead_of_file_is_refused(open_trivet: Opened, path: Path) -> None:
     path.mkdir()
     with pytest.raises(StoreError, match="not a file but a folder"):
         open_trivet()
 
 
-def test_a_device_is_no_store(open_trivet: Opened) -> None:
+def test_device_is_refused(open_trivet: Opened) -> None:
     with pytest.raises(StoreError, match="device"):
         open_trivet(Path("/dev/null"))
     assert not Path("/dev/null-journal").exists()
@@ -129,7 +129,7 @@ def test_a_device_is_no_store(open_trivet: Opened) -> None:
 @pytest.mark.parametrize(
     "address", ["postgresql:/trivet@/test", "postgrsql://db/trivet", "sqlite:///memory.db"]
 )
-def test_an_address_that_is_none_makes_no_file(
+def test_invalid_address_creates_no_file(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -141,7 +141,7 @@ def test_an_address_that_is_none_makes_no_file(
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
-def test_a_log_deleted_while_open_takes_no_more_writes_and_loses_none(
+def test_deleted_log_blocks_writes_without_loss(
     open_trivet: Opened, path: Path, suffix: str
 ) -> None:
     trivet = open_trivet()
@@ -154,7 +154,7 @@ def test_a_log_deleted_while_open_takes_no_more_writes_and_loses_none(
     assert [memory.id for memory in open_trivet().list().memories] == [id]
 
 
-def test_a_thread_that_ends_takes_no_log_with_it(path: Path) -> None:
+def test_ended_thread_does_not_remove_the_log(path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         store = pool.submit(SqliteStore, path).result()
     add(store, memory("from another thread"))
@@ -162,7 +162,7 @@ def test_a_thread_that_ends_takes_no_log_with_it(path: Path) -> None:
     store.close()
 
 
-def test_a_store_deleted_while_open_takes_no_more_writes(open_trivet: Opened, path: Path) -> None:
+def test_deleted_store_blocks_writes(open_trivet: Opened, path: Path) -> None:
     trivet = open_trivet()
     trivet.remember("before")
     path.unlink()
@@ -171,13 +171,13 @@ def test_a_store_deleted_while_open_takes_no_more_writes(open_trivet: Opened, pa
     assert "file in its place" in [finding.check for finding in trivet.doctor() if not finding.ok]
 
 
-def test_a_file_in_the_place_of_the_folder(open_trivet: Opened, tmp_path: Path) -> None:
+def test_file_instead_of_folder_is_refused(open_trivet: Opened, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         open_trivet(tmp_path / "file" / "memory.db")
 
 
-def test_a_path_given_beside_settings_wins(path: Path) -> None:
+def test_path_argument_overrides_settings(path: Path) -> None:
     settings = Settings(embedder="none", background=False)
     with Trivet.open(path, settings=settings) as trivet:
         assert trivet.settings.path == str(path)
@@ -185,14 +185,14 @@ def test_a_path_given_beside_settings_wins(path: Path) -> None:
     assert path.exists()
 
 
-def test_a_busy_store_says_so_and_writes_nothing(open_trivet: Opened, path: Path) -> None:
+def test_busy_store_raises_an_error_and_writes_nothing(open_trivet: Opened, path: Path) -> None:
     trivet = open_trivet(busy_time_limit_ms=50)
     trivet.remember("text")
     with closing(sqlite3.connect(path, isolation_level=None)) as blocker:
         blocker.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match=r"Another process.*try again"):
             trivet.remember("blocked")
-        assert trivet.recall("text").hits, "reading goes on"
+        assert trivet.recall("text").hits, "reads must still work"
         blocker.execute("ROLLBACK")
     assert trivet.list().total == 1
     trivet.remember("free again")

@@ -1,4 +1,4 @@
-"""The key that a caller came with: what it allows, and its end."""
+"""A caller can inspect and revoke the key in use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
 
-def test_a_caller_sees_their_key_and_gives_it_back(path: Path) -> None:
-    house = Tenants(Settings(path=str(path), embedder="none", background=False, changes="off"))
+def test_caller_sees_and_revokes_own_key(path: Path) -> None:
+    tenants = Tenants(Settings(path=str(path), embedder="none", background=False, changes="off"))
     try:
         key, other = (
-            house.make_key("ana", "reader", ("read",), "page"),
-            house.make_key("ana", "reader"),
+            tenants.make_key("ana", "reader", ("read",), "page"),
+            tenants.make_key("ana", "reader"),
         )
-        ana = house.trivet(house.caller(key))
+        ana = tenants.trivet(tenants.caller(key))
         found = ana.own_key()
         assert (found.user, found.rights, found.label, found.expires_at) == (
             "ana",
@@ -29,13 +29,13 @@ def test_a_caller_sees_their_key_and_gives_it_back(path: Path) -> None:
         )
         ana.sign_out()
         with pytest.raises(Unauthorised):
-            house.caller(key)
-        assert house.caller(other).user == "ana"
+            tenants.caller(key)
+        assert tenants.caller(other).user == "ana"
     finally:
-        house.close()
+        tenants.close()
 
 
-def test_the_owner_of_a_store_has_no_key(trivet: Trivet) -> None:
-    for ask in (trivet.own_key, trivet.sign_out):
+def test_store_owner_has_no_key(trivet: Trivet) -> None:
+    for call in (trivet.own_key, trivet.sign_out):
         with pytest.raises(InvalidInput, match="own store"):
-            ask()
+            call()

@@ -1,4 +1,4 @@
-"""A table of contents does not win over the notes that it lists, and keeps its place where there are none."""
+"""A page of links ranks behind the notes it lists and keeps its place without them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def ranked(trivet: Trivet, query: str) -> list[str]:
     return [hit.id for hit in trivet.recall(query).hits]
 
 
-def test_a_page_of_links_stands_behind_the_note_it_lists(trivet: Trivet) -> None:
-    listed = {"content": PAGE, "title": "Docker: prune images"}
-    told = {
+def test_link_page_ranks_behind_the_note_it_lists(trivet: Trivet) -> None:
+    page_fields = {"content": PAGE, "title": "Docker: prune images"}
+    note_fields = {
         "content": "Old images fill the disk. Run docker image prune.",
         "title": "Prune docker images",
     }
-    page, note = (one.id for one in trivet.remember_many([listed, told]))
+    page, note = (one.id for one in trivet.remember_many([page_fields, note_fields]))
     hits = trivet.recall("prune docker images").hits
     assert [hit.id for hit in hits] == [note, page]
     assert hits[1].why.yields_to == (note,)
     assert hits[0].score >= hits[1].score
 
 
-def test_without_such_a_note_it_keeps_its_place(trivet: Trivet) -> None:
+def test_link_page_keeps_its_place_without_listed_notes(trivet: Trivet) -> None:
     page = trivet.remember(PAGE, title="Docker: prune images").id
     trivet.remember("Plums want pruning in July; images of docker plums help.", title="Plums")
     assert ranked(trivet, "prune docker images")[0] == page
@@ -50,21 +50,21 @@ def test_without_such_a_note_it_keeps_its_place(trivet: Trivet) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"title": "Docker networks: Bridges"},  # a section of a note that is listed
-        {"source": "notes/docker/prune.md"},  # by the name of its file
+        {"title": "Docker networks: Bridges"},  # a section of a listed note
+        {"source": "notes/docker/prune.md"},  # matched by file name
     ],
 )
-def test_a_note_is_known_by_its_title_or_its_file(trivet: Trivet, fields: dict[str, Any]) -> None:
+def test_listed_note_is_known_by_title_or_file(trivet: Trivet, fields: dict[str, Any]) -> None:
     page = trivet.remember(PAGE, title="Docker: prune images, networks").id
     note = trivet.remember("docker prune images networks are pruned too", **fields).id
     ids = ranked(trivet, "prune docker images networks")
     assert ids.index(note) < ids.index(page)
 
 
-def test_a_link_of_the_store_counts_as_well(trivet: Trivet) -> None:
-    listed = {"content": PAGE, "title": "Docker: prune images"}
-    told = {"content": "How to prune docker images of any kind.", "title": "Cleaning"}
-    page, note = (one.id for one in trivet.remember_many([listed, told]))
+def test_stored_link_counts_as_listing(trivet: Trivet) -> None:
+    page_fields = {"content": PAGE, "title": "Docker: prune images"}
+    note_fields = {"content": "How to prune docker images of any kind.", "title": "Cleaning"}
+    page, note = (one.id for one in trivet.remember_many([page_fields, note_fields]))
     assert ranked(trivet, "prune docker images")[0] == page
     trivet.link(page, "see-also", note)
     assert ranked(trivet, "prune docker images")[0] == note
@@ -77,17 +77,17 @@ def test_a_link_of_the_store_counts_as_well(trivet: Trivet) -> None:
         ("| [a](a.md) | one |\n| [b](b.md) | two |\n| [c](c.md) | three |", True),
         ("https://a.example/x\nhttps://b.example/y\n- <https://c.example/z>", True),
         ("- [a](a.md) - 2020-04-19\n- [b](b.md)", True),
-        ("[Ana](ana.md) leads the shop team since May.", False),  # a fact that begins with a link
+        ("[Ana](ana.md) leads the shop team since May.", False),  # a fact that starts with a link
         ("Read [a](a.md), [b](b.md) and [c](c.md): they say how the harbour is run.", False),
         ("\n".join(["- [a](a.md)"] * 3 + ["A sentence of prose about the harbour."] * 3), False),
     ],
 )
-def test_what_is_a_page_of_links(content: str, is_page: bool) -> None:
+def test_link_pages_are_recognized(content: str, is_page: bool) -> None:
     memory = Memory(id="x", content=content, created_at=MOMENT, updated_at=MOMENT)
     assert bool(names_on_link_page(memory)) is is_page
 
 
-def test_a_long_text_of_brackets_costs_no_more_than_its_length() -> None:
+def test_brackets_are_parsed_in_linear_time() -> None:
     for text in ("[" * 32_000, "[[" * 16_000 + "](", "[x](" * 8_000, "- " * 16_000 + "://" * 9):
         memory = Memory(id="x", content=text, created_at=MOMENT, updated_at=MOMENT)
         assert names_on_link_page(memory) == frozenset()

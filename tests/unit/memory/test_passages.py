@@ -1,4 +1,4 @@
-"""Long memories: cut into passages, found by the best of them, which the hit shows."""
+"""A long memory is cut into passages, and the hit shows the best one."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ LONG = "\n".join(
 
 
 @pytest.fixture
-def cutting(open_trivet: Opened, embedder: WordEmbedder) -> Trivet:
+def small_window(open_trivet: Opened, embedder: WordEmbedder) -> Trivet:
     return open_trivet(embedder=f"{embedder.spec()}#window=120")
 
 
-def test_the_hit_shows_the_passage_that_fits(cutting: Trivet) -> None:
-    id = cutting.remember(LONG).id
-    cutting.remember("Something short and different.")
-    cutting.drain()
-    assert cutting.stats().passages > len(TOPICS)
+def test_hit_shows_the_best_passage(small_window: Trivet) -> None:
+    id = small_window.remember(LONG).id
+    small_window.remember("Something short and different.")
+    small_window.drain()
+    assert small_window.stats().passages > len(TOPICS)
     for topic in TOPICS:
-        hit = cutting.recall(f"the {topic} alone").hits[0]
+        hit = small_window.recall(f"the {topic} alone").hits[0]
         assert hit.id == id
         assert hit.content == LONG
         assert topic in hit.passage
         assert len(hit.passage) < len(LONG) / 2
 
 
-def test_the_passage_is_found_by_meaning_too(cutting: Trivet, embedder: WordEmbedder) -> None:
+def test_passage_is_found_by_meaning(small_window: Trivet, embedder: WordEmbedder) -> None:
     embedder.meaning = {"bibliotheque": "library"}
-    cutting.remember(LONG)
-    cutting.drain()
-    hit = cutting.recall("about the bibliotheque alone", recipe="legs(dense)").hits[0]
+    small_window.remember(LONG)
+    small_window.drain()
+    hit = small_window.recall("about the bibliotheque alone", recipe="legs(dense)").hits[0]
     assert "library" in hit.passage
 
 
-def test_every_passage_is_embedded_under_the_title(cutting: Trivet, embedder: WordEmbedder) -> None:
-    cutting.remember(LONG, title="The atlas")
-    cutting.drain()
+def test_passages_are_embedded_with_the_title(small_window: Trivet, embedder: WordEmbedder) -> None:
+    small_window.remember(LONG, title="The atlas")
+    small_window.drain()
     passages = [text for text in embedder.texts if "sentence" in text]
-    assert len(passages) == cutting.stats().passages
+    assert len(passages) == small_window.stats().passages
     assert all(text.startswith("The atlas\n") for text in passages)
     assert all(
         f"sentence {place} tells about the {topic} alone" in " ".join(passages)
@@ -60,7 +60,7 @@ def test_every_passage_is_embedded_under_the_title(cutting: Trivet, embedder: Wo
     )
 
 
-def test_without_an_embedder_the_best_window_by_words_is_shown(trivet: Trivet) -> None:
+def test_best_window_by_words_without_an_embedder(trivet: Trivet) -> None:
     trivet.remember(LONG)
     for topic in TOPICS:
         (hit,) = trivet.recall(topic).hits
@@ -68,26 +68,24 @@ def test_without_an_embedder_the_best_window_by_words_is_shown(trivet: Trivet) -
         assert len(hit.passage) < len(LONG)
 
 
-def test_which_passage_holds_the_words_is_stored_and_not_read_from_the_text(
-    cutting: Trivet, path: Path
-) -> None:
-    cutting.remember(LONG)
-    cutting.drain()
+def test_stored_terms_select_the_passage(small_window: Trivet, path: Path) -> None:
+    small_window.remember(LONG)
+    small_window.drain()
     with sqlite3.connect(path) as database:
         stored = database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall()
-        turned = [
+        swapped = [
             (terms, ordinal)
             for (ordinal, _), (_, terms) in zip(stored, reversed(stored), strict=True)
         ]
-        database.executemany("UPDATE passage SET terms = ? WHERE ordinal = ?", turned)
+        database.executemany("UPDATE passage SET terms = ? WHERE ordinal = ?", swapped)
     by_words = "legs(lexical)"
-    assert TOPICS[-1] in cutting.recall(TOPICS[0], recipe=by_words).hits[0].passage
+    assert TOPICS[-1] in small_window.recall(TOPICS[0], recipe=by_words).hits[0].passage
     with sqlite3.connect(path) as database:
         database.execute(
             "UPDATE passage SET terms = NULL"
-        )  # as of a version that did not store them
-    assert TOPICS[0] in cutting.recall(TOPICS[0], recipe=by_words).hits[0].passage
-    cutting.reindex(vectors=False, graph=False)
+        )  # As in versions that did not store terms.
+    assert TOPICS[0] in small_window.recall(TOPICS[0], recipe=by_words).hits[0].passage
+    small_window.reindex(vectors=False, graph=False)
     with sqlite3.connect(path) as database:
         assert (
             database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall()
@@ -95,16 +93,16 @@ def test_which_passage_holds_the_words_is_stored_and_not_read_from_the_text(
         )
 
 
-def test_a_short_memory_is_its_own_passage(cutting: Trivet) -> None:
-    cutting.remember("The zebra sleeps.")
-    cutting.drain()
-    (hit,) = cutting.recall("zebra").hits
+def test_short_memory_is_its_own_passage(small_window: Trivet) -> None:
+    small_window.remember("The zebra sleeps.")
+    small_window.drain()
+    (hit,) = small_window.recall("zebra").hits
     assert hit.passage == hit.content == "The zebra sleeps."
 
 
-def test_an_edit_cuts_anew(cutting: Trivet) -> None:
-    id = cutting.remember(LONG).id
-    cutting.drain()
-    cutting.edit(id, content="Now it is short.")
-    cutting.drain()
-    assert cutting.stats().passages == 1
+def test_edit_cuts_new_passages(small_window: Trivet) -> None:
+    id = small_window.remember(LONG).id
+    small_window.drain()
+    small_window.edit(id, content="Now it is short.")
+    small_window.drain()
+    assert small_window.stats().passages == 1

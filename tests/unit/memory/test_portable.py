@@ -1,4 +1,4 @@
-"""Export and import: nothing is lost on the way, and the merge rules hold."""
+"""Export and import lose nothing and follow the merge rules."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def other(open_trivet: Opened, tmp_path: Path) -> Trivet:
 
 
 @pytest.fixture
-def full(trivet: Trivet) -> Trivet:
-    """A store with something of everything."""
+def full_store(trivet: Trivet) -> Trivet:
+    """A store with every kind of memory and link."""
     one = trivet.remember(
         'Quotes " and \\ and\nlines and \u2028 and 数据 and 😀',
         title="Title",
@@ -55,31 +55,31 @@ def full(trivet: Trivet) -> Trivet:
     return trivet
 
 
-def whole(trivet: Trivet) -> list[Any]:
+def all_lines(trivet: Trivet) -> list[Any]:
     return sorted(
         (json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps
     )
 
 
 def version_1(lines: list[str]) -> list[str]:
-    """The same export as a Trivet made it that wrote no last line."""
+    """Convert to format 1, which has no final line."""
     return [lines[0].replace('"trivet_export":2', '"trivet_export":1'), *lines[1:-1]]
 
 
-def test_a_round_trip_loses_nothing(full: Trivet, other: Trivet) -> None:
-    report = other.import_(full.export(include_sensitive=True))
+def test_round_trip_loses_nothing(full_store: Trivet, other: Trivet) -> None:
+    report = other.import_(full_store.export(include_sensitive=True))
     assert (report.stored, report.links, report.errors) == (5, 4, ())
-    assert whole(other) == whole(full)
+    assert all_lines(other) == all_lines(full_store)
     assert [hit.id for hit in other.recall("second text").hits] == [
-        hit.id for hit in full.recall("second text").hits
+        hit.id for hit in full_store.recall("second text").hits
     ]
     assert all(finding.ok for finding in other.doctor())
 
 
-def test_importing_twice_changes_nothing(full: Trivet, other: Trivet) -> None:
-    other.import_(full.export(include_sensitive=True))
-    before = whole(other)
-    report = other.import_(full.export(include_sensitive=True))
+def test_importing_twice_changes_nothing(full_store: Trivet, other: Trivet) -> None:
+    other.import_(full_store.export(include_sensitive=True))
+    before = all_lines(other)
+    report = other.import_(full_store.export(include_sensitive=True))
     assert (report.stored, report.unchanged, report.updated, report.kept, report.errors) == (
         0,
         5,
@@ -87,33 +87,33 @@ def test_importing_twice_changes_nothing(full: Trivet, other: Trivet) -> None:
         0,
         (),
     )
-    assert whole(other) == before
+    assert all_lines(other) == before
 
 
-def test_the_order_of_lines_does_not_matter(full: Trivet, other: Trivet) -> None:
-    report = other.import_(reversed(list(full.export(include_sensitive=True))))
+def test_line_order_does_not_matter(full_store: Trivet, other: Trivet) -> None:
+    report = other.import_(reversed(list(full_store.export(include_sensitive=True))))
     assert report.errors == ()
-    assert whole(other) == whole(full)
+    assert all_lines(other) == all_lines(full_store)
 
 
-def test_what_is_imported_is_embedded(
-    full: Trivet, open_trivet: Opened, tmp_path: Path, embedder: Any
+def test_imported_memories_are_embedded(
+    full_store: Trivet, open_trivet: Opened, tmp_path: Path, embedder: Any
 ) -> None:
     hybrid = open_trivet(tmp_path / "hybrid.db", embedder=embedder.spec())
-    hybrid.import_(full.export())
+    hybrid.import_(full_store.export())
     assert hybrid.drain() == 3
     assert hybrid.recall("second text", recipe="legs(dense)").hits
 
 
-def test_sensitive_memories_and_their_links_stay_unless_asked_for(full: Trivet) -> None:
-    lines = list(full.export())
+def test_sensitive_memories_are_exported_only_on_request(full_store: Trivet) -> None:
+    lines = list(full_store.export())
     assert not any("secret" in line for line in lines)
     header = json.loads(lines[0])
     assert (header["memories"], header["links"], header["sensitive_left_out"]) == (4, 3, 1)
     assert sum("link" in json.loads(line) for line in lines) == 3
 
 
-def test_the_later_update_wins_as_a_new_revision(trivet: Trivet, other: Trivet) -> None:
+def test_later_update_wins_as_a_new_revision(trivet: Trivet, other: Trivet) -> None:
     id = trivet.remember("ours first").id
     other.import_(trivet.export())
     trivet.edit(id, content="edited over there", tags=["new"])
@@ -126,7 +126,7 @@ def test_the_later_update_wins_as_a_new_revision(trivet: Trivet, other: Trivet) 
     assert other.recall("ours first").hits == ()
 
 
-def test_an_older_update_is_left_out(trivet: Trivet, other: Trivet) -> None:
+def test_older_update_is_ignored(trivet: Trivet, other: Trivet) -> None:
     id = trivet.remember("ours first").id
     old = list(trivet.export())
     other.import_(old)
@@ -136,7 +136,7 @@ def test_an_older_update_is_left_out(trivet: Trivet, other: Trivet) -> None:
     assert other.get(id).content == "edited here"
 
 
-def test_nothing_here_is_deleted(trivet: Trivet, other: Trivet) -> None:
+def test_import_deletes_nothing(trivet: Trivet, other: Trivet) -> None:
     mine = other.remember("only here").id
     trivet.remember("only there")
     other.import_(trivet.export())
@@ -144,7 +144,7 @@ def test_nothing_here_is_deleted(trivet: Trivet, other: Trivet) -> None:
     assert other.get(mine).state == "active"
 
 
-def test_plain_lines_are_taken(trivet: Trivet) -> None:
+def test_plain_lines_are_imported(trivet: Trivet) -> None:
     first, second = new_id(), new_id()
     lines = [
         json.dumps(
@@ -174,7 +174,7 @@ def test_plain_lines_are_taken(trivet: Trivet) -> None:
 
 BAD_LINES = {
     "not JSON": "{",
-    "a number": "7",
+    "number": "7",
     "null": "null",
     "no content": "{}",
     "empty content": '{"content": " "}',
@@ -182,11 +182,11 @@ BAD_LINES = {
     "bad importance": '{"content": "x", "importance": 7}',
     "unknown category": '{"content": "x", "category": "nonsense"}',
     "NUL": '{"content": "a\\u0000b"}',
-    "links of nothing": '{"content": "x", "links": 7}',
-    "a link of nothing": '{"content": "x", "links": [7]}',
-    "a later format": '{"trivet_export": 99, "memories": 0, "links": 0}',
-    "a broken memory": '{"memory": {"id": "x"}}',
-    "a link to nowhere": json.dumps(
+    "links not a list": '{"content": "x", "links": 7}',
+    "link not an object": '{"content": "x", "links": [7]}',
+    "newer format": '{"trivet_export": 99, "memories": 0, "links": 0}',
+    "incomplete memory": '{"memory": {"id": "x"}}',
+    "link to unknown memories": json.dumps(
         {
             "link": {
                 "kind": "see-also",
@@ -200,7 +200,7 @@ BAD_LINES = {
 
 
 @pytest.mark.parametrize("name", BAD_LINES)
-def test_a_bad_line_costs_only_itself_and_is_named(trivet: Trivet, name: str) -> None:
+def test_bad_line_is_reported_and_others_are_imported(trivet: Trivet, name: str) -> None:
     report = trivet.import_(['{"content": "good one"}', BAD_LINES[name], '{"content": "good two"}'])
     (error,) = report.errors
     assert error.startswith("line 2:")
@@ -231,7 +231,7 @@ def exported(trivet: Trivet, content: str = "A text.") -> dict[str, Any]:
         {"tags": ["a\x00"]},
     ],
 )
-def test_an_exported_memory_is_checked_like_any_input(
+def test_exported_memory_is_validated_like_other_input(
     trivet: Trivet, other: Trivet, change: dict[str, Any]
 ) -> None:
     line = exported(trivet)
@@ -241,7 +241,7 @@ def test_an_exported_memory_is_checked_like_any_input(
     assert other.list(state=["active", "archived", "deleted", "superseded"]).total == 0
 
 
-def test_a_history_cannot_reach_another_memory(trivet: Trivet, other: Trivet) -> None:
+def test_imported_history_cannot_change_another_memory(trivet: Trivet, other: Trivet) -> None:
     victim = other.remember("The victim's own words.").id
     line = exported(trivet)
     line["history"][0]["memory"]["id"] = victim
@@ -251,14 +251,14 @@ def test_a_history_cannot_reach_another_memory(trivet: Trivet, other: Trivet) ->
     assert other.get(victim).content == "The victim's own words."
 
 
-def test_a_history_cannot_run_ahead(trivet: Trivet, other: Trivet) -> None:
+def test_history_cannot_exceed_current_revision(trivet: Trivet, other: Trivet) -> None:
     line = exported(trivet)
     line["history"].append({**line["history"][-1], "revision": 3})
     if not other.import_([json.dumps(line)]).errors:
         assert other.edit(line["memory"]["id"], content="goes on").revision == 3
 
 
-def test_a_forgotten_memory_without_history_can_be_restored(trivet: Trivet, other: Trivet) -> None:
+def test_forgotten_memory_without_history_can_be_restored(trivet: Trivet, other: Trivet) -> None:
     id = trivet.remember("A text.").id
     trivet.forget(id)
     line = json.loads(list(trivet.export())[1])
@@ -267,7 +267,7 @@ def test_a_forgotten_memory_without_history_can_be_restored(trivet: Trivet, othe
     assert other.restore(id).content == "A text."
 
 
-def test_links_of_an_import_are_checked(trivet: Trivet) -> None:
+def test_imported_links_are_validated(trivet: Trivet) -> None:
     one, two = trivet.remember("one").id, trivet.remember("two").id
     link = {"kind": "see-also", "source": one, "target": two, "created_at": "2024-01-01T00:00:00Z"}
     for change in (
@@ -283,14 +283,14 @@ def test_links_of_an_import_are_checked(trivet: Trivet) -> None:
     assert trivet.links(one)[0].created_at == moment("2024-01-01")
 
 
-def test_progress_is_told_line_by_line(full: Trivet, other: Trivet) -> None:
+def test_import_reports_progress_per_line(full_store: Trivet, other: Trivet) -> None:
     steps: list[int] = []
-    lines = list(full.export())
+    lines = list(full_store.export())
     other.import_(lines, progress=steps.append)
     assert sum(steps) == len(lines)
 
 
-def test_a_line_nested_too_deep_costs_only_itself(trivet: Trivet) -> None:
+def test_deeply_nested_line_is_skipped(trivet: Trivet) -> None:
     imported = trivet.import_(['{"content": "first"}', '{"a":' + "[" * 3000, '{"content": "last"}'])
     assert imported.stored == 2
     assert len(imported.errors) == 1
@@ -304,7 +304,7 @@ def test_plain_lines_can_be_imported_again(trivet: Trivet) -> None:
     assert (again.stored, again.unchanged) == (0, 2)
 
 
-def test_a_revision_that_could_not_have_been_stored_is_refused(
+def test_invalid_revision_in_history_is_refused(
     trivet: Trivet, open_trivet: Opened, path: Path
 ) -> None:
     id = trivet.remember("a clean text").id
@@ -314,17 +314,15 @@ def test_a_revision_that_could_not_have_been_stored_is_refused(
     assert "NUL" in other.import_(tampered).errors[0]
 
 
-def test_links_that_are_known_are_not_counted_again(
-    trivet: Trivet, open_trivet: Opened, path: Path
-) -> None:
+def test_known_links_are_not_counted_again(trivet: Trivet, open_trivet: Opened, path: Path) -> None:
     trivet.link(trivet.remember("one").id, "see-also", trivet.remember("two").id)
     lines = list(trivet.export())
     other = open_trivet(path.with_name("other.db"))
     assert [other.import_(lines).links, other.import_(lines).links] == [1, 0]
 
 
-def test_an_export_that_was_cut_off_is_noticed(full: Trivet, other: Trivet) -> None:
-    whole_export = list(full.export())
+def test_truncated_export_is_detected(full_store: Trivet, other: Trivet) -> None:
+    whole_export = list(full_store.export())
     for lines in (whole_export, version_1(whole_export)):
         for lost in (1, 3, len(lines) - 1):
             [error] = other.import_(lines[:-lost]).errors
@@ -333,8 +331,8 @@ def test_an_export_that_was_cut_off_is_noticed(full: Trivet, other: Trivet) -> N
         assert other.import_(lines).errors == ()
 
 
-def test_an_export_whose_lines_were_changed_is_noticed(full: Trivet, other: Trivet) -> None:
-    lines = [line.replace("Archived thing", "Another thing") for line in full.export()]
+def test_modified_export_is_detected(full_store: Trivet, other: Trivet) -> None:
+    lines = [line.replace("Archived thing", "Another thing") for line in full_store.export()]
     [error] = other.import_(lines).errors
     assert "checksum" in error
     lines[2] = "{"
@@ -344,10 +342,10 @@ def test_an_export_whose_lines_were_changed_is_noticed(full: Trivet, other: Triv
     ]
 
 
-def test_exports_one_after_the_other_are_each_looked_at(
-    full: Trivet, trivet: Trivet, other: Trivet
+def test_concatenated_exports_are_checked_separately(
+    full_store: Trivet, trivet: Trivet, other: Trivet
 ) -> None:
-    lines = list(full.export())
+    lines = list(full_store.export())
     assert other.import_([*lines, *lines]).errors == ()
     assert other.import_([*version_1(lines), *lines]).errors == ()
     assert len(other.import_([*lines, *lines[:-1]]).errors) == 1
@@ -355,7 +353,7 @@ def test_exports_one_after_the_other_are_each_looked_at(
 
 
 def damage(path: Path, sql: str, *values: Any) -> None:
-    """As a bad disk does it, behind the store's back."""
+    """Damage one row behind the store's back."""
     with sqlite3.connect(path) as connection:
         assert connection.execute(sql, values).rowcount == 1
 
@@ -367,9 +365,7 @@ BAD_ROWS = (
 )
 
 
-def test_an_unreadable_memory_costs_an_export_only_itself(
-    trivet: Trivet, other: Trivet, path: Path
-) -> None:
+def test_unreadable_memory_is_skipped_by_export(trivet: Trivet, other: Trivet, path: Path) -> None:
     ids = [trivet.remember(f"memory number {number}").id for number in range(6)]
     for one, two in ((0, 1), (4, 5)):
         trivet.link(ids[one], "see-also", ids[two])
@@ -394,7 +390,7 @@ def test_an_unreadable_memory_costs_an_export_only_itself(
         assert "heron" not in str(raised.value)
 
 
-def test_an_unreadable_revision_or_link_costs_an_export_only_itself(
+def test_unreadable_revision_or_link_is_skipped_by_export(
     trivet: Trivet, other: Trivet, path: Path
 ) -> None:
     one, two = trivet.remember("the first").id, trivet.remember("the second").id

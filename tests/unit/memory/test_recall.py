@@ -1,4 +1,4 @@
-"""What recall finds, in which order, within which bounds, and what it says about it."""
+"""Recall finds and ranks memories within the given bounds and explains the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def ids(trivet: Trivet, query: str, **options: object) -> list[str]:
     return [hit.id for hit in trivet.recall(query, **options).hits]  # type: ignore[arg-type]
 
 
-def test_an_answer_explains_itself(hybrid: Trivet) -> None:
+def test_answer_explains_itself(hybrid: Trivet) -> None:
     first = hybrid.remember("The zebra relay listens on port 7001.", importance=1.0).id
     second = hybrid.remember("A relay of letters.", importance=0.0).id
     hybrid.remember("Gardens need water.")
@@ -59,7 +59,7 @@ def test_an_answer_explains_itself(hybrid: Trivet) -> None:
     )
 
 
-def test_a_hit_of_one_leg_alone_says_so(hybrid: Trivet, embedder: WordEmbedder) -> None:
+def test_dense_only_hit_is_explained(hybrid: Trivet, embedder: WordEmbedder) -> None:
     embedder.meaning = {"automobile": "car"}
     id = hybrid.remember("The car is red.").id
     hybrid.remember("Gardens need water.")
@@ -71,7 +71,7 @@ def test_a_hit_of_one_leg_alone_says_so(hybrid: Trivet, embedder: WordEmbedder) 
     assert hit.why.matched_words == ()
 
 
-def test_a_recipe_changes_the_recall_and_is_told(hybrid: Trivet, embedder: WordEmbedder) -> None:
+def test_recipe_changes_the_recall_and_is_reported(hybrid: Trivet, embedder: WordEmbedder) -> None:
     embedder.meaning = {"automobile": "car"}
     hybrid.remember("The car is red.")
     hybrid.drain()
@@ -82,7 +82,7 @@ def test_a_recipe_changes_the_recall_and_is_told(hybrid: Trivet, embedder: WordE
     assert len(hybrid.recall("automobile", recipe="rrf(k=10)").hits) == 1
 
 
-def test_a_configured_recipe_is_used(open_trivet: Opened) -> None:
+def test_configured_recipe_is_used(open_trivet: Opened) -> None:
     trivet = open_trivet(recipe="rrf(k=5) | depth(7)")
     trivet.remember("relay")
     answer = trivet.recall("relay")
@@ -91,7 +91,7 @@ def test_a_configured_recipe_is_used(open_trivet: Opened) -> None:
 
 
 @pytest.fixture
-def sortable(trivet: Trivet) -> dict[str, str]:
+def sortable_ids(trivet: Trivet) -> dict[str, str]:
     return {
         "fits": trivet.remember("zebra zebra relay", importance=0.1, created_at="2022-01-01").id,
         "matters": trivet.remember(
@@ -103,8 +103,8 @@ def sortable(trivet: Trivet) -> dict[str, str]:
     }
 
 
-def test_sort_modes(trivet: Trivet, sortable: dict[str, str]) -> None:
-    names = {id: name for name, id in sortable.items()}
+def test_sort_modes(trivet: Trivet, sortable_ids: dict[str, str]) -> None:
+    names = {id: name for name, id in sortable_ids.items()}
     order = {
         sort: [names[id] for id in ids(trivet, "zebra relay", sort=sort, recipe="prior(0)")]
         for sort in ("relevance", "importance", "recency")
@@ -114,7 +114,7 @@ def test_sort_modes(trivet: Trivet, sortable: dict[str, str]) -> None:
     assert order["recency"] == ["new", "fits", "matters"]
 
 
-def test_sort_modes_mean_the_same_in_both_legs_and_in_lists(hybrid: Trivet) -> None:
+def test_sort_modes_agree_between_recall_and_list(hybrid: Trivet) -> None:
     for day in range(1, 6):
         hybrid.remember(
             f"zebra relay number{day}", created_at=f"2024-01-0{day}", importance=day / 10
@@ -127,15 +127,15 @@ def test_sort_modes_mean_the_same_in_both_legs_and_in_lists(hybrid: Trivet) -> N
         assert [hit.rank for hit in hybrid.recall("zebra", sort=sort).hits] == [1, 2, 3, 4, 5]
 
 
-def test_relevance_decides_what_is_in_and_the_sort_only_the_order(
-    trivet: Trivet, sortable: dict[str, str]
+def test_sort_reorders_only_the_most_relevant_hits(
+    trivet: Trivet, sortable_ids: dict[str, str]
 ) -> None:
     assert ids(trivet, "zebra relay", limit=1, sort="recency", recipe="prior(0)") == [
-        sortable["fits"]
+        sortable_ids["fits"]
     ]
 
 
-def test_importance_breaks_near_ties_and_lifts_nothing_unfit(trivet: Trivet) -> None:
+def test_importance_breaks_near_ties_only(trivet: Trivet) -> None:
     low = trivet.remember("zebra relay one", importance=0.1).id
     high = trivet.remember("zebra relay two", importance=0.9).id
     unfit = trivet.remember(
@@ -144,7 +144,7 @@ def test_importance_breaks_near_ties_and_lifts_nothing_unfit(trivet: Trivet) -> 
     assert ids(trivet, "zebra relay") == [high, low, unfit]
 
 
-def test_the_words_of_the_query_as_they_stand_earn_a_bonus(trivet: Trivet) -> None:
+def test_exact_wording_earns_a_bonus(trivet: Trivet) -> None:
     loose = trivet.remember("relay zebra listens").id
     exact = trivet.remember("zebra relay listens").id
     hits = {hit.id: hit for hit in trivet.recall("zebra relay listens", collapse=False).hits}
@@ -153,7 +153,7 @@ def test_the_words_of_the_query_as_they_stand_earn_a_bonus(trivet: Trivet) -> No
     assert hits[exact].rank == 1
 
 
-def test_filters_of_the_request_reach_both_legs(hybrid: Trivet) -> None:
+def test_filters_apply_to_both_legs(hybrid: Trivet) -> None:
     kept = hybrid.remember(
         "zebra relay",
         scope="team/a",
@@ -188,7 +188,7 @@ def test_filters_of_the_request_reach_both_legs(hybrid: Trivet) -> None:
     assert ids(hybrid, "zebra relay", scope="nobody") == []
 
 
-def test_a_selective_filter_still_fills_the_answer(hybrid: Trivet) -> None:
+def test_selective_filter_still_fills_the_answer(hybrid: Trivet) -> None:
     hybrid.remember_many({"content": f"zebra relay number{number}"} for number in range(300))
     hybrid.remember_many(
         {"content": f"zebra {number} and more words", "tags": ["rare"]} for number in range(20)
@@ -197,7 +197,7 @@ def test_a_selective_filter_still_fills_the_answer(hybrid: Trivet) -> None:
     assert len(ids(hybrid, "zebra relay", tags=["rare"], limit=10)) == 10
 
 
-def test_validity_in_time(trivet: Trivet) -> None:
+def test_validity_period_is_respected(trivet: Trivet) -> None:
     past = trivet.remember(
         "zebra relay was here", valid_to="2020-01-01", created_at="2010-01-01"
     ).id
@@ -213,7 +213,7 @@ def test_validity_in_time(trivet: Trivet) -> None:
     assert trivet.recall("zebra relay").health.memories == 1
 
 
-def test_the_limit_and_the_pool_do_not_depend_on_each_other(trivet: Trivet) -> None:
+def test_limit_does_not_change_the_candidate_pool(trivet: Trivet) -> None:
     trivet.remember_many({"content": f"zebra relay number{number}"} for number in range(50))
     ten, three = trivet.recall("zebra relay", limit=10), trivet.recall("zebra relay", limit=3)
     assert [hit.id for hit in ten.hits[:3]] == [hit.id for hit in three.hits]
@@ -221,7 +221,7 @@ def test_the_limit_and_the_pool_do_not_depend_on_each_other(trivet: Trivet) -> N
     assert ten.considered == three.considered == 50
 
 
-def test_a_token_budget_bounds_the_answer(trivet: Trivet) -> None:
+def test_token_budget_bounds_the_answer(trivet: Trivet) -> None:
     for number in range(10):
         trivet.remember(f"zebra {number} " + f"filler{number} " * 60)
     answer = trivet.recall("zebra", token_budget=400)
@@ -232,7 +232,7 @@ def test_a_token_budget_bounds_the_answer(trivet: Trivet) -> None:
     assert len(trivet.recall("zebra", token_budget=100_000).hits) == 10
 
 
-def test_what_is_too_long_for_the_budget_is_shown_by_its_passage(trivet: Trivet) -> None:
+def test_hit_too_long_for_the_budget_shows_its_passage(trivet: Trivet) -> None:
     filler = "".join(
         f"Sentence {number} is about the garden and its flowers. " for number in range(200)
     )
@@ -246,7 +246,7 @@ def test_what_is_too_long_for_the_budget_is_shown_by_its_passage(trivet: Trivet)
     assert estimate_tokens(whole) < 2_000
 
 
-def test_a_minimum_score_may_leave_nothing(trivet: Trivet) -> None:
+def test_minimum_score_may_leave_nothing(trivet: Trivet) -> None:
     best = trivet.remember("zebra relay listens").id
     trivet.remember("relay and then a great many words that have nothing to do with it")
     scores = [hit.score for hit in trivet.recall("zebra relay listens").hits]
@@ -255,7 +255,7 @@ def test_a_minimum_score_may_leave_nothing(trivet: Trivet) -> None:
     assert ids(trivet, "zebra relay listens", minimum_score=1.0) == []
 
 
-def test_a_cap_a_source_leaves_the_answer_full(trivet: Trivet) -> None:
+def test_per_source_limit_leaves_the_answer_full(trivet: Trivet) -> None:
     for number in range(40):
         trivet.remember(f"zebra relay relay number{number}", source="talkative.md")
     others = {
@@ -269,7 +269,7 @@ def test_a_cap_a_source_leaves_the_answer_full(trivet: Trivet) -> None:
     assert {hit.id for hit in answer.hits} >= others | free
 
 
-def test_quoted_words_are_exact(hybrid: Trivet) -> None:
+def test_quoted_words_match_exactly(hybrid: Trivet) -> None:
     exact = hybrid.remember("She said open the green door and left.").id
     for text in (
         "The door is green, open it.",
@@ -286,7 +286,7 @@ def test_quoted_words_are_exact(hybrid: Trivet) -> None:
     assert hybrid.recall("open the green door").health.notes == ()
 
 
-def test_beside_other_words_a_quotation_is_a_preference(trivet: Trivet) -> None:
+def test_quote_among_other_words_is_a_preference(trivet: Trivet) -> None:
     exact = trivet.remember("The song Open the Green Door came out in May.").id
     author = trivet.remember(
         "The author of that song is Ines, who also painted a green door and left it open."
@@ -296,7 +296,7 @@ def test_beside_other_words_a_quotation_is_a_preference(trivet: Trivet) -> None:
     assert next(hit.why.exactness for hit in answer.hits if hit.id == exact) == 1.0
 
 
-def test_a_phrase_of_function_words_is_found(hybrid: Trivet) -> None:
+def test_phrase_of_function_words_is_found(hybrid: Trivet) -> None:
     exact = hybrid.remember("To be or not to be, that is the question.").id
     hybrid.remember("The question is what to be.")
     hybrid.drain()
@@ -305,7 +305,7 @@ def test_a_phrase_of_function_words_is_found(hybrid: Trivet) -> None:
     assert answer.health.notes == ()
 
 
-def test_identifiers_are_found_whole_and_by_their_parts(trivet: Trivet) -> None:
+def test_identifiers_match_whole_and_by_parts(trivet: Trivet) -> None:
     texts = {
         "camel": "Call getUserName before login.",
         "snake": "The flag max_retry_count is 5.",
@@ -333,7 +333,7 @@ def test_identifiers_are_found_whole_and_by_their_parts(trivet: Trivet) -> None:
         assert ids(trivet, query)[:1] == [stored[name]], query
 
 
-def test_an_exact_identifier_beats_its_parts(trivet: Trivet) -> None:
+def test_exact_identifier_ranks_above_its_parts(trivet: Trivet) -> None:
     parts = trivet.remember("the user name is what people get, get the user name").id
     exact = trivet.remember("Call getUserName before login, whatever else is said here.").id
     assert ids(trivet, "getUserName") == [exact, parts]
@@ -378,20 +378,20 @@ def test_all_fields_are_searched(trivet: Trivet) -> None:
         assert ids(trivet, query) == [id], query
 
 
-def test_expansion_words_do_not_stand_in_the_way(trivet: Trivet) -> None:
-    """All-words matching is over the caller's words; what else the memory holds is no condition."""
+def test_expanded_keywords_do_not_restrict_matching(trivet: Trivet) -> None:
+    """All-words matching requires the query's words only."""
     id = trivet.remember("The relay listens.", expanded_keywords=["switch", "hub"]).id
     assert ids(trivet, "relay listens") == [id]
     assert ids(trivet, "relay hub") == [id]
 
 
-def test_a_query_of_function_words_finds_nothing_and_does_not_fail(trivet: Trivet) -> None:
+def test_query_of_function_words_finds_nothing(trivet: Trivet) -> None:
     trivet.remember("The relay listens.")
     for query in ("what is the", "?!", "—", "😀"):
         assert ids(trivet, query) == []
 
 
-def test_an_empty_store_answers(hybrid: Trivet) -> None:
+def test_empty_store_answers(hybrid: Trivet) -> None:
     answer = hybrid.recall("anything")
     assert answer.hits == ()
     assert answer.health.memories == 0
@@ -408,7 +408,7 @@ def test_recall_is_deterministic(hybrid: Trivet) -> None:
         ]
 
 
-def test_without_vectors_every_fusion_keeps_the_lexical_order(trivet: Trivet) -> None:
+def test_fusions_keep_lexical_order_without_vectors(trivet: Trivet) -> None:
     for number in range(12):
         trivet.remember(
             "zebra " * (number + 1) + "relay " * (2 * number + 1) + f"word{number}", importance=0.5
@@ -432,10 +432,8 @@ def test_without_vectors_every_fusion_keeps_the_lexical_order(trivet: Trivet) ->
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_phrase_is_found_below_the_depth_of_the_legs(trivet: Trivet) -> None:
-    for number in range(
-        60
-    ):  # shorter, so that every one of them scores above the one that holds the phrase
+def test_phrase_is_found_below_the_leg_depth(trivet: Trivet) -> None:
+    for number in range(60):  # Shorter, so each scores above the memory with the phrase.
         trivet.remember(f"door green open {number}")
     exact = trivet.remember(
         "After a long walk along the river and up the hill they saw the open green door at last."
@@ -443,21 +441,19 @@ def test_a_phrase_is_found_below_the_depth_of_the_legs(trivet: Trivet) -> None:
     assert ids(trivet, '"open green door"', limit=5) == [exact]
 
 
-def test_a_recall_analyses_no_text_of_a_memory(
-    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its terms are in the index; to analyse a long text takes longer than everything else."""
+def test_recall_analyzes_no_memory_text(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index holds the terms; analyzing a long text costs more than the rest of a recall."""
     text = "The relay of the harbour office listens on a port. " * 4
     trivet.remember(text, title="Relay", tags=["harbour"])
     trivet.remember(text.upper())
     analysed: list[str] = []
     whole = analyse_module._analysed
 
-    def noted(text: str, language: str | None) -> tuple[str, ...]:
+    def record(text: str, language: str | None) -> tuple[str, ...]:
         analysed.append(text)
         return whole(text, language)
 
-    monkeypatch.setattr(analyse_module, "_analysed", noted)
+    monkeypatch.setattr(analyse_module, "_analysed", record)
     monkeypatch.setattr(analyse_module, "LONGEST_CACHED", 0)
     (hit,) = trivet.recall("harbour relay port", relevance_at_least=0).hits
     assert hit.why.matched_words == ("harbour", "relay", "port")

@@ -1,4 +1,4 @@
-"""A sensitive memory: no vector, no provider call, masked in every answer until revealed, found by its words."""
+"""A sensitive memory is never embedded or sent, and masked unless revealed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def secret(hybrid: Trivet) -> Memory:
     return hybrid.get(id, reveal=True)
 
 
-def said(value: object) -> str:
+def encoded(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def test_it_is_never_embedded_nor_sent(
+def test_sensitive_memory_is_never_embedded_or_sent(
     hybrid: Trivet, secret: Memory, embedder: WordEmbedder
 ) -> None:
     hybrid.edit(secret.id, importance=0.9)
@@ -48,7 +48,7 @@ def test_it_is_never_embedded_nor_sent(
     assert all(finding.ok for finding in hybrid.doctor())
 
 
-def test_it_is_found_by_its_words(hybrid: Trivet, secret: Memory) -> None:
+def test_sensitive_memory_is_found_by_its_words(hybrid: Trivet, secret: Memory) -> None:
     hits = {hit.id: hit for hit in hybrid.recall("billing vault password").hits}
     assert hits[secret.id].why.matched_words == ("billing", "vault", "password")
     assert hits[secret.id].why.legs["lexical"].rank == 1
@@ -75,20 +75,20 @@ ANSWERS: dict[str, Callable[[Trivet, str], object]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_it_is_masked_in_every_answer(hybrid: Trivet, secret: Memory, name: str) -> None:
-    assert SECRET not in said(ANSWERS[name](hybrid, secret.id))
+def test_sensitive_memory_is_masked_in_every_answer(
+    hybrid: Trivet, secret: Memory, name: str
+) -> None:
+    assert SECRET not in encoded(ANSWERS[name](hybrid, secret.id))
 
 
-def test_it_is_masked_in_diffs_and_restores(hybrid: Trivet, secret: Memory) -> None:
+def test_sensitive_memory_is_masked_in_diffs_and_restores(hybrid: Trivet, secret: Memory) -> None:
     hybrid.edit(secret.id, content=f"Now it is {SECRET}x.")
     assert SECRET not in hybrid.diff(secret.id, 1, 2)
     assert SECRET in hybrid.diff(secret.id, 1, 2, reveal=True)
-    assert SECRET not in said(hybrid.restore(secret.id, revision=1))
+    assert SECRET not in encoded(hybrid.restore(secret.id, revision=1))
 
 
-def test_it_is_reported_as_a_near_duplicate_without_its_words(
-    hybrid: Trivet, secret: Memory
-) -> None:
+def test_near_duplicate_report_masks_sensitive_text(hybrid: Trivet, secret: Memory) -> None:
     (duplicate,) = hybrid.remember(
         "The vault password is unknown for the billing door."
     ).near_duplicates
@@ -105,42 +105,42 @@ REVEALED: dict[str, Callable[[Trivet, str], object]] = {
 
 
 @pytest.mark.parametrize("name", REVEALED)
-def test_it_is_revealed_on_purpose(hybrid: Trivet, secret: Memory, name: str) -> None:
-    assert SECRET in said(REVEALED[name](hybrid, secret.id))
+def test_sensitive_memory_is_revealed_on_request(hybrid: Trivet, secret: Memory, name: str) -> None:
+    assert SECRET in encoded(REVEALED[name](hybrid, secret.id))
 
 
-def test_marking_it_later_hides_the_past_too(hybrid: Trivet, embedder: WordEmbedder) -> None:
+def test_marking_later_hides_earlier_revisions(hybrid: Trivet, embedder: WordEmbedder) -> None:
     id = hybrid.remember(TEXT).id
     hybrid.drain()
     assert hybrid.stats().passages == 1
-    assert SECRET not in said(hybrid.edit(id, sensitive=True))
+    assert SECRET not in encoded(hybrid.edit(id, sensitive=True))
     assert hybrid.stats().passages == 0
-    assert SECRET not in said(hybrid.history(id))
-    assert SECRET not in said(hybrid.recall("vault password"))
+    assert SECRET not in encoded(hybrid.history(id))
+    assert SECRET not in encoded(hybrid.recall("vault password"))
     embedder.texts.clear()
-    assert SECRET not in said(hybrid.restore(id, revision=1))
+    assert SECRET not in encoded(hybrid.restore(id, revision=1))
     hybrid.drain()
     assert not [text for text in embedder.texts if SECRET in text]
 
 
-def test_unmarking_does_not_tell_the_old_secret(hybrid: Trivet, secret: Memory) -> None:
+def test_unmarking_does_not_reveal_earlier_revisions(hybrid: Trivet, secret: Memory) -> None:
     clean = "The password is in the vault."
     hybrid.edit(
         secret.id, content=clean, title=None, expanded_keywords=[], source=None, sensitive=False
     )
-    assert SECRET not in said(hybrid.history(secret.id))
-    assert SECRET not in said(list(hybrid.export()))
-    assert SECRET in said(list(hybrid.export(include_sensitive=True)))
+    assert SECRET not in encoded(hybrid.history(secret.id))
+    assert SECRET not in encoded(list(hybrid.export()))
+    assert SECRET in encoded(list(hybrid.export(include_sensitive=True)))
     hybrid.drain()
     assert hybrid.stats().not_embedded == 0
 
 
-def test_an_export_says_how_many_it_left_out(hybrid: Trivet, secret: Memory) -> None:
+def test_export_counts_omitted_sensitive_memories(hybrid: Trivet, secret: Memory) -> None:
     header = json.loads(next(iter(hybrid.export())))
     assert (header["memories"], header["sensitive_left_out"]) == (1, 1)
 
 
-def test_two_alike_are_not_folded(open_trivet: Opened) -> None:
+def test_similar_sensitive_memories_are_not_collapsed(open_trivet: Opened) -> None:
     trivet = open_trivet()
     for mark in (".", "!"):
         trivet.remember(

@@ -1,4 +1,4 @@
-"""Queries with slips of the keyboard, asked of a store without vectors: only the words can find it."""
+"""Misspelled queries find memories in a store without vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def caller(user: str) -> Caller:
     return Caller(tenant="default", user=user, role="writer", key="k", rights=READ)
 
 
-def test_a_slip_finds_what_was_meant_and_the_answer_says_so(trivet: Trivet) -> None:
+def test_misspelling_is_corrected_and_reported(trivet: Trivet) -> None:
     meant = trivet.remember("The secrets lie in the vault of the warehouse.").id
     trivet.remember("The warehouse closes at six.")
     answer = trivet.recall("vualt secrts")
@@ -24,7 +24,7 @@ def test_a_slip_finds_what_was_meant_and_the_answer_says_so(trivet: Trivet) -> N
     )
 
 
-def test_a_word_that_some_memory_holds_is_left_alone(trivet: Trivet) -> None:
+def test_stored_word_is_not_corrected(trivet: Trivet) -> None:
     trivet.remember("The harbor of Galveston is closed.")
     british = trivet.remember("The harbour of Bremen is open.").id
     answer = trivet.recall("harbour")
@@ -32,7 +32,7 @@ def test_a_word_that_some_memory_holds_is_left_alone(trivet: Trivet) -> None:
     assert answer.health.notes == ()
 
 
-def test_a_word_of_its_own_is_no_slip(trivet: Trivet) -> None:
+def test_distinct_word_is_not_corrected(trivet: Trivet) -> None:
     trivet.remember("The price of the harbour tour is eighty euros.")
     assert trivet.recall("Which film won the prize?").health.notes == ()
     assert trivet.recall("Is Harvour closed?").health.notes == (
@@ -40,13 +40,13 @@ def test_a_word_of_its_own_is_no_slip(trivet: Trivet) -> None:
     )
 
 
-def test_each_letter_of_an_identifier_counts(trivet: Trivet) -> None:
+def test_identifiers_are_not_corrected(trivet: Trivet) -> None:
     trivet.remember("E_CONN_4012 means that the relay is down; see relay_port and relay2.")
     for query in ("E_CONN_4013", "relay_pors", "relay3"):
         assert trivet.recall(query).health.notes == (), query
 
 
-def test_of_several_the_word_that_most_memories_hold_is_meant(trivet: Trivet) -> None:
+def test_most_frequent_candidate_is_chosen(trivet: Trivet) -> None:
     trivet.remember("The garden needs water.")
     trivet.remember("The garden was sold.")
     trivet.remember("Garded, the dog barks.")
@@ -55,7 +55,7 @@ def test_of_several_the_word_that_most_memories_hold_is_meant(trivet: Trivet) ->
     )
 
 
-def test_words_of_memories_that_one_may_not_read_are_not_told(trivet: Trivet) -> None:
+def test_words_of_invisible_memories_are_not_disclosed(trivet: Trivet) -> None:
     for user in ("ana", "bo"):
         trivet.engine.store.accounts.add_user(user, "writer")
     trivet.acting_as(caller("ana")).remember("The password is wintergarden.")
@@ -64,6 +64,6 @@ def test_words_of_memories_that_one_may_not_read_are_not_told(trivet: Trivet) ->
     assert trivet.recall("nightinagle").health.notes == ()
 
 
-def test_why_not_follows_the_same_way(trivet: Trivet) -> None:
+def test_why_not_uses_the_correction(trivet: Trivet) -> None:
     meant = trivet.remember("The secrets lie in the vault.").id
     assert trivet.why_not("vualt", id=meant).rank == 1

@@ -36,11 +36,11 @@ def test_explicit_words_of_change_count(text: str) -> None:
         "Office hours are on Tuesdays and Thursdays.",
     ],
 )
-def test_ordinary_statements_do_not(text: str) -> None:
+def test_ordinary_statements_do_not_count(text: str) -> None:
     assert not states_explicit_change(text)
 
 
-def test_an_update_that_only_the_model_claims_is_neither_reported_nor_acted_on(
+def test_unstated_update_is_neither_reported_nor_applied(
     open_trivet: Opened,
 ) -> None:
     trivet = open_trivet(changes="read")
@@ -53,7 +53,7 @@ def test_an_update_that_only_the_model_claims_is_neither_reported_nor_acted_on(
     assert [(hit.why.older_than, hit.why.newer_than) for hit in hits] == [(None, ()), (None, ())]
 
 
-def test_an_update_that_its_text_states_is_reported_and_acted_on(open_trivet: Opened) -> None:
+def test_stated_update_is_reported_and_applied(open_trivet: Opened) -> None:
     trivet = open_trivet(changes="read")
     old = trivet.remember("We use feature flags for every change.", created_at=LAST_YEAR)
     new = trivet.remember("We no longer use feature flags.")

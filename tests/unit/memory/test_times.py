@@ -1,4 +1,4 @@
-"""Times are datetimes in Python, given and taken, and ISO 8601 with a Z everywhere else."""
+"""Times are datetimes in Python and ISO 8601 with a Z everywhere else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.common.clock import now
 NOON_IN_BERLIN = datetime(2026, 3, 1, 12, 0, tzinfo=timezone(timedelta(hours=1)))
 
 
-def test_what_comes_back_is_aware_and_in_utc(trivet: Trivet) -> None:
+def test_returned_times_are_aware_and_in_utc(trivet: Trivet) -> None:
     one = trivet.remember("One.", created_at=NOON_IN_BERLIN, valid_to=date(2999, 1, 1)).id
     two = trivet.remember("Two.").id
     memory = trivet.get(one)
@@ -34,7 +34,7 @@ def test_what_comes_back_is_aware_and_in_utc(trivet: Trivet) -> None:
     assert {moment.utcoffset() for moment in moments} == {timedelta(0)}
 
 
-def test_what_is_given_may_be_a_datetime_a_date_or_a_text(trivet: Trivet) -> None:
+def test_datetime_date_and_text_are_accepted(trivet: Trivet) -> None:
     id = trivet.remember("One.", created_at=NOON_IN_BERLIN).id
     for after in (NOON_IN_BERLIN, date(2026, 3, 1), "2026-03-01", datetime(2026, 3, 1, 11, 0)):
         assert [memory.id for memory in trivet.list(created_after=after).memories] == [id]
@@ -47,7 +47,7 @@ def test_what_is_given_may_be_a_datetime_a_date_or_a_text(trivet: Trivet) -> Non
         trivet.remember("x", title=7)  # type: ignore[arg-type]
 
 
-def test_in_json_it_is_iso_8601_with_a_z(trivet: Trivet) -> None:
+def test_json_times_are_iso_8601_with_z(trivet: Trivet) -> None:
     id = trivet.remember("One.", created_at=NOON_IN_BERLIN).id
     assert json.loads(msgspec.json.encode(trivet.get(id)))["created_at"] == "2026-03-01T11:00:00Z"
     assert (
@@ -57,8 +57,8 @@ def test_in_json_it_is_iso_8601_with_a_z(trivet: Trivet) -> None:
     assert line["memory"]["created_at"] == "2026-03-01T11:00:00Z"
 
 
-def test_columns_keep_their_fixed_width(trivet: Trivet) -> None:
-    """Text order is time order there, so a moment without microseconds is written as long as any other."""
+def test_stored_times_have_fixed_width(trivet: Trivet) -> None:
+    """Text order must be time order, so microseconds are always written."""
     trivet.remember("One.", created_at=NOON_IN_BERLIN)
     row = trivet.engine.store.memories._row("after_key", key=0, limit=1, viewer=None)
     assert row["created_at"] == "2026-03-01T11:00:00.000000Z"

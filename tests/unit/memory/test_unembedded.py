@@ -1,4 +1,4 @@
-"""What has no stored vector takes part in a recall by meaning all the same."""
+"""Memories without a stored vector still take part in recall by meaning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def memory(tmp_path: Path) -> Iterator[Trivet]:
         yield opened
 
 
-def test_what_was_just_remembered_is_found_by_meaning_as_it_will_be_later(memory: Trivet) -> None:
+def test_new_memory_ranks_as_it_will_once_embedded(memory: Trivet) -> None:
     id = memory.remember(TARGET).id
     at_once = memory.recall(QUESTION)
     memory.drain()
@@ -44,15 +44,15 @@ def test_what_was_just_remembered_is_found_by_meaning_as_it_will_be_later(memory
 
 @pytest.fixture
 def comparing(memory: Trivet) -> Iterator[Trivet]:
-    """The same store, where what is saved is compared with what is near it."""
+    """The same store with comparison on save."""
     with Trivet.open(memory.settings.path, background=False, changes="words") as opened:
         opened.recall(QUESTION)
         yield opened
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lengths in tokens of what the model is run on."""
+def token_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Token counts of the model's runs."""
     found: list[int] = []
     run = Runtime.vector_of
 
@@ -64,46 +64,46 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_what_is_saved_and_recalled_at_once_is_embedded_once(
-    comparing: Trivet, runs: list[int]
+def test_saved_and_recalled_text_is_embedded_once(
+    comparing: Trivet, token_counts: list[int]
 ) -> None:
     comparing.remember(TARGET)
-    assert len(runs) == 1
+    assert len(token_counts) == 1
     comparing.recall("an invoice")
-    assert len(runs) == 2  # the question
+    assert len(token_counts) == 2  # The query.
     comparing.drain()
-    assert len(runs) == 2
+    assert len(token_counts) == 2
     assert comparing.recall(QUESTION).health.not_embedded == 0
 
 
-def test_under_its_title_it_is_another_text_and_is_embedded_for_the_first_recall(
-    comparing: Trivet, runs: list[int]
+def test_titled_text_is_embedded_for_the_first_recall(
+    comparing: Trivet, token_counts: list[int]
 ) -> None:
     comparing.remember(TARGET, title="Invoices")
-    assert len(runs) == 1
-    comparing.recall(QUESTION)  # whose vector is known
-    assert len(runs) == 2
+    assert len(token_counts) == 1
+    comparing.recall(QUESTION)  # The query's vector is cached.
+    assert len(token_counts) == 2
     comparing.drain()
-    assert len(runs) == 2
+    assert len(token_counts) == 2
 
 
-def test_where_questions_have_another_prompt_the_text_is_embedded_as_one_that_is_stored(
-    comparing: Trivet, runs: list[int], monkeypatch: pytest.MonkeyPatch
+def test_separate_query_prompt_needs_a_document_embedding(
+    comparing: Trivet, token_counts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(OnnxEmbedder, "queries_as_documents", False)
     comparing.remember(TARGET)
     comparing.drain()
-    assert len(runs) == 2
+    assert len(token_counts) == 2
 
 
-def test_what_the_caller_may_not_see_is_not_embedded_for_him(memory: Trivet) -> None:
+def test_invisible_memory_is_not_embedded_for_a_caller(memory: Trivet) -> None:
     memory.remember(TARGET, scope="other")
     assert TARGET not in [
         hit.content for hit in memory.recall(QUESTION, scope="default", relevance_at_least=0).hits
     ]
 
 
-def test_a_sensitive_memory_is_unknown_to_the_dense_leg_and_not_last_in_it(memory: Trivet) -> None:
+def test_sensitive_memory_gets_an_estimated_dense_score(memory: Trivet) -> None:
     id = memory.remember("The alarm code of the cabin is under the mat.", sensitive=True).id
     first = memory.recall("alarm code of the cabin").hits[0]
     assert first.id == id
@@ -112,7 +112,7 @@ def test_a_sensitive_memory_is_unknown_to_the_dense_leg_and_not_last_in_it(memor
     assert not plain.why.legs["dense"].estimated
 
 
-def test_what_was_just_remembered_is_in_the_graph_at_once(memory: Trivet) -> None:
+def test_new_memory_is_in_the_graph_at_once(memory: Trivet) -> None:
     memory.remember("Priya Raman keeps the keys of the Lindenhof workshop.")
     memory.remember("The Lindenhof workshop has a new kiln.")
     answer = memory.recall("What does Priya Raman keep the keys of, and what is new there?")
@@ -123,7 +123,7 @@ def test_what_was_just_remembered_is_in_the_graph_at_once(memory: Trivet) -> Non
     assert not memory.concepts("oslo").concepts
 
 
-def test_a_failing_embedder_costs_what_is_fresh_a_note_and_not_the_recall(
+def test_failing_embedder_is_a_note_and_recall_succeeds(
     memory: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = memory.remember(TARGET).id

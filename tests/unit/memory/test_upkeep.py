@@ -1,4 +1,4 @@
-"""Counting, checking, rebuilding and copying a store."""
+"""Counting, checking, rebuilding, and backing up a store."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_stats_count_everything(hybrid: Trivet, path: Path) -> None:
     assert (stats.schema, bool(stats.bytes)) == (SCHEMA_VERSION, True)
 
 
-def test_a_healthy_store_has_a_clean_bill(hybrid: Trivet) -> None:
+def test_healthy_store_has_no_findings(hybrid: Trivet) -> None:
     hybrid.remember("one text")
     hybrid.drain()
     assert [finding for finding in hybrid.doctor() if not finding.ok] == []
 
 
-DAMAGES = {
+INCONSISTENCIES = {
     "missing from the lexical index": "DELETE FROM lexical WHERE rowid = 1",
     "gone memories in the lexical index": "UPDATE memory SET state = 'deleted' WHERE key = 1",
     "neither vector nor job": "DELETE FROM passage WHERE memory = 1",
@@ -51,23 +51,23 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("what", DAMAGES)
-def test_the_doctor_sees_damage_and_names_a_remedy(hybrid: Trivet, path: Path, what: str) -> None:
+@pytest.mark.parametrize("what", INCONSISTENCIES)
+def test_doctor_reports_damage_with_a_remedy(hybrid: Trivet, path: Path, what: str) -> None:
     hybrid.remember("one text")
     hybrid.drain()
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(DAMAGES[what])
+        connection.execute(INCONSISTENCIES[what])
     findings = [finding for finding in hybrid.doctor() if not finding.ok]
     assert any(what in finding.check and finding.remedy for finding in findings)
 
 
-@pytest.mark.parametrize("what", list(DAMAGES)[:3])
-def test_reindex_mends_derived_data(hybrid: Trivet, path: Path, what: str) -> None:
+@pytest.mark.parametrize("what", list(INCONSISTENCIES)[:3])
+def test_reindex_repairs_derived_data(hybrid: Trivet, path: Path, what: str) -> None:
     id = hybrid.remember("zebra text").id
     hybrid.remember("other text")
     hybrid.drain()
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(DAMAGES[what])
+        connection.execute(INCONSISTENCIES[what])
     hybrid.reindex()
     deleted = hybrid.get(id).state == "deleted"
     assert ("lexical" in what and "gone" in what) == deleted
@@ -77,7 +77,7 @@ def test_reindex_mends_derived_data(hybrid: Trivet, path: Path, what: str) -> No
         assert hybrid.recall("zebra").hits[0].id == id
 
 
-def test_reindex_counts_and_tells_progress(hybrid: Trivet, embedder: WordEmbedder) -> None:
+def test_reindex_counts_and_reports_progress(hybrid: Trivet, embedder: WordEmbedder) -> None:
     hybrid.remember_many({"content": f"text {number}"} for number in range(70))
     hybrid.drain()
     embedder.texts.clear()
@@ -90,7 +90,7 @@ def test_reindex_counts_and_tells_progress(hybrid: Trivet, embedder: WordEmbedde
     assert embedder.texts == []
 
 
-def test_reindex_is_seen_by_another_open_store(open_trivet: Opened, path: Path) -> None:
+def test_reindex_is_visible_to_other_open_stores(open_trivet: Opened, path: Path) -> None:
     ours, theirs = open_trivet(), open_trivet()
     id = ours.remember("zebra text").id
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -102,9 +102,7 @@ def test_reindex_is_seen_by_another_open_store(open_trivet: Opened, path: Path) 
         assert [hit.id for hit in trivet.recall("zebra").hits] == [id]
 
 
-def test_a_store_of_an_older_analyser_is_indexed_anew_on_opening(
-    open_trivet: Opened, path: Path
-) -> None:
+def test_older_analyzer_triggers_reindex_on_open(open_trivet: Opened, path: Path) -> None:
     first = open_trivet()
     id = first.remember("zebra text").id
     first.close()
@@ -116,7 +114,7 @@ def test_a_store_of_an_older_analyser_is_indexed_anew_on_opening(
     assert again.recall("horse").hits == ()
 
 
-def test_a_backup_opens_as_a_store(
+def test_backup_opens_as_a_store(
     hybrid: Trivet, open_trivet: Opened, tmp_path: Path, embedder: WordEmbedder
 ) -> None:
     id = hybrid.remember("zebra text").id
@@ -133,19 +131,19 @@ def test_a_backup_opens_as_a_store(
         hybrid.backup(tmp_path / "copy.db")
 
 
-DAMAGE = {
-    "no UTF-8": "UPDATE memory SET content = CAST(x'7a65ff6272' AS TEXT) WHERE id = :id",
-    "no UTF-8 in a tag": "UPDATE memory_tag SET tag = CAST(x'ff' AS TEXT)",
-    "a flipped letter": "UPDATE memory SET content = replace(content, 'zebra', 'zebrb') WHERE id = :id",
-    "no number": "UPDATE memory SET importance = 'high' WHERE id = :id",
-    "no list": "UPDATE memory SET tags = '[\"a\"' WHERE id = :id",
-    "no time": "UPDATE memory SET created_at = 'yesterdax' WHERE id = :id",
-    "no revision": "UPDATE revision SET snapshot = substr(snapshot, 2)",
-    "a revision of nothing": "DELETE FROM memory",
+UNREADABLE_ROWS = {
+    "invalid UTF-8": "UPDATE memory SET content = CAST(x'7a65ff6272' AS TEXT) WHERE id = :id",
+    "invalid UTF-8 in a tag": "UPDATE memory_tag SET tag = CAST(x'ff' AS TEXT)",
+    "flipped letter": "UPDATE memory SET content = replace(content, 'zebra', 'zebrb') WHERE id = :id",
+    "not a number": "UPDATE memory SET importance = 'high' WHERE id = :id",
+    "not a list": "UPDATE memory SET tags = '[\"a\"' WHERE id = :id",
+    "not a time": "UPDATE memory SET created_at = 'yesterdax' WHERE id = :id",
+    "invalid revision": "UPDATE revision SET snapshot = substr(snapshot, 2)",
+    "orphaned revision": "DELETE FROM memory",
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("damage", UNREADABLE_ROWS.values(), ids=UNREADABLE_ROWS)
 def test_doctor_finds_every_row_that_cannot_be_read(
     trivet: Trivet, path: Path, damage: str
 ) -> None:
@@ -159,8 +157,8 @@ def test_doctor_finds_every_row_that_cannot_be_read(
     assert problems[0].matters
 
 
-def test_a_quick_doctor_does_not_read_every_row(trivet: Trivet, path: Path) -> None:
+def test_quick_doctor_does_not_read_every_row(trivet: Trivet, path: Path) -> None:
     id = trivet.remember("zebra text").id
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(DAMAGE["a flipped letter"], {"id": id})
+        connection.execute(UNREADABLE_ROWS["flipped letter"], {"id": id})
     assert all(finding.ok for finding in trivet.doctor(quick=True))

@@ -1,4 +1,4 @@
-"""Recall reads the memories that can come first and no others: its answers are those of one that reads them all."""
+"""Recall reads only memories that can rank and returns the same hits as a full read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ SUBJECTS = (
     "greenhouse",
     "print queue",
 )
-SAID = ("listens on port", "was moved to", "belongs to", "is repaired by", "is closed on", "costs")
+PREDICATES = (
+    "listens on port",
+    "was moved to",
+    "belongs to",
+    "is repaired by",
+    "is closed on",
+    "costs",
+)
 QUESTIONS: Sequence[tuple[str, dict[str, Any]]] = (
     ("which port does the staging database listen on", {}),
     ("the relay listens on port 12", {}),
@@ -42,45 +49,45 @@ QUESTIONS: Sequence[tuple[str, dict[str, Any]]] = (
 
 @pytest.fixture
 def filled(trivet: Trivet) -> Trivet:
-    chance = random.Random(5)
-    trivet.remember_many(_memory(chance, number) for number in range(120))
+    rng = random.Random(5)
+    trivet.remember_many(_memory(rng, number) for number in range(120))
     trivet.drain()
     return trivet
 
 
-def _memory(chance: random.Random, number: int) -> dict[str, Any]:
-    subject = chance.choice(SUBJECTS)
+def _memory(rng: random.Random, number: int) -> dict[str, Any]:
+    subject = rng.choice(SUBJECTS)
     return {
-        "content": f"The {subject} {chance.choice(SAID)} {number}. See LOCK_{number % 9}.",
-        "title": subject.capitalize() if chance.random() < 0.2 else None,
-        "importance": chance.choice((0.0, 0.5, 0.5, 0.5, 0.9, 1.0)),
-        "created_at": f"2026-0{chance.randint(1, 9)}-{chance.randint(10, 28)}",
+        "content": f"The {subject} {rng.choice(PREDICATES)} {number}. See LOCK_{number % 9}.",
+        "title": subject.capitalize() if rng.random() < 0.2 else None,
+        "importance": rng.choice((0.0, 0.5, 0.5, 0.5, 0.9, 1.0)),
+        "created_at": f"2026-0{rng.randint(1, 9)}-{rng.randint(10, 28)}",
     }
 
 
-def told(answer: Answer) -> list[tuple[Any, ...]]:
+def summary(answer: Answer) -> list[tuple[Any, ...]]:
     return [(hit.id, hit.score, hit.why.bonus, hit.why.time, hit.relevance) for hit in answer.hits]
 
 
-def test_the_hits_are_those_of_a_recall_that_reads_every_candidate(
-    filled: Trivet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few = [
-        told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS
+def test_hits_equal_those_of_a_full_read(filled: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    partial_read = [
+        summary(filled.recall(query, relevance_at_least=0, **options))
+        for query, options in QUESTIONS
     ]
-    monkeypatch.setattr(CandidateScoring, "_possible", _everyone)
-    every = [
-        told(filled.recall(query, relevance_at_least=0, **options)) for query, options in QUESTIONS
+    monkeypatch.setattr(CandidateScoring, "_possible", _all_candidates)
+    full_read = [
+        summary(filled.recall(query, relevance_at_least=0, **options))
+        for query, options in QUESTIONS
     ]
-    assert few == every
-    assert all(every)
+    assert partial_read == full_read
+    assert all(full_read)
 
 
-def _everyone(weighing: CandidateScoring, wanted: int) -> Sequence[Fused]:
-    return weighing._fused
+def _all_candidates(scoring: CandidateScoring, wanted: int) -> Sequence[Fused]:
+    return scoring._fused
 
 
-def test_of_the_candidates_hardly_more_are_read_than_are_shown(
+def test_few_more_memories_are_read_than_shown(
     filled: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memories = filled.engine.store.memories
@@ -98,7 +105,7 @@ def test_of_the_candidates_hardly_more_are_read_than_are_shown(
     assert len(read) <= 2 * (3 + EXTRA_CANDIDATES)
 
 
-def test_an_important_memory_is_read_however_far_down_it_was_found(trivet: Trivet) -> None:
+def test_important_memory_is_read_at_any_rank(trivet: Trivet) -> None:
     ids = [
         trivet.remember(f"The relay is in room {number}.", importance=0.0).id
         for number in range(40)
@@ -112,19 +119,17 @@ def test_an_important_memory_is_read_however_far_down_it_was_found(trivet: Trive
     assert {hit.id for hit in hits} == {ids[17], ids[33]}
 
 
-def test_why_not_says_that_it_was_not_important_enough_to_be_read(trivet: Trivet) -> None:
+def test_why_not_reports_too_low_importance_to_be_read(trivet: Trivet) -> None:
     for number in range(40):
         trivet.remember(f"The relay is in room {number}.", importance=0.9)
     low = trivet.remember("The green relay is in no room.", importance=0.0).id
     why = trivet.why_not("in which room is the relay", low, limit=2)
     assert not why.returned
-    assert why.verdict.endswith("of 41 after fusion: with an importance of 0 too low to be read.")
+    assert why.verdict.endswith("of 41 after fusion, too low to be read with an importance of 0.")
 
 
 @pytest.mark.parametrize("column", ["importance", "length"])
-def test_a_number_that_is_none_costs_the_other_memories_nothing(
-    open_trivet: Opened, column: str
-) -> None:
+def test_damaged_number_does_not_affect_other_memories(open_trivet: Opened, column: str) -> None:
     trivet = open_trivet(embedder="none")
     damaged = trivet.remember("The relay is in room 1.").id
     whole = trivet.remember("The relay is in room 2.").id
@@ -135,21 +140,21 @@ def test_a_number_that_is_none_costs_the_other_memories_nothing(
     assert whole in {hit.id for hit in hits}
 
 
-def test_where_memories_are_gone_since_they_were_found_others_move_up(
+def test_purged_candidates_are_replaced_by_the_next(
     filled: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[str, Any] = {"limit": 3, "rerank": "off", "relevance_at_least": 0}
     query = "which port does the staging database listen on"
-    every = [hit.id for hit in filled.recall(query, **{**asked, "limit": 20}).hits]
-    memories, gone = filled.engine.store.memories, set(every[:9])
+    full_read = [hit.id for hit in filled.recall(query, **{**asked, "limit": 20}).hits]
+    memories, missing = filled.engine.store.memories, set(full_read[:9])
     get_many = memories.get_many
     monkeypatch.setattr(
-        memories, "get_many", lambda ids: get_many([id for id in ids if id not in gone])
+        memories, "get_many", lambda ids: get_many([id for id in ids if id not in missing])
     )
-    assert [hit.id for hit in filled.recall(query, **asked).hits] == every[9:12]
+    assert [hit.id for hit in filled.recall(query, **asked).hits] == full_read[9:12]
 
 
-def test_what_updates_a_hit_and_was_found_nearly_as_well_takes_its_place_although_it_was_not_read(
+def test_unread_update_takes_the_place_of_the_older(
     trivet: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = trivet.remember("The relay is in room 0.", importance=1.0, created_at="2025-03-01").id

@@ -1,4 +1,4 @@
-"""Ids by their first characters: completed for every verb alike, over what the caller may see and nothing else."""
+"""Every verb accepts an id prefix, resolved among memories the caller may see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def animals(trivet: Trivet) -> Trivet:
     return trivet
 
 
-def test_every_verb_takes_the_start_of_an_id(animals: Trivet) -> None:
+def test_every_verb_accepts_an_id_prefix(animals: Trivet) -> None:
     assert animals.get("bbbb").id == FERRET
     assert animals.get("BBBB22").id == FERRET
     animals.edit("bbbb2222", title="Ferrets")
@@ -41,29 +41,29 @@ def test_every_verb_takes_the_start_of_an_id(animals: Trivet) -> None:
     assert animals.restore("bbbb").id == FERRET
 
 
-def test_several_ids_that_start_so_are_listed_and_nothing_is_done(animals: Trivet) -> None:
+def test_ambiguous_prefix_is_refused_with_candidates(animals: Trivet) -> None:
     with pytest.raises(InvalidInput, match=f"several ids.*{RABBIT}, {RABBITS}"):
         animals.forget("aaaa")
     assert animals.list().total == 3
 
 
-def test_what_no_id_starts_with_is_said(animals: Trivet) -> None:
+def test_unknown_or_invalid_prefix_is_refused(animals: Trivet) -> None:
     with pytest.raises(NotFound, match="starts with cccc"):
         animals.get("cccc")
     with pytest.raises(InvalidInput, match="first 4 characters"):
         animals.get("aaa")
-    with pytest.raises(InvalidInput, match="no start of one"):
+    with pytest.raises(InvalidInput, match="is not an id or the start of one"):
         animals.get("rabbit%")
 
 
-def test_a_word_of_hexadecimal_letters_is_a_concept_before_it_is_an_id(trivet: Trivet) -> None:
+def test_hexadecimal_word_is_a_concept_before_an_id(trivet: Trivet) -> None:
     trivet.remember('We met at "cafe" again.', id="cafe1111-0000-7000-8000-000000000001")
     trivet.embed()
     assert trivet.graph("cafe").nodes[0].kind == "concept"
     assert trivet.graph("cafe11").nodes[0].kind == "memory"
 
 
-def test_proposals_are_named_so_too(trivet: Trivet) -> None:
+def test_proposals_accept_id_prefixes(trivet: Trivet) -> None:
     ids = [
         trivet.inbox_propose(text).id or ""
         for text in ("We never deploy on Fridays.", "Ana likes green tea.")
@@ -73,7 +73,7 @@ def test_proposals_are_named_so_too(trivet: Trivet) -> None:
     assert [proposal.id for proposal in accepted] == ids
 
 
-def test_the_ids_of_others_are_neither_found_nor_told(trivet: Trivet) -> None:
+def test_ids_of_other_users_are_not_disclosed(trivet: Trivet) -> None:
     for user in ("ana", "bo"):
         trivet.engine.store.accounts.add_user(user, "writer")
     ana, bo = (
@@ -82,13 +82,13 @@ def test_the_ids_of_others_are_neither_found_nor_told(trivet: Trivet) -> None:
     )
     ana.remember("Ana's rabbit is grey.", id=RABBIT)
     bo.remember("Bo's rabbit is white.", id=RABBITS)
-    assert bo.get("aaaa").id == RABBITS  # unique among what bo may see
+    assert bo.get("aaaa").id == RABBITS  # Unique among the memories bo may see.
     bo.purge("aaaa")
     with pytest.raises(NotFound, match="no memory here whose id starts with aaaa"):
         bo.get("aaaa")
 
 
-def test_an_agent_gives_the_start_and_gets_the_whole(animals: Trivet) -> None:
+def test_agent_tools_accept_prefixes_and_return_full_ids(animals: Trivet) -> None:
     tools = agent_tools()
     assert call(animals, tools["memory_get"], {"id": "bbbb"}).structured["id"] == FERRET
     linked = call(

@@ -1,4 +1,4 @@
-"""Why a memory did not come back: every kind of reason there is, told by running the recall again."""
+"""`why_not` reruns the recall and gives every kind of reason."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trivet import Trivet
 from trivet.types import WhyNot
 
 
-def told(trivet: Trivet, query: str, id: str, **options: Any) -> WhyNot:
-    """The explanation, checked against the recall it explains."""
+def explain(trivet: Trivet, query: str, id: str, **options: Any) -> WhyNot:
+    """Return the explanation after checking it against the recall."""
     explained = trivet.why_not(query, id, **options)
     ranks = {hit.id: hit.rank for hit in trivet.recall(query, **options).hits}
     assert explained.returned == (id in ranks)
@@ -21,19 +21,19 @@ def told(trivet: Trivet, query: str, id: str, **options: Any) -> WhyNot:
     return explained
 
 
-def test_it_came_back(trivet: Trivet) -> None:
+def test_returned_memory_has_a_rank(trivet: Trivet) -> None:
     trivet.remember("zebra relay listens")
     id = trivet.remember("relay and a good many other words").id
-    explained = told(trivet, "zebra relay", id)
+    explained = explain(trivet, "zebra relay", id)
     assert (explained.returned, explained.rank) == (True, 2)
     assert "rank 2" in explained.verdict
     assert explained.legs["lexical"].rank == 2
 
 
-def test_it_was_forgotten(trivet: Trivet) -> None:
+def test_forgotten_memory(trivet: Trivet) -> None:
     id = trivet.remember("zebra relay").id
     trivet.forget(id)
-    assert "forgotten" in told(trivet, "zebra relay", id).verdict
+    assert "forgotten" in explain(trivet, "zebra relay", id).verdict
 
 
 FILTERS: list[tuple[dict[str, Any], str, str]] = [
@@ -49,22 +49,20 @@ FILTERS: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("options", "filter", "value"), FILTERS)
-def test_a_filter_keeps_it_out_and_is_named(
-    trivet: Trivet, options: dict[str, Any], filter: str, value: str
-) -> None:
+def test_filter_is_named(trivet: Trivet, options: dict[str, Any], filter: str, value: str) -> None:
     id = trivet.remember(
         "zebra relay", scope="mine", tags=["x", "y"], source="a.py", created_at="2024-05-05"
     ).id
-    explained = told(trivet, "zebra relay", id, **options)
+    explained = explain(trivet, "zebra relay", id, **options)
     assert "filter" in explained.verdict
     (reason,) = explained.reasons
     assert filter in reason
     assert value in reason
 
 
-def test_two_filters_are_both_named_and_others_are_not(trivet: Trivet) -> None:
+def test_only_failing_filters_are_named(trivet: Trivet) -> None:
     id = trivet.remember("zebra relay", scope="mine", tags=["x"]).id
-    reasons = told(
+    reasons = explain(
         trivet, "zebra relay", id, scope="theirs", tags=["z"], category=["facts"]
     ).reasons
     assert len(reasons) == 2
@@ -73,113 +71,113 @@ def test_two_filters_are_both_named_and_others_are_not(trivet: Trivet) -> None:
 
 
 @pytest.mark.parametrize("bounds", [{"valid_to": "2001-01-01"}, {"valid_from": "2999-01-01"}])
-def test_it_is_not_true_now(trivet: Trivet, bounds: dict[str, Any]) -> None:
+def test_memory_not_valid_now(trivet: Trivet, bounds: dict[str, Any]) -> None:
     id = trivet.remember("zebra relay", created_at="2000-01-01", **bounds).id
-    explained = told(trivet, "zebra relay", id)
+    explained = explain(trivet, "zebra relay", id)
     assert "filter" in explained.verdict
     assert any("not now" in reason for reason in explained.reasons)
 
 
-def test_no_leg_found_it(trivet: Trivet) -> None:
+def test_memory_found_by_no_leg(trivet: Trivet) -> None:
     trivet.remember("zebra relay")
     id = trivet.remember("gardens need water and a zebra").id
-    explained = told(trivet, "relay horses", id)
+    explained = explain(trivet, "relay horses", id)
     assert explained.verdict == "No leg found it."
     assert any("lacks: relay, horses" in reason for reason in explained.reasons)
     assert any("lexical" in reason for reason in explained.reasons)
 
 
-def test_it_came_below_the_limit(trivet: Trivet) -> None:
+def test_memory_below_the_limit(trivet: Trivet) -> None:
     for number in range(3):
         trivet.remember(f"zebra relay number{number}")
     id = trivet.remember("zebra and a good many more words about nothing much").id
-    explained = told(trivet, "zebra relay", id, limit=2)
+    explained = explain(trivet, "zebra relay", id, limit=2)
     assert "limit" in explained.verdict
     assert explained.legs["lexical"].rank == 4
     assert any("at 4 of 4" in reason for reason in explained.reasons)
 
 
-def test_it_was_far_below_the_limit(trivet: Trivet) -> None:
+def test_memory_far_below_the_limit(trivet: Trivet) -> None:
     for number in range(30):
         trivet.remember(f"zebra zebra relay number{number}")
     id = trivet.remember("relay " + "and words " * 50).id
-    explained = told(trivet, "zebra relay", id, limit=1, recipe="match(any)")
+    explained = explain(trivet, "zebra relay", id, limit=1, recipe="match(any)")
     assert "found" in explained.verdict
     assert "31" in explained.verdict
 
 
-def test_it_scored_below_the_minimum(trivet: Trivet) -> None:
+def test_memory_below_the_minimum_score(trivet: Trivet) -> None:
     trivet.remember("zebra relay")
     id = trivet.remember("zebra and a good many more words about nothing much").id
-    assert "minimum" in told(trivet, "zebra relay", id, minimum_score=0.75).verdict
+    assert "minimum" in explain(trivet, "zebra relay", id, minimum_score=0.75).verdict
 
 
-def test_it_was_folded_into_another(trivet: Trivet) -> None:
+def test_memory_collapsed_into_another(trivet: Trivet) -> None:
     first = trivet.remember("The old zebra relay in the cellar of the house listens.").id
     second = trivet.remember("The old zebra relay in the cellar of the house listens!").id
     shown = trivet.recall("zebra relay").hits[0].id
     folded = second if shown == first else first
-    verdict = told(trivet, "zebra relay", folded).verdict
+    verdict = explain(trivet, "zebra relay", folded).verdict
     assert "says the same" in verdict
     assert shown in verdict
 
 
-def test_its_successor_was_served(trivet: Trivet) -> None:
+def test_memory_replaced_by_its_successor(trivet: Trivet) -> None:
     old, new = trivet.remember("zebra relay").id, trivet.remember("now a horse").id
     trivet.link(new, "supersedes", old)
-    verdict = told(trivet, "zebra relay", old).verdict
+    verdict = explain(trivet, "zebra relay", old).verdict
     assert "superseded" in verdict
     assert new in verdict
 
 
-def test_its_source_had_its_share(trivet: Trivet) -> None:
+def test_source_limit_reached(trivet: Trivet) -> None:
     for number in range(2):
         trivet.remember(f"zebra relay number{number}", source="a.md")
     id = trivet.remember("zebra and a good many more words about nothing much", source="a.md").id
-    verdict = told(trivet, "zebra relay", id, per_source=2).verdict
+    verdict = explain(trivet, "zebra relay", id, per_source=2).verdict
     assert "2 better hits" in verdict
     assert "source" in verdict
 
 
-def test_the_token_budget_was_used_up(trivet: Trivet) -> None:
+def test_token_budget_used_up(trivet: Trivet) -> None:
     for number in range(3):
         trivet.remember(f"zebra relay {number} " + f"filler{number} " * 20)
     id = trivet.remember("zebra with other words " + "nothing " * 40).id
-    verdict = told(trivet, "zebra relay", id, token_budget=120, recipe="match(any)").verdict
+    verdict = explain(trivet, "zebra relay", id, token_budget=120, recipe="match(any)").verdict
     assert "budget" in verdict
 
 
-def test_it_does_not_hold_the_quoted_words(trivet: Trivet) -> None:
+def test_memory_without_the_quoted_words(trivet: Trivet) -> None:
     trivet.remember("She said open the green door.")
     id = trivet.remember("The door is green, open it.").id
-    verdict = told(trivet, '"open the green door"', id).verdict
+    verdict = explain(trivet, '"open the green door"', id).verdict
     assert '"open the green door"' in verdict
 
 
-def test_a_leg_did_not_answer(open_trivet: Opened, embedder: WordEmbedder) -> None:
+def test_leg_without_answer(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     id = trivet.remember("gardens need water").id
     trivet.drain()
     embedder.stop()
-    explained = told(trivet, "zebra", id)
+    explained = explain(trivet, "zebra", id)
     assert any("dense" in reason and "did not answer" in reason for reason in explained.reasons)
 
 
-def test_it_is_not_embedded_yet(hybrid: Trivet) -> None:
+def test_memory_not_embedded_yet(hybrid: Trivet) -> None:
     hybrid.remember("zebra")
     hybrid.drain()
     id = hybrid.remember("gardens need water").id
-    assert any("not embedded yet" in reason for reason in told(hybrid, "zebra", id).reasons)
+    assert any("not embedded yet" in reason for reason in explain(hybrid, "zebra", id).reasons)
 
 
-def test_it_is_sensitive(hybrid: Trivet) -> None:
+def test_sensitive_memory(hybrid: Trivet) -> None:
     id = hybrid.remember("gardens need hunter2", sensitive=True).id
     hybrid.remember("zebra")
     hybrid.drain()
-    explained = told(hybrid, "zebra", id)
+    explained = explain(hybrid, "zebra", id)
     assert any("sensitive" in reason for reason in explained.reasons)
 
 
-def test_the_query_has_no_words(trivet: Trivet) -> None:
+def test_query_without_content_words(trivet: Trivet) -> None:
     id = trivet.remember("gardens need water").id
-    assert any("function words" in reason for reason in told(trivet, "what is it", id).reasons)
+    assert any("function words" in reason for reason in explain(trivet, "what is it", id).reasons)

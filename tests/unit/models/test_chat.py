@@ -1,4 +1,4 @@
-"""What is read out of the answers of small models, which say more than they were asked for."""
+"""JSON is extracted from model responses that contain extra text or are cut off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JSON = '{"queries": ["a {b}"]}'
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         JSON,
         f"```json\n{JSON}\n```",
@@ -21,18 +21,18 @@ JSON = '{"queries": ["a {b}"]}'
         f"{JSON}\n{JSON}",
     ],
 )
-def test_chatter_around_the_json_is_forgiven(said: str) -> None:
-    assert _value(said, cut_off=False) == ANSWER
+def test_text_around_json_is_ignored(response: str) -> None:
+    assert _value(response, cut_off=False) == ANSWER
 
 
-@pytest.mark.parametrize("said", ["I cannot do that.", "", "{" * 100_000, '{"queries": ['])
-def test_an_answer_without_json_is_none(said: str) -> None:
+@pytest.mark.parametrize("response", ["I cannot do that.", "", "{" * 100_000, '{"queries": ['])
+def test_response_without_json_is_rejected(response: str) -> None:
     with pytest.raises(BadAnswer, match="not JSON"):
-        _value(said, cut_off=False)
+        _value(response, cut_off=False)
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("response", "read"),
     [
         ('{"queries": ["a", "b, \\"c]", "a", "a', {"queries": ["a", 'b, "c]', "a"]}),
         (
@@ -42,11 +42,11 @@ def test_an_answer_without_json_is_none(said: str) -> None:
         ('{"of": [{"a": [1, 2], "b": [3, 4', {"of": [{"a": [1, 2], "b": [3]}]}),
     ],
 )
-def test_of_an_answer_that_broke_off_the_whole_entries_are_read(said: str, read: Any) -> None:
-    answer = {"message": {"content": said}, "finish_reason": "length"}
+def test_truncated_response_keeps_complete_entries(response: str, read: Any) -> None:
+    answer = {"message": {"content": response}, "finish_reason": "length"}
     assert _value(*_text({"choices": [answer]})) == read
 
 
-def test_an_answer_that_broke_off_before_its_first_entry_says_so() -> None:
-    with pytest.raises(BadAnswer, match="broke off"):
+def test_truncated_response_without_entries_is_rejected() -> None:
+    with pytest.raises(BadAnswer, match="cut off"):
         _value('{"queries": ["a', cut_off=True)

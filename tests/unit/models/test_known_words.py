@@ -1,4 +1,4 @@
-"""Words that the embedder knows, looked up in its file for the first few and in a list of them after that."""
+"""Known words are recognized equally by file scan and by the loaded list."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ UNKNOWN = ("pgbouncer", "xqzzw", "日本", 'a"b', "a\\b")
 
 
 @pytest.mark.parametrize("asked_before", [0, MAX_SCANNED_WORDS])
-def test_the_first_words_and_the_later_ones_are_judged_alike(
-    asked_before: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_scan_and_word_list_agree(asked_before: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for words, known in ((KNOWN, True), (UNKNOWN, False)):
         monkeypatch.setattr(known_words, "_asked", count(asked_before))
         assert {word: is_known_word(word) for word in words} == dict.fromkeys(words, known)

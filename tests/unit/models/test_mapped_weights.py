@@ -1,4 +1,4 @@
-"""The bundled models' weights are mapped from their files: opened in half the time, and shared between processes."""
+"""Bundled weights are memory-mapped and equal the original models."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ MODELS = sorted(folder for folder in WEIGHTS.iterdir() if (folder / "model.onnx"
 
 
 @pytest.mark.parametrize("folder", MODELS, ids=lambda folder: folder.name)
-def test_what_is_mapped_is_the_model(folder: Path) -> None:
-    """To its last weight: whoever changes a model writes both files anew (scripts/map_weights.py)."""
+def test_mapped_model_equals_original(folder: Path) -> None:
+    """After a model changes, scripts/map_weights.py must write both files again."""
     mapped = onnx.load(folder / MAPPED, load_external_data=False)
     tables = [
         one for one in mapped.graph.initializer if _place(one).get("location") == "model.onnx"
     ]
     assert len(tables) > 10
     for table in tables:
-        _take_in(table, (folder / "model.onnx").read_bytes())
+        _inline_weights(table, (folder / "model.onnx").read_bytes())
     assert _graph(mapped) == _graph(onnx.load(folder / "model.onnx", load_external_data=False))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has mapped")
-def test_an_open_model_is_mapped_and_not_read() -> None:
+def test_open_model_is_memory_mapped() -> None:
     folder = WEIGHTS / "embedder"
     embedder = OnnxEmbedder(described(folder))
     embedder.open()
     assert str(folder / "model.onnx") in Path("/proc/self/maps").read_text()
 
 
-def test_what_cannot_be_mapped_is_read_and_said_so(
+def test_unmappable_model_is_loaded_with_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for file in (WEIGHTS / "embedder").iterdir():
@@ -51,14 +51,14 @@ def test_what_cannot_be_mapped_is_read_and_said_so(
         .embed_query("where is the harbour office")
         .tolist()
     )
-    assert "is read whole" in caplog.text
+    assert "is loaded whole" in caplog.text
 
 
 def _place(table: TensorProto) -> dict[str, str]:
     return {entry.key: entry.value for entry in table.external_data}
 
 
-def _take_in(table: TensorProto, whole: bytes) -> None:
+def _inline_weights(table: TensorProto, whole: bytes) -> None:
     place = _place(table)
     start = int(place["offset"])
     table.raw_data = whole[start : start + int(place["length"])]

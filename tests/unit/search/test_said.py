@@ -1,4 +1,4 @@
-"""The times that a text names, as they are stored with it, and what is made of what was stored otherwise."""
+"""Times mentioned in a text survive storage, and stale or malformed stored values are ignored."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def zone(name: str) -> Iterator[None]:
         time.tzset()
 
 
-def test_what_is_stored_says_what_the_text_says() -> None:
+def test_stored_times_round_trip() -> None:
     one = memory(TEXT, created_at="2026-11-13T09:00:00.000000Z")
     found = decode_mentioned_times(encode_mentioned_times(one), one.created_at)
     assert found == mentioned_times(one)
     assert [each.yearly for each in found or ()] == [False, True, True]
 
 
-def test_of_a_text_that_can_name_no_time_that_is_stored_for_any_zone() -> None:
+def test_timeless_text_is_stored_for_all_zones() -> None:
     plain = memory("The relay listens on port 7001.")
     with zone("Europe/Berlin"):
         stored = encode_mentioned_times(plain)
@@ -48,7 +48,7 @@ def test_of_a_text_that_can_name_no_time_that_is_stored_for_any_zone() -> None:
         assert decode_mentioned_times(stored, plain.created_at) == () == mentioned_times(plain)
 
 
-def test_what_was_stored_by_a_version_before_is_read() -> None:
+def test_missing_value_is_ignored() -> None:
     assert decode_mentioned_times(None, memory(TEXT).created_at) is None
 
 
@@ -71,23 +71,23 @@ IN_UTC = '[1,"2024-01-01T00:00:00",[[[["2026-01-01T00:00:00Z","2026-01-02T00:00:
         5,
     ],
 )
-def test_what_cannot_be_understood_is_read(stored: Any) -> None:
-    """A store's file may be anybody's, and SQLite keeps anything in a column."""
+def test_malformed_value_is_ignored(stored: Any) -> None:
+    """SQLite accepts any value in a column, and anyone may have written the store file."""
     assert decode_mentioned_times(stored, memory(TEXT).created_at) is None
 
 
-def test_what_an_older_grammar_stored_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_of_other_grammar_version_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = encode_mentioned_times(memory(TEXT))
     monkeypatch.setattr(said, "GRAMMAR", said.GRAMMAR + 1)
     assert decode_mentioned_times(stored, memory(TEXT).created_at) is None
 
 
-def test_what_was_read_in_another_zone_is_read_anew() -> None:
+def test_value_of_other_time_zone_is_ignored() -> None:
     one = memory("It broke yesterday.", created_at="2026-11-13T03:00:00.000000Z")
     with zone("Europe/Berlin"):
         stored = encode_mentioned_times(one)
         [there] = decode_mentioned_times(stored, one.created_at) or ()
-    with zone("America/Los_Angeles"):  # where it was still the evening before
+    with zone("America/Los_Angeles"):  # where it was still the previous evening
         assert decode_mentioned_times(stored, one.created_at) is None
         [here] = mentioned_times(one)
     assert here != there

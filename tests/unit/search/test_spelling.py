@@ -1,4 +1,4 @@
-"""Which two words are a slip of the keyboard apart."""
+"""Typo detection recognizes single keyboard slips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trivet.search.query import is_typo, typos_of
         ("deploy", "deploys"),
     ],
 )
-def test_a_slip_is_known(typed: str, meant: str) -> None:
+def test_single_typo_is_recognized(typed: str, meant: str) -> None:
     assert is_typo(typed, meant, len(typed))
     assert is_typo(meant, typed, len(typed))
 
@@ -30,23 +30,23 @@ def test_a_slip_is_known(typed: str, meant: str) -> None:
     ("typed", "meant"),
     [
         ("vault", "vault"),
-        ("boat", "boot"),  # short words are near each other without being meant
+        ("boat", "boot"),  # short words are similar without being typos
         ("boat", "bat"),
         ("harbour", "harvest"),
         ("vautl", "vualt"),
         ("abcd", "abcdef"),
     ],
 )
-def test_other_words_are_not(typed: str, meant: str) -> None:
+def test_different_words_are_not_typos(typed: str, meant: str) -> None:
     assert not is_typo(typed, meant, len(typed))
 
 
-def test_a_short_stem_counts_where_the_word_is_long() -> None:
+def test_typo_limit_depends_on_word_length() -> None:
     assert is_typo("alow", "allow", len("alowed"))
     assert not is_typo("alow", "allow", len("alow"))
 
 
 @given(st.text("abc", min_size=1, max_size=6), st.text("abc", max_size=7))
-def test_every_slip_is_among_those_that_are_looked_for(typed: str, meant: str) -> None:
+def test_typos_of_covers_every_recognized_typo(typed: str, meant: str) -> None:
     if is_typo(typed, meant, 99):
         assert meant in set(typos_of(typed))

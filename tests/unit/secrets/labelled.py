@@ -1,4 +1,4 @@
-"""The labelled set: what is a secret, of which kind and where, and what only looks like one."""
+"""The labeled set of secrets, with kind and position, and of harmless lookalikes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Labelled:
 
 
 def load(name: str, split: str | None = None) -> list[Labelled]:
-    """The texts of a file; their parts are joined here, since whole they would alarm scanners of repositories."""
+    """Load texts and join their parts, because whole secrets would trip repository scanners."""
     rows = [
         json.loads(line)
         for line in (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""What the guard takes for a secret: measured on the labelled set, and the cases that others got wrong."""
+"""Secret detection meets its targets on the labeled set and handles known hard cases."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .labelled import load
 
 finding = importlib.import_module(
     "trivet.secrets.detect"
-)  # the package has a function of this name
+)  # the package exports a function of this name
 assigning = importlib.import_module("trivet.secrets.named_values")
 
 
-def test_the_labelled_set_is_large_enough() -> None:
+def test_labeled_set_is_large_enough() -> None:
     secrets, harmless = load("secrets"), load("harmless")
     assert len(secrets) >= 150
     assert len({row.kind for row in secrets}) >= 25
@@ -31,7 +31,7 @@ def test_the_labelled_set_is_large_enough() -> None:
         assert abs(sum(row.split == "tune" for row in rows) - len(rows) / 2) <= len(rows) * 0.02
 
 
-def test_no_secret_of_the_set_stands_whole_in_a_file() -> None:
+def test_data_files_contain_no_whole_secret() -> None:
     from pathlib import Path
 
     for name in ("secrets", "told_secrets"):
@@ -52,8 +52,8 @@ def test_recall_and_false_positives(split: str) -> None:
 
 
 @pytest.mark.parametrize("split", ["tune", "test"])
-def test_secrets_as_people_tell_them(split: str) -> None:
-    """In sentences, on command lines, over several lines; and their like that hold none."""
+def test_conversational_secrets(split: str) -> None:
+    """Secrets in sentences, command lines and multiline text, and harmless lookalikes."""
     told, harmless = load("told_secrets", split), load("told_harmless", split)
     assert (len(told), len(harmless)) == (50, 65)
     found = [
@@ -74,11 +74,11 @@ def test_secrets_as_people_tell_them(split: str) -> None:
         "x [secret:jwt:1] y",
     ],
 )
-def test_what_others_destroyed_stays(text: str) -> None:
+def test_harmless_text_is_kept(text: str) -> None:
     assert find(text) == ()
 
 
-def test_each_is_found_with_its_span() -> None:
+def test_findings_have_exact_spans() -> None:
     token, word = github("a"), password("b")
     text = f"first {token}, then password: {word} and {token} again"
     assert [(one.kind, text[one.start : one.stop]) for one in find(text)] == [
@@ -88,19 +88,19 @@ def test_each_is_found_with_its_span() -> None:
     ]
 
 
-def test_our_own_keys_are_secrets_too() -> None:
+def test_trivet_keys_are_secrets() -> None:
     key = "tvt.default.34b2b15c329c.7qNQGxipiL8jbmYXwmLyLDEvh4Iakg2keJQTCvtM" + "DMc"
     text = f"use {key} for the server"
     [found] = find(text)
     assert (found.kind, text[found.start : found.stop]) == ("trivet-key", key)
 
 
-def test_a_form_wins_over_a_name() -> None:
+def test_token_format_wins_over_variable_name() -> None:
     [found] = find(f"API_TOKEN={github('c')}")
     assert found.kind == "github-token"
 
 
-def test_nothing_is_left_beside_what_was_found() -> None:
+def test_span_covers_whole_value() -> None:
     text = f"password: x9Kq-{github('d')}-Zz7!"
     [found] = find(text)
     assert (found.kind, text[found.start : found.stop]) == (
@@ -109,17 +109,17 @@ def test_nothing_is_left_beside_what_was_found() -> None:
     )
 
 
-def test_check_digits_decide() -> None:
+def test_check_digits_are_verified() -> None:
     good = "4539 5787 6362 1486"
     assert is_card(good)
     assert not is_card("4539 5787 6362 1487")
-    assert not is_card("4111 1111 1111 1111"), "a number out of documentation"
+    assert not is_card("4111 1111 1111 1111"), "a well-known example number"
     assert is_iban("DE68 2105 0170 0012 3456 78")
     assert not is_iban("DE69 2105 0170 0012 3456 78")
 
 
 @given(st.text(max_size=300))
-def test_any_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_scanned(text: str) -> None:
     found = find(text)
     assert all(0 <= one.start < one.stop <= len(text) for one in found)
     assert all(before.stop <= after.start for before, after in pairwise(found))
@@ -129,7 +129,7 @@ def test_any_text_can_be_read(text: str) -> None:
     st.text(alphabet=" \n.,:;()abcXYZ0189é漢", max_size=60),
     st.text(alphabet=" \n.,;()é漢", max_size=60),
 )
-def test_a_token_is_found_wherever_it_stands(before: str, after: str) -> None:
+def test_token_is_found_in_any_context(before: str, after: str) -> None:
     token = github("anywhere")
     text = f"{before} {token} {after}"
     assert any(
@@ -138,7 +138,7 @@ def test_a_token_is_found_wherever_it_stands(before: str, after: str) -> None:
     )
 
 
-def test_a_text_without_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_text_is_scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scanned: list[str] = []
     scan = finding._scan
 
@@ -157,8 +157,8 @@ def test_a_text_without_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch)
     assert scanned == [clean, with_token, with_token]
 
 
-def test_long_runs_are_read_in_linear_work() -> None:
-    """Not timed: a pattern that went back and forth would never end. The token behind a run is found."""
+def test_long_runs_scan_in_linear_time() -> None:
+    """A backtracking pattern would never finish. The token after the run is still found."""
     token = github("behind")
     for unit in (
         "a",
@@ -181,21 +181,21 @@ def test_long_runs_are_read_in_linear_work() -> None:
     assert find(letters("long", 32 * 1024)) == ()
 
 
-def test_a_placeholder_is_no_secret() -> None:
-    """What the guard has put in a secret's place is scanned again by an edit, and must stay as it is."""
+def test_placeholder_is_not_a_secret() -> None:
+    """An edit scans existing placeholders again, and they must stay unchanged."""
     token = github("beside a placeholder")
     assert find("password = [secret:password:1]") == ()
     (found,) = find(f"password = [secret:password:1] and the token {token}")
     assert found.kind == "github-token"
 
 
-def test_a_deep_head_is_no_token() -> None:
-    """JSON nested a thousand times in what looks like a token's head: it is read as text, and nothing fails."""
+def test_deeply_nested_header_is_not_a_token() -> None:
+    """JSON nested thousands of levels deep in a token-like header must be treated as text."""
     head = base64.urlsafe_b64encode(b'{"a":' + b"[" * 20_000).decode().rstrip("=")
     assert find(f"{head}.{letters('body', 20)}.{letters('sign', 40)}") == ()
 
 
-def test_a_key_that_holds_a_typed_run_is_found_and_a_typed_one_is_not() -> None:
+def test_key_with_sequence_is_found_but_typed_text_is_not() -> None:
     key = "gh" + f"p_{letters('typed', 14)}12345678{letters('run', 14)}"
     assert [one.kind for one in find(f"the bot pushes with {key} at night")] == ["github-token"]
     assert find("api_key: abcdefgh12345678abcdefgh") == ()
@@ -206,6 +206,6 @@ PIECES += "ign ing encr master priv licen client token cred".split()
 
 
 @given(st.lists(st.sampled_from([*PIECES, " ", "="]), max_size=12).map("".join))
-def test_a_text_is_passed_over_only_if_no_name_of_a_secret_is_in_it(text: str) -> None:
+def test_prefilter_skips_only_text_without_secret_names(text: str) -> None:
     held = any(start in text.lower() for start in assigning._STARTS)
     assert held or assigning._NEAR().search(text) is None

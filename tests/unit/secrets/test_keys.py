@@ -1,4 +1,4 @@
-"""Where keys are kept, how they are made and rotated, and what happens when they are gone or others are faster."""
+"""Keys are stored safely, rotated, and survive concurrent use and failing key stores."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
 
 
 class MemoryKeyring(KeyringBackend):
-    """A keyring of the kind an operating system has, kept in memory."""
+    """Keyring backend like that of an operating system, kept in memory."""
 
     priority = 5
 
@@ -66,7 +66,7 @@ def ring(folder: Path) -> KeyRing:
     return KeyRing(lambda: key_stores("", False, folder))
 
 
-def test_no_key_is_made_before_there_is_a_secret(trivet: Trivet, configuration: Path) -> None:
+def test_first_secret_creates_key(trivet: Trivet, configuration: Path) -> None:
     trivet.remember("nothing of note")
     assert not configuration.exists()
     trivet.remember(github("a"))
@@ -75,12 +75,12 @@ def test_no_key_is_made_before_there_is_a_secret(trivet: Trivet, configuration: 
     assert stat.S_IMODE(configuration.stat().st_mode) == 0o700
 
 
-def test_a_key_that_others_can_read_is_refused(trivet: Trivet, configuration: Path) -> None:
+def test_key_file_readable_by_others_is_rejected(trivet: Trivet, configuration: Path) -> None:
     id = trivet.remember(github("a")).id
     (configuration / "secret-keys.json").chmod(0o644)
     with pytest.raises(SecretError, match="chmod 600"):
         trivet.remember(github("b"))
-    assert trivet.stats().memories == {"active": 1}, "nothing was written"
+    assert trivet.stats().memories == {"active": 1}, "the refused write must store nothing"
     (configuration / "secret-keys.json").chmod(0o600)
     assert trivet.reveal(id).content == github("a")
 
@@ -88,7 +88,7 @@ def test_a_key_that_others_can_read_is_refused(trivet: Trivet, configuration: Pa
 @pytest.mark.parametrize(
     "text", ["", "{}", "nonsense", '{"current": "a", "keys": {"a": "c2hvcnQ="}}']
 )
-def test_a_damaged_key_file_is_named(tmp_path: Path, text: str) -> None:
+def test_damaged_key_file_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "secret-keys.json"
     file.write_text(text)
     file.chmod(0o600)
@@ -96,18 +96,18 @@ def test_a_damaged_key_file_is_named(tmp_path: Path, text: str) -> None:
         ring(tmp_path).current()
 
 
-def test_many_at_once_make_one_key(tmp_path: Path) -> None:
+def test_concurrent_callers_create_one_key(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         ids = set(pool.map(lambda _: ring(tmp_path).current().id, range(32)))
     assert len(ids) == 1
 
 
-def test_a_key_is_never_shown(tmp_path: Path) -> None:
+def test_key_repr_hides_key(tmp_path: Path) -> None:
     key = ring(tmp_path).current()
     assert repr(key) == f"Key({key.id})"
 
 
-def test_the_same_text_is_never_sealed_alike(trivet: Trivet, path: Path) -> None:
+def test_same_text_seals_differently(trivet: Trivet, path: Path) -> None:
     for _ in range(2):
         trivet.remember(github("a"))
     connection = sqlite3.connect(path)
@@ -116,7 +116,7 @@ def test_the_same_text_is_never_sealed_alike(trivet: Trivet, path: Path) -> None
     assert len({nonce for nonce, _ in rows}) == len({sealed for _, sealed in rows}) == 2
 
 
-def test_rotation_seals_everything_anew_and_keeps_the_old_key(
+def test_rotation_reseals_and_keeps_needed_keys(
     trivet: Trivet, path: Path, configuration: Path
 ) -> None:
     ids = [trivet.remember(github(str(number))).id for number in range(5)]
@@ -130,7 +130,7 @@ def test_rotation_seals_everything_anew_and_keeps_the_old_key(
     again = trivet.rotate_keys(drop_old=True)
     [(oldest, users)] = again.kept.items()
     assert again.dropped == 1
-    assert "backup.db" in users[0], "the copy was opened, so the key that it needs stays"
+    assert "backup.db" in users[0], "the opened backup still needs its key"
     assert trivet.rotate_keys(drop_old=True, drop=(oldest,)).dropped == 2
     keys = json.loads((configuration / "secret-keys.json").read_text())
     assert list(keys["keys"]) == [keys["current"]]
@@ -142,9 +142,7 @@ def test_rotation_seals_everything_anew_and_keeps_the_old_key(
         old.reveal(ids[0])
 
 
-def test_a_secret_that_was_sealed_before_a_rotation_and_written_after_it_is_sealed_anew(
-    trivet: Trivet, open_trivet: Opened
-) -> None:
+def test_secret_written_after_rotation_is_resealed(trivet: Trivet, open_trivet: Opened) -> None:
     writer = open_trivet().engine
     id = trivet.remember(github("before")).id
     edited, _ = guard(
@@ -166,9 +164,7 @@ def test_a_secret_that_was_sealed_before_a_rotation_and_written_after_it_is_seal
         ]
 
 
-def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(
-    trivet: Trivet, path: Path
-) -> None:
+def test_rotation_keeps_key_of_other_store(trivet: Trivet, path: Path) -> None:
     trivet.remember(github("a"))
     with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
         id = other.remember(github("b")).id
@@ -187,7 +183,7 @@ def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(
         assert other.reveal(id).content == github("b")
 
 
-def test_a_restored_backup_is_noted_as_a_user_of_its_keys(trivet: Trivet, path: Path) -> None:
+def test_restored_backup_is_recorded_as_key_user(trivet: Trivet, path: Path) -> None:
     trivet.remember(github("a"))
     trivet.backup(path.with_name("backup.db"))
     trivet.rotate_keys()
@@ -199,9 +195,7 @@ def test_a_restored_backup_is_noted_as_a_user_of_its_keys(trivet: Trivet, path: 
     assert user.startswith(f"{path.with_name('restored.db')} [")
 
 
-def test_a_key_from_before_users_were_noted_stays_until_it_is_named(
-    trivet: Trivet, configuration: Path
-) -> None:
+def test_key_without_recorded_users_stays_until_named(trivet: Trivet, configuration: Path) -> None:
     trivet.remember(github("a"))
     file = configuration / "secret-keys.json"
     old = json.loads(file.read_text())
@@ -211,7 +205,7 @@ def test_a_key_from_before_users_were_noted_stays_until_it_is_named(
     assert trivet.rotate_keys(drop_old=True, drop=(old["current"],)).dropped == 2
 
 
-def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet: Opened) -> None:
+def test_other_process_uses_rotated_key(trivet: Trivet, open_trivet: Opened) -> None:
     other = open_trivet()
     other.remember(github("a"))
     trivet.rotate_keys(drop_old=True)
@@ -219,7 +213,7 @@ def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet:
     assert trivet.reveal(id).content == github("b")
 
 
-def test_a_configured_vault_keeps_the_keys(
+def test_configured_vault_holds_keys(
     server: Vault, open_trivet: Opened, configuration: Path
 ) -> None:
     trivet = open_trivet(secrets_vault=server.address)
@@ -230,7 +224,7 @@ def test_a_configured_vault_keeps_the_keys(
     assert trivet.reveal(id).content == github("a")
 
 
-def test_a_vault_that_fails_is_an_error_and_nothing_is_stored(
+def test_failing_vault_stores_nothing(
     server: Vault, open_trivet: Opened, configuration: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = open_trivet(secrets_vault=server.address)
@@ -246,7 +240,7 @@ def test_a_vault_that_fails_is_an_error_and_nothing_is_stored(
     assert trivet.remember("no secret, no vault").status == "stored"
 
 
-def test_who_is_faster_at_the_vault_wins(server: Vault, tmp_path: Path) -> None:
+def test_first_vault_writer_wins(server: Vault, tmp_path: Path) -> None:
     theirs = ring(tmp_path)
     theirs.current()
     server.faster = {"keys": (tmp_path / "secret-keys.json").read_text()}
@@ -254,7 +248,7 @@ def test_who_is_faster_at_the_vault_wins(server: Vault, tmp_path: Path) -> None:
     assert ours.current() == theirs.current()
 
 
-def test_keys_travel_over_https_alone() -> None:
+def test_vault_requires_https() -> None:
     for address in (
         "http://vault.acme.dev:8200/secret/trivet",
         "ftp://x/secret/trivet",
@@ -264,7 +258,7 @@ def test_keys_travel_over_https_alone() -> None:
             VaultKeyStore(address, TOKEN)
 
 
-def test_the_keyring_comes_before_the_file(
+def test_keyring_is_preferred_over_file(
     own_keyring: MemoryKeyring, open_trivet: Opened, configuration: Path
 ) -> None:
     trivet = open_trivet(secrets_keyring=True)
@@ -275,7 +269,9 @@ def test_the_keyring_comes_before_the_file(
     assert trivet.reveal(id).content == github("a")
 
 
-def test_many_at_once_make_one_key_in_a_keyring(own_keyring: MemoryKeyring, tmp_path: Path) -> None:
+def test_concurrent_callers_create_one_keyring_key(
+    own_keyring: MemoryKeyring, tmp_path: Path
+) -> None:
     def made(number: int) -> str:
         one = KeyRing(lambda: key_stores("", True, tmp_path), lambda: f"store {number}")
         return one.current().id
@@ -287,14 +283,14 @@ def test_many_at_once_make_one_key_in_a_keyring(own_keyring: MemoryKeyring, tmp_
     assert sorted(users) == sorted(f"store {number}" for number in range(24))
 
 
-def test_a_key_in_the_file_is_still_found_when_there_is_a_keyring(
+def test_file_key_is_found_with_keyring_enabled(
     own_keyring: MemoryKeyring, open_trivet: Opened
 ) -> None:
     id = open_trivet(secrets_keyring=False).remember(github("a")).id
     assert open_trivet(secrets_keyring=True).reveal(id).content == github("a")
 
 
-def test_the_list_of_users_has_an_end_and_then_the_key_stays() -> None:
+def test_full_user_list_keeps_key() -> None:
     keys = EMPTY.with_new()
     for number in range(1_000):
         keys = keys.used(keys.current, f"store {number}")
@@ -305,7 +301,7 @@ def test_the_list_of_users_has_an_end_and_then_the_key_stays() -> None:
     assert keys.users_of(keys.current) == (MORE,)
 
 
-def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
+def test_file_write_requires_current_content(tmp_path: Path) -> None:
     place = FileKeyStore(tmp_path / "keys")
     one, two = EMPTY.with_new(), EMPTY.with_new()
     assert place.write(EMPTY, one)
@@ -313,14 +309,14 @@ def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
     assert place.read() == one
 
 
-def test_a_vault_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_vault_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trivet.secrets.key_vault.SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = VaultKeyStore(f"http://127.0.0.1:{silent.getsockname()[1]}/secret/trivet", "token")
         with pytest.raises(SecretError, match="does not answer"):
             place.read()
         for _ in range(5):
-            with pytest.raises(SecretError, match="is not waited for"):
+            with pytest.raises(SecretError, match="is skipped"):
                 place.read()
         silent.setblocking(False)
         silent.accept()[0].close()

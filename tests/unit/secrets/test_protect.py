@@ -1,4 +1,4 @@
-"""What is stored, shown and told of a text that holds secrets."""
+"""Secrets are redacted in everything stored or shown, and revealed only on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def said(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def test_every_field_is_looked_through(trivet: Trivet) -> None:
+def test_every_field_is_redacted(trivet: Trivet) -> None:
     names = ("content", "title", "tag", "keyword", "source")
     secrets = {name: github(name) for name in names}
     done = trivet.remember(
@@ -44,7 +44,7 @@ def test_every_field_is_looked_through(trivet: Trivet) -> None:
     assert [name for name, secret in secrets.items() if secret in said(revealed)] == list(names)
 
 
-def test_it_is_found_by_the_words_around_it_and_by_its_kind(trivet: Trivet) -> None:
+def test_recall_finds_memory_by_context_and_kind(trivet: Trivet) -> None:
     id = trivet.remember(f"The nightly bot uses {github('a')}.").id
     assert trivet.recall("nightly bot").hits[0].id == id
     assert trivet.recall("github token").hits[0].id == id
@@ -53,7 +53,7 @@ def test_it_is_found_by_the_words_around_it_and_by_its_kind(trivet: Trivet) -> N
     )
 
 
-def test_one_value_has_one_name_and_a_retry_says_the_same(trivet: Trivet) -> None:
+def test_equal_secrets_share_placeholder_and_retry_is_unchanged(trivet: Trivet) -> None:
     text = f"old {github('a')}, old {github('a')}, new {github('b')}"
     first = trivet.remember(text, id=ID)
     assert (
@@ -68,20 +68,20 @@ def test_one_value_has_one_name_and_a_retry_says_the_same(trivet: Trivet) -> Non
     assert trivet.stats().memories == {"active": 1}
 
 
-def test_an_edit_keeps_the_names_and_seals_what_is_new(trivet: Trivet) -> None:
+def test_edit_keeps_placeholders_and_seals_new_secrets(trivet: Trivet) -> None:
     id = trivet.remember(f"key {github('a')}").id
     edited = trivet.edit(id, content=f"{trivet.get(id).content} and {github('b')}")
     assert edited.content == "key [secret:github-token:1] and [secret:github-token:2]"
     assert trivet.reveal(id).content == f"key {github('a')} and {github('b')}"
     same = trivet.edit(id, content=f"key {github('a')} and {github('b')}")
-    assert same.revision == edited.revision, "the same words and secrets are no change"
+    assert same.revision == edited.revision, "the same text and secrets must not count as a change"
     trivet.edit(id, content="gone")
     assert trivet.restore(id, revision=2).content == edited.content
     assert trivet.reveal(id).content == f"key {github('a')} and {github('b')}"
     assert github("a") not in said(trivet.history(id, reveal=True))
 
 
-def test_a_typed_placeholder_is_not_mistaken_for_one_of_ours(trivet: Trivet) -> None:
+def test_typed_placeholder_is_kept_as_text(trivet: Trivet) -> None:
     id = trivet.remember(f"[secret:github-token:1] is how it looks; {github('a')}").id
     assert (
         trivet.get(id).content == "[secret:github-token:1] is how it looks; [secret:github-token:2]"
@@ -89,7 +89,7 @@ def test_a_typed_placeholder_is_not_mistaken_for_one_of_ours(trivet: Trivet) -> 
     assert trivet.reveal(id).content == f"[secret:github-token:1] is how it looks; {github('a')}"
 
 
-def test_private_parts(trivet: Trivet) -> None:
+def test_private_sections_are_hidden(trivet: Trivet) -> None:
     id = trivet.remember(
         "Lunch with Ines. <private>She leaves in May.</private> Bring cake. <PRIVATE>No nuts"
     ).id
@@ -111,13 +111,13 @@ def test_private_parts(trivet: Trivet) -> None:
         ("a <privateer>b</privateer>", "a <privateer>b</privateer>"),
     ],
 )
-def test_where_private_begins_and_ends(text: str, left: str) -> None:
+def test_private_tag_boundaries(text: str, left: str) -> None:
     for start, stop in reversed(private_spans(text)):
         text = text[:start] + text[stop:]
     assert text == left
 
 
-def test_refused(open_trivet: Opened) -> None:
+def test_refuse_mode_rejects_secrets(open_trivet: Opened) -> None:
     trivet = open_trivet(secrets="refuse")
     wrong: list[dict[str, Any]] = [
         {"content": github("a")},
@@ -140,21 +140,19 @@ def test_refused(open_trivet: Opened) -> None:
     assert trivet.stats().memories == {"active": 2}
 
 
-def test_off_leaves_the_text_but_not_what_is_private(open_trivet: Opened) -> None:
+def test_off_mode_still_hides_private_sections(open_trivet: Opened) -> None:
     trivet = open_trivet(secrets="off")
     id = trivet.remember(f"{github('a')} <private>b</private>").id
     assert trivet.get(id).content == f"{github('a')} [private]"
 
 
-def test_a_scope_is_no_place_for_a_secret(trivet: Trivet) -> None:
+def test_secret_in_scope_is_rejected(trivet: Trivet) -> None:
     with pytest.raises(InvalidInput, match="scope") as error:
         trivet.remember("fine", scope=f"work/{github('a')}")
     assert github("a") not in str(error.value)
 
 
-def test_an_import_is_looked_through_with_its_history(
-    trivet: Trivet, open_trivet: Opened, tmp_path: Path
-) -> None:
+def test_import_redacts_history(trivet: Trivet, open_trivet: Opened, tmp_path: Path) -> None:
     trivet.close()
     other = Trivet.open(tmp_path / "other.db", embedder="none", background=False, secrets="off")
     id = other.remember(f"first {github('a')}").id
@@ -174,15 +172,15 @@ def test_an_import_is_looked_through_with_its_history(
     assert trivet.reveal(id).content == f"first {github('a')}"
 
 
-def test_no_name_in_an_imported_history_is_stored_in_clear(
+def test_imported_history_fields_are_redacted(
     trivet: Trivet, open_trivet: Opened, tmp_path: Path
 ) -> None:
-    """The scope of a memory is refused; those of its past, and what else a line may name, are guarded like its text."""
+    """A secret in a current scope is rejected; past scopes and other fields are redacted."""
     trivet.close()
     other = Trivet.open(tmp_path / "other.db", embedder="none", background=False, secrets="off")
     id = other.remember("first").id
     other.edit(id, content="second")
-    # As an earlier Trivet wrote it, without a checksum: who writes a file by hand can make the sum right, too.
+    # Use the old format without a checksum; a forged file could also carry a valid one.
     lines = [json.loads(line) for line in other.export()][:-1]
     lines[0]["trivet_export"] = 1
     other.close()
@@ -201,7 +199,7 @@ def test_no_name_in_an_imported_history_is_stored_in_clear(
     assert not [name for name, secret in secrets.items() if secret.encode() in stored]
 
 
-def test_no_field_of_a_proposal_holds_a_secret(trivet: Trivet) -> None:
+def test_secret_in_proposal_field_is_rejected(trivet: Trivet) -> None:
     with pytest.raises(InvalidInput, match="scope"):
         trivet.inbox_propose("The bot deploys at night.", scope=github("scope"))
     with pytest.raises(InvalidInput, match="memory") as refused:
@@ -210,22 +208,20 @@ def test_no_field_of_a_proposal_holds_a_secret(trivet: Trivet) -> None:
     assert trivet.inbox_list().total == 0
 
 
-def test_plain_lines_that_differ_only_in_their_secret_are_two(trivet: Trivet) -> None:
+def test_lines_differing_only_in_secret_stay_separate(trivet: Trivet) -> None:
     lines = [json.dumps({"content": f"key {github(name)}"}) for name in "ab"]
     assert trivet.import_(lines).stored == 2
     assert trivet.import_(lines).unchanged == 2
 
 
-def test_an_export_carries_placeholders(trivet: Trivet) -> None:
+def test_export_contains_placeholders(trivet: Trivet) -> None:
     trivet.remember(f"key {github('a')}", sensitive=True)
     lines = "".join(trivet.export(include_sensitive=True))
     assert "[secret:github-token:1]" in lines
     assert github("a") not in lines
 
 
-def test_what_was_stored_in_the_clear_is_taken_out_of_the_past(
-    open_trivet: Opened, path: Path
-) -> None:
+def test_redact_removes_plain_secrets_from_history(open_trivet: Opened, path: Path) -> None:
     before = open_trivet(secrets="off")
     id = before.remember(f"first {github('a')}", title="T", tags=["t"]).id
     before.edit(id, content="second, clean")
@@ -244,7 +240,7 @@ def test_what_was_stored_in_the_clear_is_taken_out_of_the_past(
     assert password("b").lower().encode() not in everything
 
 
-def test_a_restored_revision_from_before_is_cleaned_with_its_past(open_trivet: Opened) -> None:
+def test_restoring_plain_revision_redacts_history(open_trivet: Opened) -> None:
     before = open_trivet(secrets="off")
     id = before.remember(f"first {github('a')}").id
     before.edit(id, content="second")
@@ -255,7 +251,7 @@ def test_a_restored_revision_from_before_is_cleaned_with_its_past(open_trivet: O
     assert trivet.reveal(id).content == f"first {github('a')}"
 
 
-def test_what_was_stored_in_the_clear_can_be_forgotten_where_secrets_are_refused(
+def test_plain_secret_can_be_forgotten_in_refuse_mode(
     open_trivet: Opened,
 ) -> None:
     before = open_trivet(secrets="off")
@@ -264,9 +260,7 @@ def test_what_was_stored_in_the_clear_can_be_forgotten_where_secrets_are_refused
     assert open_trivet(secrets="refuse").forget(id).state == "deleted"
 
 
-def test_revealing_is_on_the_record_even_if_it_fails(
-    trivet: Trivet, configuration: Path, open_trivet: Opened
-) -> None:
+def test_failed_reveal_is_audited(trivet: Trivet, configuration: Path, open_trivet: Opened) -> None:
     id = trivet.remember(f"key {github('a')}").id
     trivet.reveal(id)
     trivet.close()
@@ -276,10 +270,12 @@ def test_revealing_is_on_the_record_even_if_it_fails(
         trivet.reveal(id)
     assert [(one.act, one.memory) for one in trivet.audit()] == [("reveal", id), ("reveal", id)]
     assert github("a") not in said(trivet.audit())
-    assert trivet.get(id).content == "key [secret:github-token:1]", "everything else goes on"
+    assert trivet.get(id).content == "key [secret:github-token:1]", (
+        "other operations must still work"
+    )
 
 
-def test_a_changed_record_shows(trivet: Trivet, path: Path) -> None:
+def test_doctor_detects_changed_audit_record(trivet: Trivet, path: Path) -> None:
     import sqlite3
 
     id = trivet.remember(f"key {github('a')}").id
@@ -291,7 +287,7 @@ def test_a_changed_record_shows(trivet: Trivet, path: Path) -> None:
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == ["audit record"]
 
 
-def test_purging_takes_the_sealed_secret_along(trivet: Trivet, path: Path) -> None:
+def test_purge_removes_sealed_secret(trivet: Trivet, path: Path) -> None:
     import sqlite3
 
     id = trivet.remember(f"key {github('a')}").id
@@ -303,7 +299,7 @@ def test_purging_takes_the_sealed_secret_along(trivet: Trivet, path: Path) -> No
     connection.close()
 
 
-def test_a_sealed_secret_moved_to_another_memory_does_not_open(trivet: Trivet, path: Path) -> None:
+def test_moved_sealed_secret_does_not_open(trivet: Trivet, path: Path) -> None:
     import sqlite3
 
     trivet.remember(f"key {github('a')}")
@@ -315,13 +311,13 @@ def test_a_sealed_secret_moved_to_another_memory_does_not_open(trivet: Trivet, p
         trivet.reveal(other)
 
 
-def test_placeholders_are_no_concepts(trivet: Trivet) -> None:
+def test_placeholders_are_not_concepts(trivet: Trivet) -> None:
     trivet.remember(f"Acme keeps {github('a')} in Rostock", tags=[github("b")])
     trivet.drain()
     assert {concept.name for concept in trivet.concepts().concepts} <= {"acme", "rostock"}
 
 
-def test_names_go_there_and_back() -> None:
+def test_placeholder_names_round_trip() -> None:
     names = [("github-token", 1), ("private", 1), ("private", 2), ("jwt", 12)]
     text = " ".join(placeholder(*name) for name in names)
     assert placeholder_names(text) == names

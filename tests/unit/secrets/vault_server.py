@@ -1,4 +1,4 @@
-"""A real HTTP server that keeps one document as HashiCorp Vault's key-value store, version 2, does."""
+"""HTTP server that keeps one document like HashiCorp Vault's key-value store, version 2."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Vault(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.versions: dict[str, list[Any]] = {}
         self.sealed = False
-        self.faster: Any = None  # somebody else's document, written just before ours
+        self.faster: Any = None  # a competing document, written just before the next write
 
     @property
     def address(self) -> str:
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Silent."""
+        """Suppress request logging."""
 
 
 @contextmanager

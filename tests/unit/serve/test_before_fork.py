@@ -1,4 +1,4 @@
-"""What a server's processes share is opened before they are forked: the bundled models that its settings ask for."""
+"""The models a server needs are opened before its processes fork."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trivet.settings import Settings
         (Settings(rerank="folder:/somewhere", changes="off", embedder="folder:/elsewhere"), []),
     ],
 )
-def test_the_models_that_the_settings_ask_for(settings: Settings, names: list[str]) -> None:
+def test_settings_select_bundled_models(settings: Settings, names: list[str]) -> None:
     assert bundled_models(settings) == names
 
 
-def test_who_asks_later_has_the_model_that_was_opened() -> None:
+def test_opened_models_are_reused() -> None:
     open_models(["embedder", "fast"])
     assert bundled()._opened is not None
     reranker = load(RerankSpec("fast"))
@@ -36,14 +36,11 @@ def test_who_asks_later_has_the_model_that_was_opened() -> None:
     assert load(RerankSpec("fast")) is reranker
 
 
-def test_a_model_that_cannot_be_opened_is_told_and_costs_nothing_else(
+def test_unopenable_model_is_logged_and_others_open(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(onnx, "WEIGHTS", tmp_path)
     with caplog.at_level(logging.WARNING):
         open_models(["best", "embedder"])
-    assert (
-        "The model best is not shared by the processes of the server: this installation comes without"
-        in caplog.text
-    )
+    assert "The worker processes cannot share the model best: this installation" in caplog.text
     assert bundled()._opened is not None

@@ -1,4 +1,4 @@
-"""The code indexes that the resident process keeps: few, and none that nobody asks for."""
+"""The resident process keeps few code indexes open and closes idle ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trivet.code.types import Symbol
 from trivet.serve.resident.open_stores import MAX_OPEN_INDEXES, CodeIndexes
 
 
-def test_few_are_open_and_idle_ones_are_closed(tmp_path: Path) -> None:
+def test_open_indexes_are_limited_and_idle_ones_close(tmp_path: Path) -> None:
     indexes = CodeIndexes()
     folders = [tmp_path / f"project{number}" for number in range(MAX_OPEN_INDEXES + 1)]
     for folder in folders:
@@ -25,7 +25,7 @@ def test_few_are_open_and_idle_ones_are_closed(tmp_path: Path) -> None:
     assert indexes.folders == ()
 
 
-def test_a_folder_that_is_not_there_is_nobodys_failure(tmp_path: Path) -> None:
+def test_missing_folder_is_ignored(tmp_path: Path) -> None:
     indexes = CodeIndexes()
     indexes.open_now(str(tmp_path / "nowhere"))
     assert indexes.folders == ()

@@ -1,4 +1,4 @@
-"""Who of several processes lets a newcomer in: two servers in one event loop, so a busy machine decides nothing."""
+"""The process with fewer connections accepts new ones, shown by two servers in one event loop."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.workers import SharedSocketServer
 from trivet.settings import Settings
 
-# So long that the difference between many connections and few is far more than a loaded machine takes for a turn.
+# Long enough that the delay difference between many and few connections exceeds any scheduling
+# delay of a busy machine.
 MAX_ACCEPT_DELAY = 4.0
 
 
 @pytest.mark.parametrize("busy", [0, 1])
-def test_who_has_fewer_connections_takes_those_that_come(
+def test_server_with_fewer_connections_accepts(
     busy: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_door, "MAX_ACCEPT_DELAY", MAX_ACCEPT_DELAY)
 
-    async def come() -> list[int]:
+    async def connect_clients() -> list[int]:
         async with AsyncExitStack() as running:
             listener = running.enter_context(listen("127.0.0.1", 0))
             servers = [
@@ -41,7 +42,7 @@ def test_who_has_fewer_connections_takes_those_that_come(
                 await _until(lambda number=number: sum(map(_connections, servers)) > 20 + number)  # type: ignore[misc]
             return [_connections(server) for server in servers]
 
-    assert asyncio.run(come()) == ([20, 3] if busy == 0 else [3, 20])
+    assert asyncio.run(connect_clients()) == ([20, 3] if busy == 0 else [3, 20])
 
 
 @asynccontextmanager
@@ -69,7 +70,7 @@ async def _connected(listener: socket.socket) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _connected_to(server: SharedSocketServer) -> AsyncIterator[None]:
-    """With this one, past the door."""
+    """Add an accepted connection to this server, bypassing the shared socket."""
     client, taken = socket.socketpair()
     taken.setblocking(False)
     with client:
@@ -81,7 +82,7 @@ def _connections(server: SharedSocketServer) -> int:
     return len(server.server_state.connections)
 
 
-async def _until(is_so: Callable[[], bool]) -> None:
+async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(LIMIT_SECONDS):
-        while not is_so():
+        while not condition():
             await asyncio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""The tenants of a server process: each its own store, opened for whoever comes with a key of it."""
+"""Each tenant of a server process has its own store, opened for callers with its key."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def settings(path: Path) -> Settings:
 
 
 @pytest.fixture
-def house(settings: Settings) -> Iterator[Tenants]:
-    house = Tenants(settings)
-    yield house
-    house.close()
+def open_tenants(settings: Settings) -> Iterator[Tenants]:
+    open_tenants = Tenants(settings)
+    yield open_tenants
+    open_tenants.close()
 
 
 def key_of(settings: Settings, tenant: str, user: str = "ana") -> str:
@@ -36,8 +36,11 @@ def key_of(settings: Settings, tenant: str, user: str = "ana") -> str:
         return make_key(store, tenant, user).text
 
 
-def test_tenants_do_not_see_each_other(house: Tenants, settings: Settings) -> None:
-    acme, birch = (house.trivet(house.caller(key_of(settings, name))) for name in ("acme", "birch"))
+def test_tenants_are_isolated(open_tenants: Tenants, settings: Settings) -> None:
+    acme, birch = (
+        open_tenants.trivet(open_tenants.caller(key_of(settings, name)))
+        for name in ("acme", "birch")
+    )
     id = acme.remember("the harbour opens at six").id
     assert len(acme.recall("harbour").hits) == 1
     assert birch.recall("harbour").hits == ()
@@ -49,90 +52,97 @@ def test_tenants_do_not_see_each_other(house: Tenants, settings: Settings) -> No
     }
 
 
-def test_a_key_opens_only_its_own_tenant_and_others_tell_nothing(
-    house: Tenants, settings: Settings
-) -> None:
+def test_key_opens_only_its_own_tenant(open_tenants: Tenants, settings: Settings) -> None:
     key = key_of(settings, "acme")
-    assert house.caller(key).tenant == "acme"
+    assert open_tenants.caller(key).tenant == "acme"
     key_of(settings, "birch")
-    said = set()
+    messages = set()
     for bad in (
         key.replace(".acme.", ".birch."), key.replace(".acme.", ".nobody."), key.replace(".acme.", ".default."),
         key.replace(".acme.", ".../acme."), key[:-1], "tvt.acme.x.y", "nonsense", "tvt.Acme.x.y",
     ):  # fmt: skip
         with pytest.raises(Unauthorised) as refused:
-            house.caller(bad)
-        said.add(str(refused.value))
-    assert len(said) == 1, "whatever is wrong, the same is said"
+            open_tenants.caller(bad)
+        messages.add(str(refused.value))
+    assert len(messages) == 1, "every invalid key must give the same message"
     assert not Path(settings.path).with_name("memory.tenants").joinpath("nobody.db").exists(), (
-        "nothing is made for it"
+        "an unknown tenant must create no file"
     )
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", "", "A", "x" * 64, ".", "ä"])
-def test_a_tenant_cannot_have_any_name(settings: Settings, name: str) -> None:
+def test_invalid_tenant_name_is_rejected(settings: Settings, name: str) -> None:
     with pytest.raises(InvalidInput, match="tenant"):
         Trivet.open(settings=settings, tenant=name).close()
 
 
-def test_an_idle_tenant_is_closed_and_opened_again(
-    house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
+def test_idle_tenant_is_closed_and_reopened(
+    open_tenants: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caller = house.caller(key_of(settings, "acme"))
-    first = house.trivet(caller)
+    caller = open_tenants.caller(key_of(settings, "acme"))
+    first = open_tenants.trivet(caller)
     first.remember("kept")
     moment = [0.0]
     monkeypatch.setattr("trivet.serve.http.tenants.time.monotonic", lambda: moment[0])
-    house.trivet(caller)
+    open_tenants.trivet(caller)
     moment[0] = TENANT_IDLE_SECONDS + 1
-    house.check()
-    assert list(house._tenants) == ["default"]
-    assert len(house.trivet(caller).recall("kept").hits) == 1
+    open_tenants.check()
+    assert list(open_tenants._tenants) == ["default"]
+    assert len(open_tenants.trivet(caller).recall("kept").hits) == 1
 
 
-def test_no_more_are_open_than_there_is_room_for_but_those_in_use(
-    house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
+def test_open_tenants_are_limited_except_those_in_use(
+    open_tenants: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.serve.http.tenants.MAX_OPEN_TENANTS", 3)
     callers = {
-        name: house.caller(key_of(settings, name)) for name in ("acme", "birch", "cedar", "dune")
+        name: open_tenants.caller(key_of(settings, name))
+        for name in ("acme", "birch", "cedar", "dune")
     }
-    with house.using(callers["acme"]) as acme, house.using(callers["birch"]):
+    with open_tenants.using(callers["acme"]) as acme, open_tenants.using(callers["birch"]):
         for name in ("cedar", "dune", "cedar"):
-            house.trivet(callers[name])
-            assert house._tenants.keys() == {"default", "acme", "birch"}
+            open_tenants.trivet(callers[name])
+            assert open_tenants._tenants.keys() == {"default", "acme", "birch"}
         acme.remember("kept")
-    house.trivet(callers["cedar"])
-    assert house._tenants.keys() == {"default", "acme", "cedar"}, "birch is unused for longest"
-    assert len(house.trivet(callers["acme"]).recall("kept").hits) == 1
+    open_tenants.trivet(callers["cedar"])
+    assert open_tenants._tenants.keys() == {"default", "acme", "cedar"}, (
+        "birch was unused the longest"
+    )
+    assert len(open_tenants.trivet(callers["acme"]).recall("kept").hits) == 1
 
 
-def test_one_model_serves_all_tenants(settings: Settings) -> None:
+def test_tenants_share_one_model(settings: Settings) -> None:
     import msgspec
 
-    house = Tenants(msgspec.structs.replace(settings, embedder="bundled"))
+    open_tenants = Tenants(msgspec.structs.replace(settings, embedder="bundled"))
     try:
         engines = [
-            house.trivet(house.caller(key_of(settings, name))).engine for name in ("acme", "birch")
+            open_tenants.trivet(open_tenants.caller(key_of(settings, name))).engine
+            for name in ("acme", "birch")
         ]
         assert engines[0].embedding._configured is engines[1].embedding._configured
         assert engines[0].legs is engines[1].legs
-        house._tenants["acme"].trivet.close()
+        open_tenants._tenants["acme"].trivet.close()
         assert engines[1].acting_as(engines[1].caller).viewer == "ana"  # type: ignore[arg-type]
-        assert house.trivet(house.caller(key_of(settings, "birch"))).recall("anything").hits == ()
+        assert (
+            open_tenants.trivet(open_tenants.caller(key_of(settings, "birch")))
+            .recall("anything")
+            .hits
+            == ()
+        )
     finally:
-        house.close()
+        open_tenants.close()
 
 
-def test_who_has_no_key_does_not_learn_where_the_store_is(
-    house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
+def test_errors_hide_store_path(
+    open_tenants: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def troubled(*_: object) -> None:
         raise StoreError(f"The disk that holds {settings.path} is full. Nothing was written.")
 
     monkeypatch.setattr(Accounts, "key", troubled)
     monkeypatch.setattr(Memories, "page", troubled)
-    for attempt in (house.check, lambda: house.caller("tvt.default.x.y")):
+    for attempt in (open_tenants.check, lambda: open_tenants.caller("tvt.default.x.y")):
         with pytest.raises(StoreError) as error:
             attempt()
         assert (

@@ -1,4 +1,4 @@
-"""What each of several processes gets of what is set for the server."""
+"""Server settings are divided among worker processes."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from trivet.settings import Settings
     ("threads", "processes", "each"),
     [(8, 2, 4), (9, 2, 5), (8, 4, 4), (64, 4, 16), (1, 2, 1)],
 )
-def test_threads_are_shared_out(threads: int, processes: int, each: int) -> None:
+def test_threads_are_divided_among_processes(threads: int, processes: int, each: int) -> None:
     assert _settings_per_worker(Settings(server_threads=threads), processes).server_threads == each

@@ -1,4 +1,4 @@
-"""Settings: by hand > environment > trivet.toml > default; a bad one is an error that names it."""
+"""Settings come from arguments, environment, trivet.toml or defaults; errors name the setting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def configured(tmp_path: Path, text: str) -> dict[str, str]:
     return {"TRIVET_CONFIG": str(file)}
 
 
-def test_the_defaults(tmp_path: Path) -> None:
+def test_default_settings(tmp_path: Path) -> None:
     settings = load_settings({"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)})
     assert settings.path == str(tmp_path / "trivet" / "memory.db")
     assert (settings.scope, settings.embedder, settings.recipe) == ("default", "bundled", "default")
@@ -25,7 +25,7 @@ def test_the_defaults(tmp_path: Path) -> None:
     assert {"facts", "preferences", "projects", "people", "decisions"} <= set(CATEGORIES)
 
 
-def test_each_place_wins_over_the_next(tmp_path: Path) -> None:
+def test_source_precedence(tmp_path: Path) -> None:
     environment = configured(tmp_path, 'scope = "file"\nembedder = "none"\nleg_time_limit_ms = 70')
     assert load_settings(environment).scope == "file"
     environment["TRIVET_SCOPE"] = "environment"
@@ -35,7 +35,7 @@ def test_each_place_wins_over_the_next(tmp_path: Path) -> None:
     assert load_settings(environment, scope=None).scope == "environment"
 
 
-def test_values_of_the_environment_are_read_by_type(tmp_path: Path) -> None:
+def test_environment_values_are_converted(tmp_path: Path) -> None:
     environment = {
         "TRIVET_LEG_TIME_LIMIT_MS": "250",
         "TRIVET_BACKGROUND": "false",
@@ -60,13 +60,13 @@ def test_values_of_the_environment_are_read_by_type(tmp_path: Path) -> None:
         ('scope = "not a scope"', "scope"),
     ],
 )
-def test_a_bad_file_is_named_with_its_fault(tmp_path: Path, text: str, names: str) -> None:
+def test_invalid_file_error_names_file_and_fault(tmp_path: Path, text: str, names: str) -> None:
     with pytest.raises(InvalidInput, match=names) as caught:
         load_settings(configured(tmp_path, text))
     assert "trivet.toml" in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     with pytest.raises(InvalidInput, match=r"folder\.toml"):
         load_settings({"TRIVET_CONFIG": str(tmp_path / "folder.toml")})
@@ -85,24 +85,22 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ({"busy_time_limit_ms": 0}, "busy_time_limit_ms"),
     ],
 )
-def test_a_bad_setting_by_hand_writes_nothing(
-    path: Path, overrides: dict[str, Any], names: str
-) -> None:
+def test_invalid_argument_writes_nothing(path: Path, overrides: dict[str, Any], names: str) -> None:
     with pytest.raises(InvalidInput, match=names):
         Trivet.open(path, **overrides)
     assert not path.exists()
 
 
-def test_a_file_in_the_working_directory_is_not_read(
+def test_file_in_working_directory_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cloned repository must not point anyone's memories at a stranger's server."""
+    """A cloned repository must not redirect memories to another server."""
     (tmp_path / "trivet.toml").write_text('embedder = "openai:evil@http://evil.example/v1"')
     monkeypatch.chdir(tmp_path)
     assert load_settings({"XDG_CONFIG_HOME": str(tmp_path / "config")}).embedder == "bundled"
 
 
-def test_where_the_file_is(tmp_path: Path) -> None:
+def test_config_path(tmp_path: Path) -> None:
     assert config_path({"XDG_CONFIG_HOME": str(tmp_path)}) == tmp_path / "trivet" / "trivet.toml"
     assert config_path({"TRIVET_CONFIG": "/elsewhere.toml"}) == Path("/elsewhere.toml")
 

@@ -1,4 +1,4 @@
-"""A variable that begins with TRIVET_ and is none of ours is told, once, with the name that was meant."""
+"""Unknown TRIVET_ variables are reported once, with the nearest known name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trivet.settings import settings as variables
 
 
 @pytest.fixture(autouse=True)
-def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_warnings_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variables, "_warned", set())
 
 
-def test_a_typo_is_told_once_with_the_nearest_name(
+def test_typo_is_reported_once_with_suggestion(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TRIVET_EMBEDER", "none")
@@ -26,11 +26,11 @@ def test_a_typo_is_told_once_with_the_nearest_name(
         assert load_settings().embedder == "bundled"
         load_settings()
     assert caplog.messages == [
-        "The environment variable TRIVET_EMBEDER is not known, and has no effect. Did you mean TRIVET_EMBEDDER?"
+        "The environment variable TRIVET_EMBEDER is unknown and has no effect. Did you mean TRIVET_EMBEDDER?"
     ]
 
 
-def test_what_is_known_or_named_by_the_settings_is_not_told() -> None:
+def test_known_and_configured_variables_are_not_reported() -> None:
     system = {"wiki": {"command": ["wiki"], "key_env": "TRIVET_WIKI_TOKEN"}}
     settings = load_settings({}, federation=system)
     known = {f"TRIVET_{name.upper()}": "x" for name in Settings.__struct_fields__}
@@ -41,8 +41,8 @@ def test_what_is_known_or_named_by_the_settings_is_not_told() -> None:
     assert len(variables.unknown_variables({"TRIVET_XYZZY": "x"}, settings)) == 1
 
 
-def test_every_variable_that_the_code_reads_is_known() -> None:
-    """A name that some module reads and this list lacks would be called a typo."""
+def test_variables_read_by_code_are_known() -> None:
+    """A variable missing from the list would be reported as a typo."""
     files = Path(trivet.__file__).parent.rglob("*.py")
     read = {
         name

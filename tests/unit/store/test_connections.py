@@ -1,4 +1,4 @@
-"""A thread of a server keeps no connection to a tenant's file when its work is done."""
+"""Server threads lease connections and return them when their work is done."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ def database(tmp_path: Path) -> Database:
     return Database(tmp_path / "memory.db", 1000)
 
 
-def test_what_one_threads_work_borrowed_the_next_thread_has(database: Database) -> None:
-    def borrowed() -> Connection:
+def test_leased_connection_is_reused_by_next_thread(database: Database) -> None:
+    def leased() -> Connection:
         with lease_scope():
             first = database.read()
-            with lease_scope():  # a piece of the same work
+            with lease_scope():  # nested scope of the same work
                 assert database.read() is first
             assert database.read() is first
             return first
 
-    assert len(set(_one_after_another(borrowed))) == 1
+    assert len(set(_run_on_each_thread(leased))) == 1
     database.close()
 
 
-def test_outside_a_piece_of_work_a_thread_keeps_its_own(database: Database) -> None:
-    assert len(set(_one_after_another(database.read))) == THREADS
+def test_thread_keeps_own_connection_without_lease(database: Database) -> None:
+    assert len(set(_run_on_each_thread(database.read))) == THREADS
     assert database.read() is database.read()
     database.close()
 
 
-def test_work_at_the_same_time_shares_no_connection(database: Database) -> None:
+def test_concurrent_leases_share_no_connection(database: Database) -> None:
     all_have_one = threading.Barrier(THREADS)
 
-    def borrowed() -> Connection:
+    def leased() -> Connection:
         with lease_scope():
             connection = database.read()
             all_have_one.wait(10)
             return connection
 
     with ThreadPoolExecutor(THREADS) as threads:
-        found = [work.result() for work in [threads.submit(borrowed) for _ in range(THREADS)]]
+        found = [work.result() for work in [threads.submit(leased) for _ in range(THREADS)]]
     assert len(set(found)) == THREADS
     database.close()
 
 
-def test_the_threads_of_a_server_give_back_what_they_borrowed(database: Database) -> None:
+def test_pool_threads_return_leased_connections(database: Database) -> None:
     pool = ThreadPool(THREADS, 10)
     all_run = threading.Barrier(THREADS)
 
     async def asked() -> set[Connection]:
         await asyncio.gather(
             *(pool.run(lambda: all_run.wait(10)) for _ in range(THREADS))
-        )  # every thread exists
+        )  # all threads exist now
         return {await pool.run(database.read) for _ in range(3 * THREADS)}
 
     assert len(asyncio.run(asked())) == 1
@@ -76,31 +76,31 @@ def test_the_threads_of_a_server_give_back_what_they_borrowed(database: Database
     database.close()
 
 
-def test_a_connection_that_reads_one_moment_stays_with_its_thread(database: Database) -> None:
+def test_snapshot_connection_stays_with_its_thread(database: Database) -> None:
     with lease_scope():
         moment = database.snapshot()
         reading = moment.__enter__()
     with ThreadPoolExecutor(1) as other:
-        assert other.submit(_borrowed_from, database).result() is not reading
+        assert other.submit(_leased_from, database).result() is not reading
     assert database.read() is reading
     moment.__exit__(None, None, None)
     database.close()
 
 
-def test_closing_waits_for_no_work_and_takes_no_connection_from_it(database: Database) -> None:
-    borrowed, closed = threading.Event(), threading.Event()
+def test_close_leaves_leased_connections_usable(database: Database) -> None:
+    leased, closed = threading.Event(), threading.Event()
 
     def at_work() -> tuple[Connection, int]:
         with lease_scope():
             busy = database.read()
-            borrowed.set()
+            leased.set()
             assert closed.wait(10)
             return busy, busy.execute("SELECT 1").fetchone()[0]
 
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
         work = one.submit(at_work)
-        assert borrowed.wait(10)
-        idle = other.submit(_borrowed_from, database).result()
+        assert leased.wait(10)
+        idle = other.submit(_leased_from, database).result()
         database.close()
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             idle.execute("SELECT 1")
@@ -113,7 +113,7 @@ def test_closing_waits_for_no_work_and_takes_no_connection_from_it(database: Dat
         database.read()
 
 
-def test_work_may_close_the_store_that_it_borrowed_from(database: Database) -> None:
+def test_store_can_be_closed_within_lease(database: Database) -> None:
     def closes() -> Connection:
         with lease_scope():
             connection = database.read()
@@ -126,13 +126,13 @@ def test_work_may_close_the_store_that_it_borrowed_from(database: Database) -> N
         closed.execute("SELECT 1")
 
 
-def _borrowed_from(database: Database) -> Connection:
+def _leased_from(database: Database) -> Connection:
     with lease_scope():
         return database.read()
 
 
-def _one_after_another(function: Callable[[], Connection]) -> list[Connection]:
-    """By threads that all live to the end."""
+def _run_on_each_thread(function: Callable[[], Connection]) -> list[Connection]:
+    """Run the function on threads that all stay alive until the end."""
     pools = [ThreadPoolExecutor(1) for _ in range(THREADS)]
     found = [pool.submit(function).result() for pool in pools]
     for pool in pools:

@@ -1,4 +1,4 @@
-"""The shortlist by codes finds what the full product finds, whichever rows are hidden."""
+"""Sign-bit shortlists find what the full product finds, for any mask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS, DIMENSION = 700, 96
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortlists are made of few rows, in several blocks and by two threads."""
+    """Make shortlists from few rows, in several blocks, on two threads."""
     monkeypatch.setattr(matrices, "EXACT_SEARCH_MAX_ROWS", 40)
     monkeypatch.setattr(matrices, "SHORTLIST", 60)
     monkeypatch.setattr(matrices, "BLOCK", 64)
@@ -21,7 +21,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("shown", [1.0, 0.9, 0.2], ids=["all", "most", "few"])
-def test_the_nearest_of_those_shown_are_found(shown: float) -> None:
+def test_nearest_visible_rows_are_found(shown: float) -> None:
     chance = np.random.default_rng(5)
     vectors = chance.standard_normal((ROWS, DIMENSION)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -35,7 +35,7 @@ def test_the_nearest_of_those_shown_are_found(shown: float) -> None:
         assert mask[found].all()
 
 
-def test_a_hidden_row_is_not_found_though_it_is_nearest() -> None:
+def test_hidden_nearest_row_is_not_found() -> None:
     vectors = np.eye(DIMENSION, dtype=np.float32)
     matrix = Matrix(DIMENSION)
     matrix.add(range(DIMENSION), [0] * DIMENSION, vectors)
@@ -47,7 +47,7 @@ def test_a_hidden_row_is_not_found_though_it_is_nearest() -> None:
     assert matrix.search(vectors[7], mask, 1).keys[0] == 7
 
 
-def test_halves_become_the_singles_that_they_are() -> None:
+def test_float16_converts_to_equal_float32() -> None:
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     halves = every[np.isfinite(every)].reshape(-1, 64)
     assert (to_float32(halves).view(np.uint32) == halves.astype(np.float32).view(np.uint32)).all()
@@ -56,8 +56,8 @@ def test_halves_become_the_singles_that_they_are() -> None:
     assert (to_float32(singles) == singles).all()
 
 
-def test_a_score_does_not_depend_on_the_rows_beside_it() -> None:
-    """Whoever shares a store, or has it on another database, gets the same score for the same memory."""
+def test_score_does_not_depend_on_other_rows() -> None:
+    """The same memory must get the same score in any store or database."""
     chance = np.random.default_rng(5)
     vectors, query = (
         chance.standard_normal((300, 96), np.float32),

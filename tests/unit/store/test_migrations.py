@@ -1,4 +1,4 @@
-"""A store of an earlier version is brought up to this one, wholly or not at all; a later one is left alone."""
+"""Older stores migrate completely or not at all, and newer stores are left untouched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trivet.types import LOCAL
 Answers = dict[str, list[tuple[str, float]]]
 
 
-def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
+def test_migration_keeps_version_one_data(path: Path) -> None:
     make_version_one(path)
     before = contents(path)
     SqliteStore(path).close()
@@ -28,20 +28,20 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
     assert after.pop("version") == [(SCHEMA_VERSION,)]
     assert set(before.pop("names")) < set(after.pop("names"))
     del before["version"]
-    # The owner is new, and times are read with the next reindex.
+    # The owner column is new, and the next reindex fills the times.
     after["memory"] = [row[:-2] for row in after["memory"] if row[-2:] == (LOCAL, None)]
     after["passage"] = [
         row[:-1] for row in after["passage"] if row[-1] is None
-    ]  # terms come with the next reindex
+    ]  # the next reindex fills the terms
     after["revision"] = [
         row[:-3] for row in after["revision"] if row[-3:] == (None, None, None)
-    ]  # sync names them
+    ]  # the next sync names the revisions
     assert after == before
 
 
 @pytest.fixture(scope="module")
-def answers_of_today(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """What the same memories answer in a store that was never another version's."""
+def current_answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """Answers for the same memories in a store created with the current schema."""
     path = tmp_path_factory.mktemp("today") / "memory.db"
     store = SqliteStore(path)
     add(store, *MEMORIES)
@@ -52,7 +52,7 @@ def answers_of_today(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 
 def answers(trivet: Trivet) -> Answers:
-    """What each query finds, in order, with the scores: by words, and by way of the graph."""
+    """Return the hits and scores of each query, in order, by words and by graph."""
     trivet.drain()
     queries = (
         "Acme",
@@ -68,17 +68,17 @@ def answers(trivet: Trivet) -> Answers:
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
-def test_a_store_of_each_version_answers_as_one_of_today(
-    path: Path, version: int, open_trivet: Opened, answers_of_today: Answers
+def test_migrated_store_answers_like_new_one(
+    path: Path, version: int, open_trivet: Opened, current_answers: Answers
 ) -> None:
     make_version(path, version)
     found = answers(open_trivet())
-    assert found == answers_of_today
+    assert found == current_answers
     assert found["Acme"]
 
 
 @pytest.mark.parametrize("version", range(2, SCHEMA_VERSION))
-def test_a_store_of_each_later_version_keeps_everything(
+def test_migration_keeps_data_of_later_versions(
     path: Path, version: int, open_trivet: Opened
 ) -> None:
     memories = make_version(path, version, more=5)
@@ -110,11 +110,11 @@ def _rows(connection: sqlite3.Connection, table: str, columns: str) -> list[tupl
     return connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1").fetchall()
 
 
-def test_its_memories_come_into_the_graph(path: Path, open_trivet: Opened) -> None:
+def test_migrated_memories_enter_graph(path: Path, open_trivet: Opened) -> None:
     met, office, secret, forgotten, _ = make_version_one(path)
     trivet = open_trivet()
     assert trivet.stats().schema == SCHEMA_VERSION
-    assert trivet.stats().not_in_graph == 3, "neither the sensitive one nor the forgotten one"
+    assert trivet.stats().not_in_graph == 3, "sensitive and forgotten memories do not count"
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
     assert trivet.recall("Rostock").hits[0].id == office.id
     trivet.drain()
@@ -132,7 +132,7 @@ def test_its_memories_come_into_the_graph(path: Path, open_trivet: Opened) -> No
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
 
 
-def test_it_is_migrated_once_by_many(path: Path) -> None:
+def test_concurrent_openers_migrate_once(path: Path) -> None:
     make_version_one(path, more=50)
     stores = [SqliteStore(path) for _ in range(3)]
     assert stores[0].graph.backlog("rules").waiting == 53
@@ -143,7 +143,7 @@ def test_it_is_migrated_once_by_many(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
-def test_each_older_version_refuses_a_store_of_today(
+def test_older_version_rejects_current_store(
     path: Path, version: int, empty_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(empty_store, path)
@@ -156,7 +156,7 @@ def test_each_older_version_refuses_a_store_of_today(
     assert path.read_bytes() == before
 
 
-def test_a_later_version_is_refused_and_left_alone(path: Path) -> None:
+def test_newer_store_is_rejected_and_unchanged(path: Path) -> None:
     SqliteStore(path).close()
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")

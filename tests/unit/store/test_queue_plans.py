@@ -1,4 +1,4 @@
-"""What every recall asks of the queue is looked up, not sorted or counted through: an import leaves a lot in it."""
+"""Queue queries of every recall use indexes, so that a large import does not slow them down."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def plan(database: Database, file: str, name: str) -> list[str]:
     return [str(row[3]) for row in rows]
 
 
-def test_the_newest_are_read_in_their_order(database: Database) -> None:
+def test_newest_jobs_need_no_sort(database: Database) -> None:
     steps = plan(database, "jobs", "newest")
     assert any("job_newest" in step for step in steps)
     assert not any("TEMP B-TREE" in step for step in steps)
 
 
 @pytest.mark.parametrize("file", ["jobs", "graph"])
-def test_what_failed_is_found_by_an_index_of_its_own(database: Database, file: str) -> None:
+def test_failed_jobs_use_their_index(database: Database, file: str) -> None:
     steps = plan(database, file, "pending")
     assert sum("_failed" in step for step in steps) == 2
     assert any("COVERING INDEX" in step for step in steps)

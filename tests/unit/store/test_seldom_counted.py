@@ -1,4 +1,4 @@
-"""A count of few rows is always of now; one of many is at most as old as the time that counting may take allows."""
+"""Small tables are counted on every call, and large ones at a bounded rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trivet.store.relational.index.embedding_queue import (
 
 
 class Rows:
-    """A table that takes a second to count, and the clock that says so."""
+    """A table that takes one second to count, with its clock."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -25,34 +25,34 @@ class Rows:
         self.counted += 1
         return self.rows
 
-    def asked(self, seldom: ThrottledCount[int], name: str = "table") -> int:
-        return seldom.of(name, self.count, int)
+    def counted_through(self, throttled: ThrottledCount[int], name: str = "table") -> int:
+        return throttled.of(name, self.count, int)
 
 
-def test_few_rows_are_counted_each_time() -> None:
+def test_small_table_is_counted_every_time() -> None:
     table = Rows(RECOUNT_MIN_ROWS - 1)
-    seldom = ThrottledCount[int](table.clock)
-    assert table.asked(seldom) == RECOUNT_MIN_ROWS - 1
+    throttled = ThrottledCount[int](table.clock)
+    assert table.counted_through(throttled) == RECOUNT_MIN_ROWS - 1
     table.rows = 3
-    assert table.asked(seldom) == 3
+    assert table.counted_through(throttled) == 3
 
 
-def test_many_rows_are_counted_again_after_a_multiple_of_what_it_took() -> None:
+def test_large_table_is_recounted_after_pause() -> None:
     table = Rows(RECOUNT_MIN_ROWS)
-    seldom = ThrottledCount[int](table.clock)
-    assert table.asked(seldom) == RECOUNT_MIN_ROWS
+    throttled = ThrottledCount[int](table.clock)
+    assert table.counted_through(throttled) == RECOUNT_MIN_ROWS
     table.rows = 3
     table.time += RECOUNT_PAUSE_FACTOR - 0.5
-    assert (table.asked(seldom), table.counted) == (RECOUNT_MIN_ROWS, 1)
+    assert (table.counted_through(throttled), table.counted) == (RECOUNT_MIN_ROWS, 1)
     table.time += 0.5
-    assert (table.asked(seldom), table.counted) == (3, 2)
+    assert (table.counted_through(throttled), table.counted) == (3, 2)
     table.rows = 4
-    assert table.asked(seldom) == 4
+    assert table.counted_through(throttled) == 4
 
 
-def test_each_name_is_counted_for_itself() -> None:
+def test_each_name_is_counted_separately() -> None:
     table = Rows(RECOUNT_MIN_ROWS)
-    seldom = ThrottledCount[int](table.clock)
-    table.asked(seldom)
+    throttled = ThrottledCount[int](table.clock)
+    table.counted_through(throttled)
     table.rows = RECOUNT_MIN_ROWS + 1
-    assert table.asked(seldom, "another") == RECOUNT_MIN_ROWS + 1
+    assert table.counted_through(throttled, "another") == RECOUNT_MIN_ROWS + 1

@@ -1,4 +1,4 @@
-"""The stores of a team that has worked together, and a folder for each history."""
+"""Fixtures: stores of a team with history, and a folder for each test."""
 
 from __future__ import annotations
 

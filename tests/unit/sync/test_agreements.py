@@ -1,4 +1,4 @@
-"""What a laptop's user decides later: that sensitive words stay, which edit is taken, which scopes it holds."""
+"""Sensitivity, conflict and scope decisions made on a laptop take effect everywhere."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def allowing(laptop: LaptopMachine, allowed: bool) -> Laptop:
     )
 
 
-def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_pending_sensitive_text_is_withdrawn(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
@@ -47,26 +45,22 @@ def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(
         assert not first.rows("SELECT reason FROM parked")
 
 
-def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_taken_edit_does_not_restore_removed_tag(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.", tags=["shared"]).id
         world.come_to_rest()
         first.trivet.edit(id, tags=["private"])
         clash(world, id)
-        [beside] = first.trivet.sync_conflicts()
-        first.trivet.sync_resolve(id, take=beside.rev)
+        [conflict] = first.trivet.sync_conflicts()
+        first.trivet.sync_resolve(id, take=conflict.rev)
         world.come_to_rest()
         memory = world.server.trivet.get(id)
         assert (memory.content, memory.tags) == ("second says", ("private",))
 
 
-def test_a_clash_is_settled_by_the_decision_and_not_by_what_is_brought_back(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The laptop that decided may be lost after it brought the memory back, and before it told what it decided."""
+def test_conflict_is_settled_only_by_decision(folder: Path, team: dict[str, Path]) -> None:
+    """The laptop may be lost after it restored the memory but before it sent its decision."""
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
@@ -82,7 +76,7 @@ def test_a_clash_is_settled_by_the_decision_and_not_by_what_is_brought_back(
         assert world.server.rows("SELECT waiting FROM branch") == [(0,)]
 
 
-def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(
+def test_conflicting_edit_of_sensitive_memory_is_masked(
     folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -98,7 +92,7 @@ def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(
         assert first.trivet.acting_as(caller("eve")).sync_conflicts() == ()
 
 
-def test_what_is_let_go_is_not_taken_for_purged(folder: Path, team: dict[str, Path]) -> None:
+def test_memory_dropped_by_scope_is_not_purged(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("of a file", id=new_id()).id
@@ -121,7 +115,7 @@ def test_what_is_let_go_is_not_taken_for_purged(folder: Path, team: dict[str, Pa
         assert first.rows("SELECT said FROM vault_part") == [("s",)]
 
 
-def test_a_key_stays_while_another_store_comes_by_it(
+def test_sync_key_stays_while_another_store_uses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path / "config.toml"))
@@ -136,8 +130,8 @@ def test_a_key_stays_while_another_store_comes_by_it(
     assert "secret" not in (tmp_path / "sync-keys.json").read_text()
 
 
-def test_who_joins_again_brings_no_memory_twice(folder: Path, team: dict[str, Path]) -> None:
-    """Its id, made of a name, became the user's own at the first join, and is not given anew at the second."""
+def test_rejoining_creates_no_duplicates(folder: Path, team: dict[str, Path]) -> None:
+    """The first join reassigns the name-based id; the second must not reassign it again."""
     with history(folder, team) as world:
         first = world.laptops[0]
         leave(first.trivet.engine)
@@ -152,10 +146,8 @@ def test_who_joins_again_brings_no_memory_twice(folder: Path, team: dict[str, Pa
         join(first.trivet.engine, "http://server", "ana")
 
 
-def test_who_leaves_keeps_what_a_server_that_was_put_back_is_still_to_get(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The server tells another history meanwhile, and the words of the first one are on this laptop alone."""
+def test_leaving_keeps_text_lost_by_restored_server(folder: Path, team: dict[str, Path]) -> None:
+    """The restored server has a new history, and only this laptop holds the text of the old one."""
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = first.trivet.remember("plain was said.").id

@@ -1,4 +1,4 @@
-"""The rules of sync on plain values: who wins, what is merged, what is kept beside."""
+"""Sync rules on plain values: precedence, merging and conflicts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 def rev(
     name: str, base: str | None = None, number: int = 0, author: str = "ana", **fields: Any
 ) -> Rev:
-    said = {"content": "first", "title": None, "state": "active", **fields}
-    return Rev(rev=name, base=base, author=author, at="", action="edit", fields=said, number=number)
+    values = {"content": "first", "title": None, "state": "active", **fields}
+    return Rev(
+        rev=name, base=base, author=author, at="", action="edit", fields=values, number=number
+    )
 
 
 def edit(name: str, base: str, **fields: Any) -> Op:
@@ -27,19 +29,19 @@ def edit(name: str, base: str, **fields: Any) -> Op:
 HELD = Bundle(id=ID, owner="ana", trunk=(rev("r1", number=1), rev("r2", "r1", 2, content="second")))
 
 
-def test_an_edit_of_the_head_is_the_next_revision() -> None:
+def test_edit_of_head_becomes_next_revision() -> None:
     result, new = core.edit(HELD, edit("r3", "r2", content="third"), "ana")
     assert (result, new.head.fields["content"], new.head.number) == ("applied", "third", 3)
     assert core.edit(new, edit("r3", "r2", content="third"), "ana") == ("already", new)
 
 
-def test_edits_of_other_fields_are_merged() -> None:
+def test_edits_of_different_fields_merge() -> None:
     result, new = core.edit(HELD, edit("r3", "r1", title="a title"), "bo")
     assert result == "merged"
     assert (new.head.fields["content"], new.head.fields["title"]) == ("second", "a title")
 
 
-def test_a_clash_keeps_the_head_and_the_whole_edit_beside() -> None:
+def test_conflict_keeps_head_and_branches_whole_edit() -> None:
     result, new = core.edit(HELD, edit("r3", "r1", content="other", title="a title"), "bo")
     assert (result, new.head, new.waiting) == ("branched", HELD.head, ("r3",))
     [branch] = new.branches
@@ -53,12 +55,12 @@ def test_a_clash_keeps_the_head_and_the_whole_edit_beside() -> None:
     assert settled.branches == new.branches
 
 
-def test_of_an_unknown_base_only_the_same_words_are_no_clash() -> None:
+def test_unknown_base_conflicts_unless_content_is_equal() -> None:
     assert core.edit(HELD, edit("r3", "unknown", content="other"), "bo")[0] == "branched"
     assert core.edit(HELD, edit("r3", "unknown", content="second"), "bo")[0] == "merged"
 
 
-def test_the_same_id_made_twice_is_one_memory_if_it_says_the_same() -> None:
+def test_same_id_and_content_created_twice_is_one_memory() -> None:
     made = Op(op="o", kind="create", id=ID, rev="r9", fields=rev("r1", created_at="then").fields)
     result, new = core.create(HELD, made, "ana")
     assert (result, new.waiting, [one.rev for one in new.branches]) == ("branched", (), ["r9"])
@@ -66,7 +68,7 @@ def test_the_same_id_made_twice_is_one_memory_if_it_says_the_same() -> None:
     assert core.create(HELD, other, "ana")[1].waiting == ("r9",)
 
 
-def test_rights_are_the_owners_the_writers_and_the_readers() -> None:
+def test_operations_require_matching_access() -> None:
     def refused(op: Op, user: str, access: str | None) -> bool:
         return core.refusal(HELD, op, user, access) is not None
 
@@ -80,7 +82,7 @@ def test_rights_are_the_owners_the_writers_and_the_readers() -> None:
     assert refused(share, "bo", "write")
 
 
-def test_a_server_that_was_put_back_gets_each_lost_edit_again() -> None:
+def test_restored_server_recovers_lost_edits() -> None:
     put_back = Bundle(
         id=ID,
         owner="ana",
@@ -92,15 +94,18 @@ def test_a_server_that_was_put_back_gets_each_lost_edit_again() -> None:
     )
     assert decided is not None
     assert [one.rev for one in decided[1].trunk] == ["r1", "r2"]
-    assert decided[1].shares == ()  # the owner had taken it back
+    assert decided[1].shares == ()  # the owner had revoked it
     changed = Bundle(id=ID, owner="ana", trunk=(HELD.trunk[0], rev("r8", "r1", 2, content="since")))
     decided = core.heal(changed, HELD, "ana", False, 0)
     assert decided is not None
     assert (decided[1].head.rev, decided[1].waiting) == ("r8", ("r2",))
 
 
-def test_an_edit_brought_back_overwrites_nothing_where_it_had_said_what_stood_there() -> None:
-    """r4 said what r3 had said. Where the server has gone on otherwise, r3's words wait beside and r4 says no more."""
+def test_healed_no_op_edit_overwrites_nothing() -> None:
+    """Edit r4 repeated r3.
+
+    When the server has moved on, r3 becomes a branch and r4 adds nothing.
+    """
     twice = (rev("r3", "r2", 3, content="third"), rev("r4", "r2", 4, content="third"))
     held = msgspec.structs.replace(HELD, trunk=(*HELD.trunk, rev("r5", "r2", 3, content="other")))
     decided = core.heal(
@@ -113,7 +118,7 @@ def test_an_edit_brought_back_overwrites_nothing_where_it_had_said_what_stood_th
     assert healed.revs.keys() == {"r1", "r2", "r3", "r4", "r5"}
 
 
-def test_who_lost_a_share_gets_no_more_back_than_they_have_now() -> None:
+def test_healing_restores_no_revoked_share() -> None:
     def healed(taken: set[str], ended: tuple[str, ...] = ()) -> dict[str, str]:
         shares = (
             ShareRecord(grantee="bo", permission="write"),
@@ -131,7 +136,7 @@ def test_who_lost_a_share_gets_no_more_back_than_they_have_now() -> None:
     assert healed(set(), ("bo",)) == {"cleo": "write"}
 
 
-def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone() -> None:
+def test_writer_heals_only_own_edits() -> None:
     assert core.heal(None, HELD, "bo", True, 0) is None
     assert core.heal(HELD, HELD, "cleo", False, 0) is None
     trunk = (
@@ -145,7 +150,7 @@ def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone(
     assert decided[1].head.fields["state"] == "active"
 
 
-def test_a_writer_brings_back_an_edit_of_what_has_another_name_since() -> None:
+def test_writer_heals_edit_with_renamed_base() -> None:
     edited = rev("r4", "named otherwise by a server before", 3, "bo", content="by bo")
     decided = core.heal(
         HELD, Bundle(id=ID, owner="ana", trunk=(*HELD.trunk, edited), seq=9), "bo", True, 0
@@ -154,7 +159,7 @@ def test_a_writer_brings_back_an_edit_of_what_has_another_name_since() -> None:
     assert (decided[1].head.rev, decided[1].head.fields["content"]) == ("r4", "by bo")
 
 
-def test_what_older_epochs_told_is_carried_until_it_is_confirmed() -> None:
+def test_older_epochs_are_carried_until_confirmed() -> None:
     old = Bundle(id=ID, owner="ana", trunk=HELD.trunk)
     new = Bundle(id=ID, owner="ana", trunk=HELD.trunk[:1])
     assert core.merge_carried(old, new).revs.keys() == {"r1", "r2"}
@@ -163,8 +168,8 @@ def test_what_older_epochs_told_is_carried_until_it_is_confirmed() -> None:
     assert core.is_confirmed(new, old)
 
 
-def test_a_clash_that_is_brought_back_is_still_to_be_decided() -> None:
-    """Also where what it was made from reads otherwise since, so that it would seem to clash no longer."""
+def test_healed_conflict_stays_open() -> None:
+    """This holds even when the base has changed so that the edit would no longer conflict."""
     clashed = rev("r3", "r2", author="bo", content="other")
     known = msgspec.structs.replace(HELD, branches=(clashed,), waiting=("r3",))
     for user in ("ana", "bo"):
@@ -177,7 +182,7 @@ def test_a_clash_that_is_brought_back_is_still_to_be_decided() -> None:
     assert core.merge_carried(settled, HELD).waiting == ()
 
 
-def test_an_answer_counts_only_where_the_laptop_still_stands() -> None:
+def test_response_counts_only_for_current_place() -> None:
     here = Place(epoch="e", seq=5, top=9, mark="m")
     page = Page(start=5, place=Place(epoch="e", seq=7, top=9, mark="m"), more=False, items=())
     assert core.answer_counts(here, here, page)
@@ -193,7 +198,7 @@ def test_an_answer_counts_only_where_the_laptop_still_stands() -> None:
     assert core.advanced_place(here, page).seq == 7
 
 
-def test_edits_that_wait_lie_on_top_of_what_the_server_says() -> None:
+def test_pending_edits_stack_on_server_revisions() -> None:
     mine = rev("m1", "r1", content="mine", title="old title")
     stacked = core.with_pending_edits(
         (rev("r1", number=1), rev("r5", "r1", 2, title="theirs")), [(mine, {"content": "mine"})]
@@ -202,7 +207,7 @@ def test_edits_that_wait_lie_on_top_of_what_the_server_says() -> None:
     assert (stacked[-1].fields["content"], stacked[-1].fields["title"]) == ("mine", "theirs")
 
 
-def test_buckets_differ_where_a_head_differs() -> None:
+def test_digest_differs_only_for_changed_head() -> None:
     ours, theirs = (
         core.head_digests([(ID, "r1"), ("b", "r1")]),
         core.head_digests([("b", "r1"), (ID, "r2")]),
@@ -210,7 +215,7 @@ def test_buckets_differ_where_a_head_differs() -> None:
     assert sum(ours[bucket] != theirs[bucket] for bucket in ours) == 1
 
 
-def test_what_the_writer_saw_counts_before_a_base_that_was_put_together_anew() -> None:
+def test_values_seen_by_writer_override_base() -> None:
     seen = {"content": core.value_mark("second, as another life of the server had it")}
     unaware = edit("r3", "r2", content="third")
     assert core.edit(HELD, unaware, "ana")[0] == "applied"

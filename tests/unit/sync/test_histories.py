@@ -1,4 +1,4 @@
-"""A few histories of laptops and a server over real stores, and faults that they must notice (soak/syncing)."""
+"""Sync histories over real stores converge, and planted faults are detected (soak/syncing)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from trivet.sync.laptop import join, leave
 
 STEPS = 70
 MOST_SEEDS = 60
-# Some more, as short as troubles can follow each other in; none of their seeds is one of the long campaign's.
+# Additional short histories, which pack faults close together. Their seeds are disjoint from those
+# of the long campaign.
 SHORT_STEPS, SHORT_PART = 25, 20
 SHORT_SEEDS = range(9_000_000, 9_000_080)
-# Each with a seed whose history shows it; `python -m soak.syncing --faults` finds them, and plants the others too.
+# Maps each fault to a seed that reveals it; `python -m soak.syncing --faults` finds them, and
+# plants the other faults too.
 PLANTED = {
     "a clash overwrites": 13,
     "the loser of a clash is dropped": 2,
@@ -46,32 +48,28 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("seed", [1, 13, 26])
-def test_a_history_ends_with_everything_in_its_place(
-    seed: int, folder: Path, team: dict[str, Path]
-) -> None:
+def test_history_converges(seed: int, folder: Path, team: dict[str, Path]) -> None:
     world = World(seed, folder, team, STEPS)
     world.looks_closely = 1.0
     world.run()
 
 
 @pytest.mark.parametrize("first", SHORT_SEEDS[::SHORT_PART])
-def test_short_histories_end_with_everything_in_its_place(
-    first: int, team: dict[str, Path]
-) -> None:
+def test_short_histories_converge(first: int, team: dict[str, Path]) -> None:
     said: Counter[str] = Counter()
     for seed in range(first, first + SHORT_PART):
         with TemporaryDirectory(dir=memory_disk()) as folder:
             world = World(seed, Path(folder), team, SHORT_STEPS)
             world.run()
         said += world.counts
-    assert said["message delivered"] > SHORT_PART  # they do speak with each other
+    assert said["message delivered"] > SHORT_PART  # ensures that messages were exchanged
 
 
 @pytest.mark.parametrize("edited_first", [True, False])
-def test_an_edit_and_a_redaction_on_two_machines_both_stand(
+def test_concurrent_edit_and_redaction_both_apply(
     edited_first: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """Whichever comes first, the edit's words are kept, and the secret is on no machine any more."""
+    """In either order, the edit's text is kept and the secret is removed from every machine."""
     with history(folder, team) as world:
         world.leave_raw()
         first, second = world.laptops[:2]
@@ -91,10 +89,10 @@ def test_an_edit_and_a_redaction_on_two_machines_both_stand(
 
 
 @pytest.mark.parametrize("scopes", [(), ("work",)])
-def test_an_answer_of_a_server_that_was_put_back_since(
+def test_response_from_before_server_restore(
     scopes: tuple[str, ...], folder: Path, team: dict[str, Path]
 ) -> None:
-    """A laptop that holds everything heals the server; one of other scopes has let go what the server said it has."""
+    """A full-scope laptop heals the server; one with fewer scopes dropped what was confirmed."""
     with history(folder, team) as world:
         laptop = world.laptops[0]
         join(laptop.trivet.engine, "http://server", "ana", scopes=scopes)
@@ -113,10 +111,8 @@ def test_an_answer_of_a_server_that_was_put_back_since(
         assert (word in world.forgivable) == bool(scopes)
 
 
-def test_what_was_taken_from_a_user_before_the_server_was_put_back(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The answer that says so is under way meanwhile: the laptop obeys it, though only it still has the words."""
+def test_access_revoked_before_server_restore(folder: Path, team: dict[str, Path]) -> None:
+    """The laptop obeys a revocation in transit during the restore, though only it has the text."""
     with history(folder, team) as world:
         laptop, owner = world.laptops[0], world.laptops[2]
         id = owner.trivet.remember("canary was said.").id
@@ -126,7 +122,7 @@ def test_what_was_taken_from_a_user_before_the_server_was_put_back(
         world.server.back_up()
         word = world.word("ana", id)
         laptop.trivet.edit(id, content=f"{word} is said now.")
-        for _ in range(2):  # that it was taken in, the laptop never hears
+        for _ in range(2):  # the laptop never receives the acknowledgment
             world.network.clear()
             world.ask_for(laptop, 1)
             world.deliver_some()
@@ -139,24 +135,22 @@ def test_what_was_taken_from_a_user_before_the_server_was_put_back(
         assert word in world.forgivable
 
 
-def test_numbers_that_are_counted_again_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
-    """The server is put back twice, and the laptop could not send it anything in between."""
+def test_reused_sequence_numbers_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
+    """The server is restored twice, and the laptop could send nothing in between."""
     with history(folder, team) as world:
         other, laptop = world.laptops[:2]
         world.server.back_up()
         id = edited_often(world, laptop, laptop.trivet.remember("was said.").id)
         for _ in range(
             2
-        ):  # the second time the server has all that the laptop has pulled since, and not what it knew
+        ):  # on the second restore, the server has all that the laptop has pulled since, but not what it knew
             world.put_server_back()
             level(world, laptop)
         edited_at_last(world, other, id)
 
 
-def test_numbers_of_what_is_outside_for_a_while_hide_nothing(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """As far as the backup knows, what waits to be brought back is in none of the laptop's scopes."""
+def test_sequence_numbers_outside_scope_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
+    """In the backup, the memory to restore is in none of the laptop's scopes."""
     with history(folder, team) as world:
         other, laptop = world.laptops[:2]
         id = laptop.trivet.remember("was said.").id
@@ -173,10 +167,10 @@ def test_numbers_of_what_is_outside_for_a_while_hide_nothing(
 
 
 @pytest.mark.parametrize("pulls_first", [True, False])
-def test_shares_are_brought_back_as_their_owner_left_them(
+def test_restored_shares_match_last_owner_state(
     pulls_first: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """Also by a laptop that has pulled, since, how the backup has them."""
+    """This holds even for a laptop that has since pulled the backup's shares."""
     with history(folder, team) as world:
         laptop = world.laptops[0]
         ended, begun = (laptop.trivet.remember(f"{number} was said.").id for number in range(2))
@@ -196,12 +190,12 @@ def test_shares_are_brought_back_as_their_owner_left_them(
 
 
 @pytest.mark.parametrize(("left", "again"), [("read", False), ("none", False), ("none", True)])
-def test_what_was_taken_since_does_not_come_back_with_a_late_laptop(
+def test_late_laptop_does_not_restore_revoked_share(
     left: str, again: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """The owner's second laptop was there last before the server was put back, and knows the share as it was then.
+    """The owner's second laptop last synced before the restore and knows the old share.
 
-    That it was taken since the server knows, or, if that is put back `again`, the first laptop alone.
+    The server knows of the revocation, or, if it is restored `again`, only the first laptop does.
     """
     with history(folder, team) as world:
         first, second, others = world.laptops[:3]
@@ -227,10 +221,8 @@ def test_what_was_taken_since_does_not_come_back_with_a_late_laptop(
         assert rows == ([] if left == "none" else [("read",)])
 
 
-def test_what_was_told_since_is_brought_back_with_what_was_sent_before(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The backup knows what the laptop had sent without hearing of it, and lacks what it has pulled since."""
+def test_pulled_and_unacknowledged_edits_are_restored(folder: Path, team: dict[str, Path]) -> None:
+    """The backup has the laptop's unacknowledged edits but lacks what it has pulled since."""
     with history(folder, team) as world:
         first, others = world.laptops[0], world.laptops[2]
         id = first.trivet.remember("was said.").id
@@ -242,7 +234,7 @@ def test_what_was_told_since_is_brought_back_with_what_was_sent_before(
         world.exchange(first, most=0)
         world.ask_for(first, 50)
         world.deliver_some()
-        world.network.clear()  # the answer is lost
+        world.network.clear()  # the response is lost
         world.server.back_up()
         word = world.word("bo", id)
         others.trivet.edit(id, title=f"{word} title")
@@ -250,7 +242,7 @@ def test_what_was_told_since_is_brought_back_with_what_was_sent_before(
             world.exchange(laptop)
         for _ in range(LEVEL):
             world.exchange(first, most=0)
-        world.laptops.remove(others)  # who wrote it is not there to bring it back
+        world.laptops.remove(others)  # the author is not there to restore it
         others.trivet.close()
         world.put_server_back(1)
         world.come_to_rest()
@@ -258,10 +250,8 @@ def test_what_was_told_since_is_brought_back_with_what_was_sent_before(
         assert word in words_on_server(world)
 
 
-def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_its_secret(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The value is on this machine alone."""
+def test_memory_with_reassigned_id_keeps_its_secret(folder: Path, team: dict[str, Path]) -> None:
+    """Only this machine holds the secret's value."""
     with history(folder, team) as world:
         id, laptop = SHARED_IDS[0], world.laptops[0]
         world.server.trivet.acting_as(caller("bo")).remember(
@@ -270,7 +260,7 @@ def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_
         laptop.trivet.remember(f"{world.word('ana', id)} the token is {TOKEN}", id=id)
         world.ask_for(laptop, 1)
         world.deliver_some()
-        world.network.clear()  # the answer is lost
+        world.network.clear()  # the response is lost
         level(world, laptop)
         assert len(laptop.rows("SELECT 1 FROM memory WHERE content LIKE '%token%'")) == 2
         world.come_to_rest()
@@ -278,10 +268,8 @@ def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_
         assert TOKEN in laptop.trivet.reveal(reassigned_id(id, "ana")).content
 
 
-def test_a_secret_stays_though_its_memory_is_outside_of_the_laptops_scopes(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The server has the memory and not the value."""
+def test_secret_outside_laptop_scopes_is_kept(folder: Path, team: dict[str, Path]) -> None:
+    """The server has the memory but not the secret's value."""
     with history(folder, team) as world:
         laptop = world.laptops[0]
         join(laptop.trivet.engine, "http://server", "ana", scopes=("work",))
@@ -306,13 +294,17 @@ def test_a_secret_stays_though_its_memory_is_outside_of_the_laptops_scopes(
         assert TOKEN in laptop.trivet.reveal(left).content
         connection = laptop.trivet.engine.store.feed.database.read()
         compared = {row["id"] for row in connection.execute(connection.sql("replica")["heads"])}
-        assert not compared & {id, left}  # `sync verify` asks the server for what is in the scopes
+        assert not compared & {
+            id,
+            left,
+        }  # `sync verify` compares only memories in the laptop's scopes
 
 
-def test_words_that_wait_to_be_brought_back_are_parked_when_the_memory_is_taken(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The backup is older than the share by which they were written. Of the owner's words nothing is kept."""
+def test_pending_edit_is_parked_when_access_is_lost(folder: Path, team: dict[str, Path]) -> None:
+    """The backup is older than the share that allowed the edit.
+
+    None of the owner's text is kept.
+    """
     with history(folder, team) as world:
         laptop, owners = world.laptops[0], world.laptops[2]
         id = owners.trivet.remember("Theirs was said.").id
@@ -333,8 +325,8 @@ def test_words_that_wait_to_be_brought_back_are_parked_when_the_memory_is_taken(
         check_at_rest(world)
 
 
-def test_who_leaves_keeps_what_they_wrote_for_others(folder: Path, team: dict[str, Path]) -> None:
-    """The memory goes. What was not sent of it, or was refused, can still be read."""
+def test_leaving_keeps_own_edits_of_shared_memories(folder: Path, team: dict[str, Path]) -> None:
+    """The memory is removed, but unsent and refused edits stay readable."""
     with history(folder, team) as world:
         laptop, owners = world.laptops[0], world.laptops[2]
         id = owners.trivet.remember("Theirs was said.").id
@@ -357,7 +349,7 @@ def test_who_leaves_keeps_what_they_wrote_for_others(folder: Path, team: dict[st
 
 
 def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:
-    """Each edit with a number of its own."""
+    """Edit the memory several times, sending each edit separately."""
     for number in range(4):
         laptop.trivet.edit(id, title=f"{number}")
         world.exchange(laptop)
@@ -365,7 +357,7 @@ def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:
 
 
 def edited_at_last(world: World, other: LaptopMachine, id: str) -> None:
-    """What another laptop says then must come, though the server has given higher numbers in its life before."""
+    """Check that another laptop's edit arrives although the server has used higher numbers."""
     world.come_to_rest()
     other.trivet.edit(id, content=f"{world.word('ana', id)} is said now.")
     world.come_to_rest()
@@ -373,10 +365,8 @@ def edited_at_last(world: World, other: LaptopMachine, id: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_rule_that_is_switched_off_is_noticed(
-    name: str, tmp_path: Path, team: dict[str, Path]
-) -> None:
-    """By the history that is known to show it, or, once that is told otherwise, by one of the next ones."""
+def test_planted_fault_is_detected(name: str, tmp_path: Path, team: dict[str, Path]) -> None:
+    """Try the seed known to reveal the fault, then the next ones if its history has changed."""
     assert name in FAULTS
     assert any(
         noticed(name, seed, tmp_path, team)
@@ -384,8 +374,8 @@ def test_a_rule_that_is_switched_off_is_noticed(
     )
 
 
-def test_a_redaction_that_is_not_sent_is_noticed(folder: Path, team: dict[str, Path]) -> None:
-    """Few histories redact anything that others hold, so this one is told by hand."""
+def test_unsent_redaction_is_detected(folder: Path, team: dict[str, Path]) -> None:
+    """Few random histories redact anything that others hold, so this one is written by hand."""
     with history(folder, team) as world:
         world.leave_raw()
         laptop = world.laptops[0]
@@ -409,10 +399,8 @@ def noticed(name: str, seed: int, tmp_path: Path, team: dict[str, Path]) -> bool
     return False
 
 
-def test_what_was_told_as_sensitive_and_is_not_any_more_comes_back_to_a_server_that_was_put_back(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """It heard that the memory is sensitive, and was put back before it heard that it no longer is."""
+def test_no_longer_sensitive_memory_is_restored(folder: Path, team: dict[str, Path]) -> None:
+    """The server was restored before it learned that the memory is no longer sensitive."""
     with history(folder, team) as world:
         laptop = world.laptops[0]
         world.server.back_up()
@@ -430,9 +418,7 @@ def test_what_was_told_as_sensitive_and_is_not_any_more_comes_back_to_a_server_t
         assert not laptop.rows("SELECT 1 FROM parked")
 
 
-def test_a_purge_that_was_not_sent_before_a_laptop_left_is_sent_when_it_joins_again(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_unsent_purge_is_sent_after_rejoining(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         laptop = world.laptops[0]
         id = laptop.trivet.remember("was said.").id

@@ -1,4 +1,4 @@
-"""A store that begins to follow a server, and one that stops."""
+"""A store joins, follows and leaves a server without losing data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ MADE = str(uuid.uuid5(uuid.NAMESPACE_URL, "a file of a vault"))
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
 
-def test_ids_made_of_names_become_the_users_own_with_their_secrets_and_links(
-    open_trivet: Opened, path: Path
-) -> None:
+def test_join_reassigns_name_based_ids(open_trivet: Opened, path: Path) -> None:
     before = open_trivet(secrets_keyring=False)
     before.remember(f"The token is {TOKEN}.", id=MADE)
     before.edit(MADE, title="Token")
@@ -35,7 +33,7 @@ def test_ids_made_of_names_become_the_users_own_with_their_secrets_and_links(
     assert after.recall("token").hits[0].id == renamed
 
 
-def test_what_is_sent_is_read_when_it_is_sent(open_trivet: Opened) -> None:
+def test_outbox_reads_content_at_send_time(open_trivet: Opened) -> None:
     with open_trivet() as before:
         join(before.engine, "http://server", "ana")
     trivet = open_trivet()
@@ -52,7 +50,7 @@ def test_what_is_sent_is_read_when_it_is_sent(open_trivet: Opened) -> None:
     assert [op.kind for op in laptop.ask(10)[1]] == ["purge"]
 
 
-def test_a_laptop_that_was_away_too_long_reads_everything_again(open_trivet: Opened) -> None:
+def test_long_absent_laptop_does_full_pull(open_trivet: Opened) -> None:
     with open_trivet() as before:
         join(before.engine, "http://server", "ana")
     laptop = Laptop(open_trivet().engine)
@@ -64,7 +62,7 @@ def test_a_laptop_that_was_away_too_long_reads_everything_again(open_trivet: Ope
     assert laptop.ask(0)[0] == Place(epoch="e", seq=0, top=9, mark="m", full=True)
 
 
-def test_a_store_follows_one_server_as_one_user_until_it_leaves(open_trivet: Opened) -> None:
+def test_store_follows_one_server_until_it_leaves(open_trivet: Opened) -> None:
     trivet = open_trivet()
     join(trivet.engine, "http://server", "ana")
     assert join(trivet.engine, "http://server", "ana").user == "ana"

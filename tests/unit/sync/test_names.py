@@ -1,4 +1,4 @@
-"""A memory that a user's machines know by several ids: it is the one that its first revision begins (soak/syncing)."""
+"""A memory known by several ids is identified by its first revision (soak/syncing)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ IDS = (SHARED_IDS[0], "01890a5d-ac96-774b-bcce-b302099a8057")
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("id", IDS)
-def test_two_names_of_one_memory_are_one_memory(
+def test_two_ids_of_one_memory_merge(
     id: str, order: tuple[int, int], folder: Path, team: dict[str, Path]
 ) -> None:
-    """In one life of the server its id was another user's, so that one of two laptops knows it by another name."""
+    """Another user owned the id in one server epoch, so one laptop knows a second id."""
     with history(folder, team) as world:
         known_by_two_names(world, id)
         world.put_server_back(0)
@@ -43,10 +43,10 @@ def test_two_names_of_one_memory_are_one_memory(
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_two_names_of_one_memory_are_one_memory_for_machines_that_join_again(
+def test_two_ids_merge_after_rejoining(
     order: tuple[int, int], folder: Path, team: dict[str, Path]
 ) -> None:
-    """Each creates what it has anew, under the name by which it knows it."""
+    """Each laptop recreates its memories under the id it knows."""
     with history(folder, team) as world:
         known_by_two_names(world, SHARED_IDS[0])
         world.put_server_back(0)
@@ -63,10 +63,10 @@ def test_two_names_of_one_memory_are_one_memory_for_machines_that_join_again(
 @pytest.mark.parametrize(("id", "purging", "order"), [
     (IDS[0], 0, (0, 1)), (IDS[0], 0, (1, 0)), (IDS[0], 1, (0, 1)), (IDS[0], 1, (1, 0)), (IDS[1], 1, (1, 0)),
 ])  # fmt: skip
-def test_a_purge_under_one_name_is_one_under_the_other(
+def test_purge_under_one_id_purges_the_other(
     id: str, purging: int, order: tuple[int, int], folder: Path, team: dict[str, Path]
 ) -> None:
-    """Whichever of the two laptops purges it, and whichever comes first when the server was put back."""
+    """This holds whichever laptop purges and whichever syncs first after the restore."""
     with history(folder, team) as world:
         word = known_by_two_names(world, id)
         world.put_server_back(0)
@@ -79,16 +79,16 @@ def test_a_purge_under_one_name_is_one_under_the_other(
         for machine in (world.server, *world.laptops):
             machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
             assert word.encode() not in machine.bytes()
-        world.put_server_back(0)  # it is not forgotten either which names it had
+        world.put_server_back(0)  # the server must also remember which ids the purged memory had
         world.come_to_rest()
         assert word not in words_on_server(world)
 
 
 @pytest.mark.parametrize("brought_first", [True, False])
-def test_a_purge_under_one_name_is_one_under_the_other_though_the_first_was_given_again(
+def test_purge_applies_although_first_id_was_reused(
     brought_first: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """The same file was read once more, on the server: another memory has the id that the first laptop knows."""
+    """The server imported the file again, so another memory has the first laptop's id."""
     with history(folder, team) as world:
         id, (first, second) = SHARED_IDS[0], world.laptops[:2]
         word = known_by_two_names(world, id)
@@ -107,10 +107,13 @@ def test_a_purge_under_one_name_is_one_under_the_other_though_the_first_was_give
 
 
 @pytest.mark.parametrize("purged", [True, False])
-def test_two_memories_that_were_one_in_a_life_of_the_server_are_two_again(
+def test_two_memories_merged_in_one_epoch_separate_again(
     purged: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """The second of one id lay beside the first, as both had to get another one. Each stands once, or is purged."""
+    """Both needed another id, and the second became a branch of the first.
+
+    Each must exist once or be purged.
+    """
     with history(folder, team) as world:
         id, laptop = SHARED_IDS[0], world.laptops[0]
         world.server.back_up()
@@ -122,7 +125,7 @@ def test_two_memories_that_were_one_in_a_life_of_the_server_are_two_again(
         for _ in range(LEVEL):
             world.exchange(laptop)
         laptop.trivet.remember(f"{second} was said.", id=id)
-        laptop.laptop.ask(1)  # its revision has a name before it is copied
+        laptop.laptop.ask(1)  # name its revision before it is copied
         clone = laptop.cloned("clone")
         world.laptops.append(clone)
         world.exchange(clone)
@@ -140,10 +143,10 @@ def test_two_memories_that_were_one_in_a_life_of_the_server_are_two_again(
 
 
 @pytest.mark.parametrize("told_first", [True, False])
-def test_what_waits_under_one_name_is_sent_under_the_other(
+def test_pending_operations_follow_id_change(
     told_first: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """An edit, feedback and a link. The laptop may have been told the memory under its other name before."""
+    """Covers an edit, feedback and a link, before and after the laptop learns the other id."""
     with history(folder, team) as world:
         id, (first, second) = SHARED_IDS[0], world.laptops[:2]
         known_by_two_names(world, id)
@@ -180,10 +183,10 @@ def test_what_waits_under_one_name_is_sent_under_the_other(
 
 
 @pytest.mark.parametrize("named", [0, 1])
-def test_words_of_another_are_brought_back_under_the_name_that_the_memory_has_now(
+def test_other_users_edit_is_restored_under_current_id(
     named: int, folder: Path, team: dict[str, Path]
 ) -> None:
-    """Bo, who may write it, knows ana's memory by one name, and her laptop has brought it back under the other."""
+    """Bo may write Ana's memory and knows one id; her laptop has restored it under the other."""
     with history(folder, team) as world:
         id, others = SHARED_IDS[0], world.laptops[2]
         known_by_two_names(world, id)
@@ -209,7 +212,7 @@ def test_words_of_another_are_brought_back_under_the_name_that_the_memory_has_no
 
 
 def known_by_two_names(world: World, id: str) -> str:
-    """Ana's memory has one name on her first laptop and another one on her second. Returns its word."""
+    """Give Ana's memory one id on her first laptop and another on her second; return its word."""
     first, second, others = world.laptops[:3]
     world.server.back_up()
     word = world.word("ana", id)
@@ -225,15 +228,13 @@ def known_by_two_names(world: World, id: str) -> str:
     return word
 
 
-def test_what_is_brought_under_the_name_of_another_memory_goes_to_its_own(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """In one life of the server the second lay beside the first, which had its name; now each has a name of its own."""
+def test_healed_branch_goes_to_its_own_memory(folder: Path, team: dict[str, Path]) -> None:
+    """In one server epoch the second memory was a branch of the first; now each has its own id."""
     with history(folder, team) as world:
         ana, id, another = two_that_were_one(world)
         first, second = (bundle_of(world, name) for name in (id, another))
-        beside = msgspec.structs.replace(second.head, number=0)
-        both = msgspec.structs.replace(first, id=another, branches=(beside,), waiting=(beside.rev,))
+        branch = msgspec.structs.replace(second.head, number=0)
+        both = msgspec.structs.replace(first, id=another, branches=(branch,), waiting=(branch.rev,))
         answer = server_side.push(
             ana.engine, Place(), [Op(op=new_id(), kind="heal", id=another, bundle=both)]
         )
@@ -246,10 +247,10 @@ def test_what_is_brought_under_the_name_of_another_memory_goes_to_its_own(
 
 
 @pytest.mark.parametrize("kind", ["create", "heal"])
-def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
+def test_branch_does_not_move_to_another_memory(
     kind: Literal["create", "heal"], folder: Path, team: dict[str, Path]
 ) -> None:
-    """Two machines made a memory of one id; each of the two ids that it had in lives of the server is another's now."""
+    """Two machines created a memory with one id, and both its ids now belong to other memories."""
     with history(folder, team) as world:
         ana, id, another = two_that_were_one(world)
         said = bundle_of(world, id).head
@@ -280,7 +281,7 @@ def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
 
 
 def two_that_were_one(world: World) -> tuple[Trivet, str, str]:
-    """Ana's memories of both ids that one of her vault's can have."""
+    """Create Ana's memories under both ids that a vault memory of hers can have."""
     ana, id = world.server.trivet.acting_as(caller("ana")), SHARED_IDS[0]
     another = reassigned_id(id, "ana")
     ana.remember("first was said.", id=id)
@@ -295,10 +296,8 @@ def bundle_of(world: World, id: str) -> Bundle:
         return read_bundles(connection, [key])[key]
 
 
-def test_ones_own_memory_takes_the_id_under_which_anothers_is_here(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """Bo had shared his; then the server was put back to before that, and another of ana's machines came first."""
+def test_own_memory_takes_id_of_others_memory(folder: Path, team: dict[str, Path]) -> None:
+    """The server lost Bo's shared memory, and another of Ana's machines then took its id."""
     with history(folder, team) as world:
         id, (first, second, bos) = SHARED_IDS[0], world.laptops[:3]
         world.server.back_up()
@@ -315,10 +314,8 @@ def test_ones_own_memory_takes_the_id_under_which_anothers_is_here(
         assert first.rows(f"SELECT owner FROM memory WHERE id = '{id}'") == [("local",)]
 
 
-def test_words_of_a_sensitive_memory_outlive_its_second_name(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The laptop was told its memory under another id, not that it is the same, and left before it could hear that."""
+def test_sensitive_text_survives_id_change(folder: Path, team: dict[str, Path]) -> None:
+    """The laptop got its memory under another id and left before learning that both match."""
     with history(folder, team) as world:
         id, first = SHARED_IDS[0], world.laptops[0]
         world.server.trivet.acting_as(caller("bo")).remember(
@@ -326,7 +323,7 @@ def test_words_of_a_sensitive_memory_outlive_its_second_name(
         )
         first.trivet.remember(f"{world.word('ana', id)} was said.", id=id)
         place, ops = first.laptop.ask(100)
-        world.answer(Request(first, place, list(ops), 100))  # and the answer is lost
+        world.answer(Request(first, place, list(ops), 100))  # the response is lost
         level(world, first)
         assert (reassigned_id(id, "ana"),) in first.rows("SELECT id FROM memory")
         first.trivet.edit(id, content="hidden words", sensitive=True)

@@ -1,4 +1,4 @@
-"""A redaction reaches every word of a memory: what clashed, was refused or waits, on laptops and on the server."""
+"""A redaction removes the secret from conflicts and from refused and pending edits everywhere."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from trivet.memory.lifecycle import redact_one
 from trivet.sync.laptop import join, leave
 from trivet.types import Memory
 
-# As the index keeps it too.
+# Lowercase, as the index stores it.
 CANARY = RAW.rsplit("-", maxsplit=1)[-1].lower()
 
 
-def holds(machine: Machine) -> bool:
+def contains_secret(machine: Machine) -> bool:
     machine.reopen()
     machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
     return CANARY.encode() in machine.bytes().lower()
 
 
 def clashed(world: World) -> str:
-    """Two laptops wrote the secret into one memory while no guard was on; one of the texts lies beside."""
+    """Write the secret on two laptops with the guard off, so that one edit becomes a branch."""
     first, second = world.laptops[:2]
     guarded, world.server.trivet = world.server.trivet, unguarded(world.server.trivet)
     id = first.trivet.remember("plain was said.").id
@@ -39,7 +39,7 @@ def clashed(world: World) -> str:
 
 
 @pytest.mark.parametrize("where", ["laptop", "server"])
-def test_a_secret_in_an_edit_that_clashed_is_taken_out_everywhere(
+def test_redaction_reaches_conflicting_edit(
     where: str, folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -52,7 +52,7 @@ def test_a_secret_in_an_edit_that_clashed_is_taken_out_everywhere(
         redact_one(trivet.engine, trivet.engine.store.memories.get(id))
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
-            assert not holds(machine), machine.name
+            assert not contains_secret(machine), machine.name
         assert "a1 says [secret:slack-token:1]" in str(
             world.server.rows("SELECT snapshot FROM revision")
         )
@@ -62,42 +62,38 @@ def test_a_secret_in_an_edit_that_clashed_is_taken_out_everywhere(
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_a_secret_that_waits_to_be_brought_back_is_taken_out(
-    where: int, folder: Path, team: dict[str, Path]
-) -> None:
-    """On the laptop that redacts, and on another one that hears of it."""
+def test_redaction_reaches_carried_edit(where: int, folder: Path, team: dict[str, Path]) -> None:
+    """Checked on the redacting laptop and on another one that receives the redaction."""
     with history(folder, team) as world:
         world.server.back_up()
         id = clashed(world)
         world.put_server_back()
         first = world.laptops[where]
-        heard_of_the_other_life(world, first)
+        learn_new_epoch(world, first)
         assert CANARY in str(first.rows("SELECT bundle FROM carried")).lower()
         redactor = world.laptops[0]
         redact_one(redactor.trivet.engine, redactor.trivet.engine.store.memories.get(id))
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
-            assert not holds(machine), machine.name
+            assert not contains_secret(machine), machine.name
 
 
-def heard_of_the_other_life(world: World, laptop: LaptopMachine) -> None:
+def learn_new_epoch(world: World, laptop: LaptopMachine) -> None:
     for _ in range(2):
         world.exchange(laptop, most=0)
 
 
-def test_a_secret_in_what_was_refused_is_taken_out(folder: Path, team: dict[str, Path]) -> None:
+def test_redaction_reaches_refused_edit(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         id, first = clashed(world), world.laptops[0]
         leave(first.trivet.engine)
         assert CANARY in str(first.rows("SELECT body FROM parked")).lower()
         redact_one(first.trivet.engine, first.trivet.engine.store.memories.get(id))
-        assert not holds(first)
+        assert not contains_secret(first)
         assert "says [secret:slack-token:1]" in str(first.rows("SELECT body FROM parked"))
 
 
-def test_a_redaction_that_waits_is_not_undone_by_what_comes(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_pending_redaction_survives_pull(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         first = world.laptops[0]
@@ -110,9 +106,9 @@ def test_a_redaction_that_waits_is_not_undone_by_what_comes(
         world.come_to_rest()
         for machine in (world.server, first):
             key = machine.rows(f"SELECT key FROM memory WHERE id = '{raw.id}'")[0][0]
-            told = str(machine.rows(f"SELECT snapshot FROM revision WHERE memory = {key}"))
-            assert CANARY not in told.lower(), machine.name
-            assert "a title" in told
+            snapshots = str(machine.rows(f"SELECT snapshot FROM revision WHERE memory = {key}"))
+            assert CANARY not in snapshots.lower(), machine.name
+            assert "a title" in snapshots
 
 
 def raw_on(laptop: LaptopMachine) -> Memory:
@@ -121,9 +117,7 @@ def raw_on(laptop: LaptopMachine) -> Memory:
     )
 
 
-def test_a_redaction_by_one_who_had_left_reaches_the_server(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_redaction_made_while_away_reaches_server(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         first = world.laptops[0]
@@ -140,9 +134,7 @@ def test_a_redaction_by_one_who_had_left_reaches_the_server(
             )
 
 
-def test_a_secret_that_a_backup_brings_back_is_taken_out_again(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_secret_from_restored_backup_is_redacted_again(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         world.server.back_up()
@@ -161,10 +153,10 @@ def test_a_secret_that_a_backup_brings_back_is_taken_out_again(
 
 
 @pytest.mark.parametrize("sensitive_on", [0, 1])
-def test_a_redaction_reaches_one_who_has_the_memory_as_sensitive(
+def test_redaction_reaches_sensitive_memory(
     sensitive_on: int, folder: Path, team: dict[str, Path]
 ) -> None:
-    """Its words travel no more; that a secret was taken out does. The laptop takes it out by itself."""
+    """Sensitive text no longer travels, but the redaction does; the laptop applies it itself."""
     with history(folder, team) as world:
         world.leave_raw()
         first, second = world.laptops[:2]
@@ -179,16 +171,14 @@ def test_a_redaction_reaches_one_who_has_the_memory_as_sensitive(
                     machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")
                 ).lower()
             )
-        assert not holds(first)
-        said = str(first.rows("SELECT snapshot FROM revision"))
-        assert "the token is [secret:slack-token:1]" in said
-        assert ("a private matter" in said) == (sensitive_on == 0)
+        assert not contains_secret(first)
+        snapshots = str(first.rows("SELECT snapshot FROM revision"))
+        assert "the token is [secret:slack-token:1]" in snapshots
+        assert ("a private matter" in snapshots) == (sensitive_on == 0)
 
 
-def test_a_secret_is_taken_out_of_what_a_laptop_keeps_outside_of_its_scopes(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """It stays there, since an edit has a secret's value that nobody else has."""
+def test_redaction_reaches_memory_outside_scopes(folder: Path, team: dict[str, Path]) -> None:
+    """The laptop keeps it because an edit holds a secret value that no one else has."""
     with history(folder, team) as world:
         world.leave_raw()
         redactor, other = world.laptops[:2]
@@ -198,15 +188,15 @@ def test_a_secret_is_taken_out_of_what_a_laptop_keeps_outside_of_its_scopes(
         other.trivet.edit(raw.id, title="a title")
         join(other.trivet.engine, "http://server", "ana", scopes=("work",))
         world.come_to_rest()
-        assert holds(other)
+        assert contains_secret(other)
         redact_one(redactor.trivet.engine, redactor.trivet.engine.store.memories.get(raw.id))
         world.come_to_rest()
         for machine in (redactor, other):
-            assert not holds(machine), machine.name
+            assert not contains_secret(machine), machine.name
         assert other.trivet.get(raw.id).title == "a title"
 
 
-def test_a_redaction_reaches_one_who_joined_again_and_has_the_memory_as_sensitive(
+def test_redaction_reaches_sensitive_memory_after_rejoining(
     folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -219,17 +209,17 @@ def test_a_redaction_reaches_one_who_joined_again_and_has_the_memory_as_sensitiv
         join(second.trivet.engine, "http://server", "ana")
         second.trivet.edit(id, content="a private matter", sensitive=True)
         world.come_to_rest()
-        said = str(second.rows("SELECT snapshot FROM revision"))
-        assert "the token is [secret:slack-token:1]" in said
-        assert "a private matter" in said
-        assert not holds(second)
+        snapshots = str(second.rows("SELECT snapshot FROM revision"))
+        assert "the token is [secret:slack-token:1]" in snapshots
+        assert "a private matter" in snapshots
+        assert not contains_secret(second)
 
 
 @pytest.mark.parametrize("queued", [False, True])
-def test_a_redaction_by_one_who_joins_again_and_has_the_memory_as_sensitive_reaches_the_server(
+def test_redaction_of_sensitive_memory_reaches_server(
     queued: bool, folder: Path, team: dict[str, Path]
 ) -> None:
-    """Also where the memory was in the outbox before: what is sent reads as it does when it is sent."""
+    """This also holds for a memory already in the outbox, which is read at send time."""
     with history(folder, team) as world:
         world.leave_raw()
         first = world.laptops[0]
@@ -241,6 +231,8 @@ def test_a_redaction_by_one_who_joins_again_and_has_the_memory_as_sensitive_reac
         redact_one(first.trivet.engine, raw_on(first))
         first.trivet.edit(id, content="a private matter", sensitive=True)
         world.come_to_rest()
-        said = str(world.server.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
-        assert "[secret:slack-token:1]" in said
-        assert CANARY not in said
+        snapshots = str(
+            world.server.rows("SELECT snapshot FROM revision WHERE author = 'ana'")
+        ).lower()
+        assert "[secret:slack-token:1]" in snapshots
+        assert CANARY not in snapshots

@@ -1,4 +1,4 @@
-"""A history that fails is made as small as it can be."""
+"""A failing history shrinks to its minimal steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from soak.syncing.shrink import shrunk
 
 
-def test_what_is_left_is_just_enough_to_fail() -> None:
+def test_shrink_keeps_only_failing_steps() -> None:
     trials = []
 
     def fails(kept: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""What was taken away stays so: shares and links of sensitive memories, and of those who leave and join again."""
+"""Revoked shares and removed links stay removed, for sensitive memories and after rejoining."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trivet.sync.laptop import join, leave
 
 
 def hidden(world: World, laptop: LaptopMachine) -> str:
-    """Shared with bo, then made sensitive before the server had told anything of it."""
+    """Share a memory with Bo, then make it sensitive before the server responded."""
     id = laptop.trivet.remember("plain was said.").id
     laptop.trivet.share(id=id, user="bo", permission="read")
     laptop.laptop.ask(50)
@@ -32,7 +32,7 @@ def shared_there(world: World, id: str) -> list[str]:
 
 @pytest.mark.parametrize("is_put_back", [False, True])
 @pytest.mark.parametrize("was_sent", [False, True])
-def test_who_may_read_it_no_longer_may_not_on_the_server(
+def test_revoked_share_ends_on_server(
     is_put_back: bool, was_sent: bool, folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -49,9 +49,7 @@ def test_who_may_read_it_no_longer_may_not_on_the_server(
         check_at_rest(world)
 
 
-def test_one_who_left_and_joined_again_ends_what_the_server_shares(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_unshare_after_rejoining_reaches_server(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         id = hidden(world, first)
@@ -63,7 +61,7 @@ def test_one_who_left_and_joined_again_ends_what_the_server_shares(
 
 
 @pytest.mark.parametrize("by_tag", [False, True])
-def test_what_was_taken_from_others_before_leaving_is_taken_on_joining_again(
+def test_unshare_before_leaving_applies_on_rejoining(
     by_tag: bool, folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -81,9 +79,7 @@ def test_what_was_taken_from_others_before_leaving_is_taken_on_joining_again(
         check_at_rest(world)
 
 
-def test_a_link_that_was_taken_away_before_leaving_is_taken_away_on_joining_again(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_unlink_before_leaving_applies_on_rejoining(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         ids = [first.trivet.remember(f"{word} was said.").id for word in ("plain", "more")]
@@ -99,8 +95,8 @@ def test_a_link_that_was_taken_away_before_leaving_is_taken_away_on_joining_agai
         check_at_rest(world)
 
 
-def test_a_link_that_was_taken_away_does_not_come_back(folder: Path, team: dict[str, Path]) -> None:
-    """Between two that are sensitive: else the other end tells it."""
+def test_removed_link_does_not_return(folder: Path, team: dict[str, Path]) -> None:
+    """Both ends are sensitive; otherwise the other end would report the link."""
     with history(folder, team) as world:
         first = world.laptops[0]
         ids = [first.trivet.remember(f"{word} was said.").id for word in ("plain", "more")]

@@ -1,4 +1,4 @@
-"""What histories do not reach: sensitive memories that change, long absences, keys of few rights, leaving."""
+"""Sync cases that random histories do not reach: sensitivity changes, long absences and leaving."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trivet.sync.messages import Acks, Op, Page, Place
 from trivet.types import Caller
 
 
-def test_what_is_no_longer_sensitive_travels_again(folder: Path, team: dict[str, Path]) -> None:
+def test_no_longer_sensitive_memory_syncs_again(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = first.trivet.remember("plain was said.").id
@@ -38,9 +38,7 @@ def test_what_is_no_longer_sensitive_travels_again(folder: Path, team: dict[str,
         ]
 
 
-def test_sensitive_words_stay_though_the_memory_is_told_before_the_server_knows(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_pull_keeps_sensitive_text_unknown_to_server(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = first.trivet.remember("plain was said.").id
@@ -56,9 +54,7 @@ def test_sensitive_words_stay_though_the_memory_is_told_before_the_server_knows(
         ]
 
 
-def test_what_is_sensitive_stays_so_when_the_server_is_put_back(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_sensitivity_survives_server_restore(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, _, others = world.laptops[:3]
         id = first.trivet.remember("plain was said.").id
@@ -77,7 +73,7 @@ def test_what_is_sensitive_stays_so_when_the_server_is_put_back(
         assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
 
 
-def test_sensitive_words_are_kept_where_another_machine_ends_that(
+def test_sensitive_text_is_kept_when_flag_is_cleared_elsewhere(
     folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -102,10 +98,11 @@ def test_sensitive_words_are_kept_where_another_machine_ends_that(
         assert first.trivet.acting_as(caller("eve")).sync_refused() == ()
 
 
-def test_what_clashed_before_the_memory_became_sensitive_is_brought_back(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """Two machines made a memory of one id. The server took the second's text beside it, and told nothing of that."""
+def test_conflict_from_before_sensitivity_is_restored(folder: Path, team: dict[str, Path]) -> None:
+    """Two machines created a memory with one id.
+
+    The server stored the second text as a branch but did not report it.
+    """
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         second.trivet.remember("second said.", id=SHARED_IDS[0])
@@ -127,7 +124,7 @@ def test_what_clashed_before_the_memory_became_sensitive_is_brought_back(
         assert "first said." in words_on_server(world)
 
 
-def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str, Path]) -> None:
+def test_full_pull_passes_forgotten_entries(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         ids = [first.trivet.remember(f"{n} was said.").id for n in range(4)]
@@ -153,10 +150,8 @@ def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str,
         raise AssertionError("it never ends")
 
 
-def test_who_sends_something_while_it_reads_everything_misses_nothing_that_is_forgotten_meanwhile(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """It has been told a memory, which is then taken from it; two years later the server knows no more of that."""
+def test_push_during_full_pull_misses_no_revocation(folder: Path, team: dict[str, Path]) -> None:
+    """A received memory is revoked, and two years later the server no longer knows of that."""
     with history(folder, team) as world:
         first, others = world.laptops[0], world.laptops[2]
         ids = [first.trivet.remember(f"{n} was said.").id for n in range(4)]
@@ -177,7 +172,7 @@ def test_who_sends_something_while_it_reads_everything_misses_nothing_that_is_fo
 
 
 @pytest.mark.parametrize("where", ["laptop", "server"])
-def test_a_redaction_leaves_no_byte(where: str, folder: Path, team: dict[str, Path]) -> None:
+def test_redaction_leaves_no_bytes(where: str, folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         world.leave_raw()
         for n in (0, 2):
@@ -198,7 +193,7 @@ def test_a_redaction_leaves_no_byte(where: str, folder: Path, team: dict[str, Pa
             assert RAW.encode() not in machine.bytes(), machine.name
 
 
-def test_a_key_that_may_not_share_cannot_by_bringing_back(
+def test_key_without_share_right_cannot_share_by_healing(
     folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -224,9 +219,7 @@ def test_a_key_that_may_not_share_cannot_by_bringing_back(
         assert not world.server.rows(f"SELECT 1 FROM share WHERE memory = {key}")
 
 
-def test_who_leaves_keeps_what_lay_beside_and_was_not_sent(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_leaving_keeps_unsent_branch(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = SHARED_IDS[0]
@@ -242,10 +235,8 @@ def test_who_leaves_keeps_what_lay_beside_and_was_not_sent(
         assert "first said" in words_on_server(world) + str(first.rows("SELECT body FROM parked"))
 
 
-def test_who_joins_again_keeps_the_loser_of_a_clash_that_the_server_has_lost(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The clash was settled; the server was put back to before it, and the laptop left before it could bring that."""
+def test_rejoining_keeps_losing_edit_of_lost_conflict(folder: Path, team: dict[str, Path]) -> None:
+    """The server lost the settled conflict, and the laptop left before it could heal the server."""
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         world.server.back_up()
@@ -263,7 +254,7 @@ def test_who_joins_again_keeps_the_loser_of_a_clash_that_the_server_has_lost(
         assert "first said" in str(first.rows("SELECT body FROM parked"))
 
 
-def test_a_tag_that_no_memory_has_stays_unshared(folder: Path, team: dict[str, Path]) -> None:
+def test_unused_tag_stays_unshared(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]
         first.trivet.share(tag="secretteam", user="bo", permission="read")
@@ -276,10 +267,8 @@ def test_a_tag_that_no_memory_has_stays_unshared(folder: Path, team: dict[str, P
         assert not world.server.rows("SELECT 1 FROM tag_share WHERE tag = 'secretteam'")
 
 
-def test_what_follows_on_an_operation_that_waits_waits_too(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """Its create was rolled back, under the other id that it had got there: the edit is neither refused nor lost."""
+def test_operation_after_deferred_one_is_deferred(folder: Path, team: dict[str, Path]) -> None:
+    """Its create was rolled back under a reassigned id, so the edit must not be refused or lost."""
     with history(folder, team) as world:
         when = "BEFORE INSERT ON memory WHEN NEW.content LIKE '%poison%'"
         with world.server.trivet.engine.store.feed.transaction() as connection:
@@ -301,7 +290,7 @@ def test_what_follows_on_an_operation_that_waits_waits_too(
         assert not first.rows("SELECT 1 FROM parked")
 
 
-def test_a_memory_made_sensitive_on_another_machine_stays_and_comes_back(
+def test_memory_made_sensitive_elsewhere_stays_and_returns(
     folder: Path, team: dict[str, Path]
 ) -> None:
     with history(folder, team) as world:
@@ -324,10 +313,10 @@ def test_a_memory_made_sensitive_on_another_machine_stays_and_comes_back(
         assert not first.rows("SELECT 1 FROM parked")
 
 
-def test_words_from_before_a_memory_was_sensitive_outlive_a_server_that_lost_them(
+def test_text_from_before_sensitivity_survives_server_loss(
     folder: Path, team: dict[str, Path]
 ) -> None:
-    """The server never told this laptop the memory, since it was sensitive by then; another one made its id anew."""
+    """The server never sent this laptop the sensitive memory, and another laptop reused its id."""
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         world.server.back_up()
@@ -344,17 +333,15 @@ def test_words_from_before_a_memory_was_sensitive_outlive_a_server_that_lost_the
         assert "hidden words" in words_on(first)
 
 
-def test_an_edit_that_a_cloned_disk_sent_does_not_stop_the_sync(
-    folder: Path, team: dict[str, Path]
-) -> None:
-    """The clone sent it, this laptop was told it and still waits to send it; then the server loses it."""
+def test_edit_sent_by_clone_does_not_block_sync(folder: Path, team: dict[str, Path]) -> None:
+    """The clone sent the edit, which is still pending on this laptop; then the server loses it."""
     with history(folder, team) as world:
         first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
         world.come_to_rest()
         world.server.back_up()
         first.trivet.edit(id, content="sent by the clone")
-        first.laptop.ask(0)  # prepared, so that both disks wait to send the same edit
+        first.laptop.ask(0)  # prepare the edit, so that both disks have it pending
         clone = first.cloned("clone")
         world.laptops.append(clone)
         world.exchange(clone)
@@ -368,9 +355,7 @@ def test_an_edit_that_a_cloned_disk_sent_does_not_stop_the_sync(
         assert "sent by the clone" in words_on_server(world)
 
 
-def test_what_is_let_go_leaves_the_words_that_were_written_while_it_was_sensitive(
-    folder: Path, team: dict[str, Path]
-) -> None:
+def test_dropped_memory_leaves_its_sensitive_text(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]
         id = first.trivet.remember("plain was said.").id

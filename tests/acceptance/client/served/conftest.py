@@ -1,4 +1,4 @@
-"""What the tests of the embedded object say is true of a client of a server: the same tests, over a real server."""
+"""Tests of the embedded object also pass for a client of a real server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def served_houses() -> Iterator[Houses]:
 
 @pytest.fixture
 def open_trivet(path: Path, served_houses: Houses, empty_store: Path) -> Iterator[Opened]:
-    """As `support.opened` opens it, but by way of a server."""
+    """Open like `support.opened`, but through a server."""
     with ExitStack() as stack:
 
         def open_it(where: Path | None = None, **overrides: Any) -> Trivet:

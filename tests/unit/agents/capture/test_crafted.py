@@ -1,4 +1,4 @@
-"""Texts that were made to take long: each is read in a moment, for the whole resident process waits meanwhile."""
+"""Crafted texts are parsed in linear time, because the whole resident process waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trivet.memory.propose import particulars
 from trivet.secrets.masking import private_spans
 from trivet.sources.files.conversations import claude_code_turns
 
-# Far above what any of them takes on a busy machine, far below what they took when they looked again and again.
+# Far above linear parsing on a busy machine and far below quadratic parsing.
 SECONDS = 1.5
 
 
@@ -41,7 +41,7 @@ def test_no_text_takes_long(reader: Callable[[str], object], text: str) -> None:
     assert time.perf_counter() - start < SECONDS
 
 
-def test_what_stands_between_marks_of_the_program_is_not_said() -> None:
+def test_text_inside_program_tags_is_not_captured() -> None:
     text = "a<bash-x>1<bash-y>2</bash-x>b</bash-y>c<bash-z>d<command-name>3</command-name>[Request interrupted by user]"
     (turn,) = claude_code_turns([{"type": "user", "uuid": "1", "message": {"content": text}}])
     assert turn.text == "ab</bash-y>c<bash-z>d"
@@ -57,7 +57,7 @@ def test_what_stands_between_marks_of_the_program_is_not_said() -> None:
         "So, after all that, well, ",
     ],
 )
-def test_a_decision_may_come_after_some_words(before: str) -> None:
+def test_decision_is_found_after_leading_words(before: str) -> None:
     assert [one.kind for one in statements(f"{before}we decided to keep the queue in Redis.")] == [
         "decision"
     ]

@@ -1,3 +1,5 @@
+"""The index database keeps facts by path, content and encoder, and recovers from damage."""
+
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from ..trees import facts, parsed
 KEY = key_of("a.py", "1f", "words/1")
 
 
-def test_what_is_put_is_there_when_the_file_is_opened_again(tmp_path: Path) -> None:
+def test_data_survives_reopening(tmp_path: Path) -> None:
     first = IndexFile(tmp_path / "folder" / "index.db")
     own = facts("a.py", parsed(("main", "run")))
     with first.writing():
@@ -26,7 +28,7 @@ def test_what_is_put_is_there_when_the_file_is_opened_again(tmp_path: Path) -> N
     assert again.tree("/tree") == b"listing"
 
 
-def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_batch_writes_nothing(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "index.db")
 
     def fail() -> None:
@@ -40,7 +42,7 @@ def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert index.unknown([KEY]) == {KEY}
 
 
-def test_a_damaged_file_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_file_is_rebuilt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "index.db").write_bytes(
         b"this is no database, but long enough to be read as one" * 99
     )
@@ -48,10 +50,10 @@ def test_a_damaged_file_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureF
     index = IndexFile(tmp_path / "index.db")
 
     assert index.count() == 0
-    assert "made anew" in caplog.text
+    assert "Rebuilding" in caplog.text
 
 
-def test_facts_are_of_one_path_content_and_encoder() -> None:
+def test_keys_depend_on_path_content_and_encoder() -> None:
     assert (
         len(
             {
@@ -65,7 +67,7 @@ def test_facts_are_of_one_path_content_and_encoder() -> None:
     )
 
 
-def test_what_no_tree_holds_is_deleted(tmp_path: Path) -> None:
+def test_unused_facts_are_deleted(tmp_path: Path) -> None:
     index = IndexFile(tmp_path / "index.db")
     with index.writing():
         for key in (b"1", b"2", b"3"):

@@ -1,3 +1,5 @@
+"""Segments find chunks by term and definitions by name, and survive snapshots."""
+
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ def segment() -> Segment:
     )
 
 
-def test_a_term_leads_to_the_chunks_that_hold_it(segment: Segment) -> None:
+def test_term_finds_its_chunks(segment: Segment) -> None:
     span = segment.words.span(hashed("second"))
 
     assert segment.words.holders[span].tolist() == [0, 1]
@@ -30,21 +32,21 @@ def test_a_term_leads_to_the_chunks_that_hold_it(segment: Segment) -> None:
     assert segment.words.span(hashed("nowhere")) == slice(0, 0)
 
 
-def test_a_name_leads_to_where_it_is_defined(segment: Segment) -> None:
+def test_name_finds_its_definition(segment: Segment) -> None:
     (row,) = segment.symbols.rows("parseretry")
 
     assert segment.symbols.name.at(row) == "parse_retry"
     assert segment.path.at(int(segment.file[segment.symbols.chunk[row]])) == "src/retry.py"
 
 
-def test_a_tree_without_files_is_a_segment_too() -> None:
+def test_empty_tree_is_a_segment() -> None:
     empty = tree({})
 
     assert empty.chunks == 0
     assert len(empty.path) == 0
 
 
-def test_a_snapshot_is_the_segment_again(segment: Segment, tmp_path: Path) -> None:
+def test_snapshot_round_trips(segment: Segment, tmp_path: Path) -> None:
     save_snapshot(tmp_path / "a.snapshot", segment)
 
     loaded = load_snapshot(tmp_path / "a.snapshot")
@@ -56,7 +58,7 @@ def test_a_snapshot_is_the_segment_again(segment: Segment, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "text"])
-def test_a_damaged_snapshot_is_none(segment: Segment, tmp_path: Path, damage: str) -> None:
+def test_damaged_snapshot_is_ignored(segment: Segment, tmp_path: Path, damage: str) -> None:
     file = tmp_path / "a.snapshot"
     save_snapshot(file, segment)
     data = file.read_bytes()
@@ -72,5 +74,5 @@ def test_a_damaged_snapshot_is_none(segment: Segment, tmp_path: Path, damage: st
     assert load_snapshot(file) is None
 
 
-def test_there_is_no_snapshot_before_the_first(tmp_path: Path) -> None:
+def test_missing_snapshot_is_none(tmp_path: Path) -> None:
     assert load_snapshot(tmp_path / "none") is None

@@ -1,8 +1,10 @@
+"""Index terms of identifiers and words are stable."""
+
 from trivet.analyse.terms import hashed
 from trivet.code.encoder import all_hashes, hashes_of, normalized_name, words_of
 
 
-def test_an_identifier_is_found_whole_and_by_its_parts() -> None:
+def test_identifier_is_indexed_whole_and_by_parts() -> None:
     terms = set(hashes_of("parseRetryAfter"))
 
     assert {hashed("retri"), hashed("after")} & terms == {
@@ -12,7 +14,7 @@ def test_an_identifier_is_found_whole_and_by_its_parts() -> None:
     assert len(terms) == 3
 
 
-def test_the_same_name_in_other_spelling_is_spoken_alike() -> None:
+def test_naming_styles_normalize_equally() -> None:
     assert (
         normalized_name("parse_retry_after")
         == normalized_name("parseRetryAfter")
@@ -20,11 +22,11 @@ def test_the_same_name_in_other_spelling_is_spoken_alike() -> None:
     )
 
 
-def test_a_term_has_the_same_number_in_every_process() -> None:
+def test_hash_is_stable_across_processes() -> None:
     assert hashed("retry") == 0x48C5A8902E17D91B
 
 
-def test_words_are_counted_by_term() -> None:
+def test_words_are_counted_by_stem() -> None:
     counts = all_hashes(words_of("retry(); retries; self._retry"))
 
     assert counts[hashed("retri")] == 3

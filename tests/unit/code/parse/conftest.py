@@ -1,4 +1,4 @@
-"""What the tests of parsing share: all grammars are unpacked in one pass, once a machine."""
+"""Fixtures of the parser tests: all grammars are unpacked once per machine."""
 
 from __future__ import annotations
 

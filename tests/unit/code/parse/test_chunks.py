@@ -1,4 +1,4 @@
-"""Laws of chunks: they cover every line once, are not too long, and say what they are about."""
+"""Chunks cover every line once, are bounded in size and name their definitions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check(source: str, result: ParsedFile) -> None:
 
 
 @given(st.sampled_from(NAMES[:-1]), sources)
-def test_chunks_cover_a_file_and_are_bounded(path: str, source: str) -> None:
+def test_chunks_cover_file_and_are_bounded(path: str, source: str) -> None:
     result = parse(path, source.encode())
     if isinstance(result, ParsedFile):
         check(source, result)
@@ -68,12 +68,12 @@ def test_chunks_cover_a_file_and_are_bounded(path: str, source: str) -> None:
 
 
 @given(st.sampled_from(NAMES), st.binary(max_size=300))
-def test_any_bytes_are_read(path: str, source: bytes) -> None:
+def test_any_bytes_can_be_parsed(path: str, source: bytes) -> None:
     parse(path, source)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_chunks_cover_the_samples(sample: Path) -> None:
+def test_chunks_cover_samples(sample: Path) -> None:
     source = sample.read_text(encoding="utf-8").split("======\n")[0]
     check(source, parsed(sample.stem, source))
 
@@ -86,7 +86,7 @@ def of(chunks: tuple[Chunk, ...], symbol: str) -> list[Chunk]:
     return [chunk for chunk in chunks if chunk.symbol == symbol]
 
 
-def test_small_neighbours_are_merged_with_the_comments_above_them() -> None:
+def test_small_neighbors_merge_with_their_comments() -> None:
     source = (
         "import os\n\n\n# First.\ndef first():\n    pass\n\n\n# Second.\ndef second():\n    pass\n"
     )
@@ -94,7 +94,7 @@ def test_small_neighbours_are_merged_with_the_comments_above_them() -> None:
     assert (chunk.kind, chunk.symbol, chunk.defines) == ("function", "first", (0, 1))
 
 
-def test_a_definition_begins_a_chunk_with_its_comment() -> None:
+def test_definition_starts_chunk_with_its_comment() -> None:
     source = (
         "def first():\n"
         + "    step()\n" * 100
@@ -105,7 +105,7 @@ def test_a_definition_begins_a_chunk_with_its_comment() -> None:
     assert second.text.startswith("# About the second.\n@cached\ndef second():")
 
 
-def test_methods_of_a_large_class_carry_its_signature() -> None:
+def test_method_chunks_carry_class_signature() -> None:
     source = "class Store(Base):\n" + "".join(method(f"method_{number}", 25) for number in range(6))
     chunks = parsed("a.py", source).chunks
     assert chunks[0].heading == ""
@@ -117,7 +117,7 @@ def test_methods_of_a_large_class_carry_its_signature() -> None:
     assert {chunk.kind for chunk in chunks[1:]} == {"method"}
 
 
-def test_a_long_function_is_split_and_each_part_says_where_it_is() -> None:
+def test_long_function_parts_carry_heading() -> None:
     source = "class Store:\n" + method("run", 200)
     chunks = parsed("a.py", source).chunks
     assert len(chunks) > 3
@@ -126,14 +126,14 @@ def test_a_long_function_is_split_and_each_part_says_where_it_is() -> None:
     assert {chunk.heading for chunk in chunks[1:]} == {"class Store:\ndef run(self):"}
 
 
-def test_a_long_function_is_cut_between_its_statements() -> None:
+def test_long_function_splits_between_statements() -> None:
     statement = "    if ready:\n" + "        step()\n" * 20
     chunks = parsed("a.py", "def run():\n" + statement * 12).chunks
     assert len(chunks) > 2
     assert all(chunk.text.startswith("    if ready:") for chunk in chunks[1:])
 
 
-def test_an_implementation_is_named_and_shown_above_its_functions() -> None:
+def test_impl_block_names_its_functions() -> None:
     functions = "".join(
         f"    fn f{number}(&self) {{\n" + "        step();\n" * 50 + "    }\n\n"
         for number in range(4)
@@ -143,7 +143,7 @@ def test_an_implementation_is_named_and_shown_above_its_functions() -> None:
     assert chunks[2].heading == "impl Shape for Point"
 
 
-def test_a_long_line_is_cut_where_it_is_shown() -> None:
+def test_long_line_is_truncated() -> None:
     source = "x = 1\n" + "y = '" + "a" * 5000 + "'\nz = 2\n"
     chunks = parsed("a.py", source).chunks
     assert len(chunks) == 3

@@ -1,4 +1,4 @@
-"""What a file defines: a sample of every language, then signatures, documentation and what is hard to find."""
+"""Definitions are found in every language, with signatures, documentation and exports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trivet.code.parse import parse
 from trivet.code.parse.parsers import GRAMMARS
 from trivet.code.types import Definition, ParsedFile
 
-# A source, a line of `======`, and what it defines: lines, kind and qualified name.
+# Each sample holds source, a line of `======`, and its definitions: lines, kind and qualified name.
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
 
 
@@ -33,7 +33,7 @@ def _qualified(definition: Definition) -> str:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_the_definitions_of_every_language(sample: Path) -> None:
+def test_definitions_of_every_language(sample: Path) -> None:
     source, expected = sample.read_text(encoding="utf-8").split("======\n")
     assert listed(defined(sample.stem, source)) == expected.splitlines()
 
@@ -72,18 +72,18 @@ def test_signature_and_documentation(
     assert (found.signature, found.doc) == (signature, doc)
 
 
-def test_signature_and_documentation_are_bounded() -> None:
+def test_signature_and_documentation_are_limited() -> None:
     arguments = ", ".join(f"argument_{number}" for number in range(100))
     found = one("a.py", f'def f({arguments}):\n    """{"word " * 500}"""\n', "f")
     assert len(found.signature) <= 200
     assert 400 < len(found.doc) <= 500
 
 
-def test_a_comment_behind_code_is_not_about_the_next_definition() -> None:
+def test_trailing_comment_is_not_documentation() -> None:
     assert one("a.py", "x = 1  # of x\ndef f():\n    pass\n", "f").doc == ""
 
 
-def test_a_long_function_is_searched_for_functions_in_it() -> None:
+def test_long_function_is_searched_for_inner_functions() -> None:
     filling = "  step();\n" * 300
     short = "function outer() {\n  function inner() {}\n}\n"
     long = f"function outer() {{\n  const local = 1;\n  function inner() {{}}\n{filling}}}\n"
@@ -91,13 +91,13 @@ def test_a_long_function_is_searched_for_functions_in_it() -> None:
     assert listed(defined("a.js", long))[1:] == ["3-3 function outer.inner"]
 
 
-def test_a_bundle_is_seen_through() -> None:
+def test_functions_inside_bundle_are_found() -> None:
     source = "(function (root, factory) {\n  root.x = factory();\n})(this, function () {\n  function inside() {}\n"
     assert "inside" in {found.name for found in defined("a.js", source + "  " * 400 + "\n});\n")}
 
 
-def test_what_a_broken_function_swallowed_is_found() -> None:
-    """Braces in two branches of a condition do not balance for a grammar."""
+def test_function_after_unbalanced_braces_is_found() -> None:
+    """Braces in both branches of a preprocessor condition do not balance for the grammar."""
     body = "  step();\n" * 250
     condition = "#ifdef A\n  if (x) {\n#else\n  if (y) {\n#endif\n  }\n"
     source = f"void first(void) {{\n{condition}{body}}}\n\nint second(int a) {{\n}}\n"
@@ -106,7 +106,7 @@ def test_what_a_broken_function_swallowed_is_found() -> None:
     assert second.container == ""
 
 
-def test_errors_do_not_hide_what_is_around_them() -> None:
+def test_errors_do_not_hide_other_definitions() -> None:
     source = "def first():\n    pass\n\n??? !!! (((\n\ndef second():\n    pass\n"
     assert {"first", "second"} <= {found.name for found in defined("a.py", source)}
 
@@ -122,10 +122,10 @@ def test_errors_do_not_hide_what_is_around_them() -> None:
         ("__init__.py", "from .inner import Body\n__all__ = ['Body', \"Own\", 'a b']\nclass Own: pass\n", ["Body"]),
     ],
 )  # fmt: skip
-def test_names_that_a_file_passes_on(path: str, source: str, exported: list[str]) -> None:
+def test_reexported_names(path: str, source: str, exported: list[str]) -> None:
     assert [one.name for one in defined(path, source) if one.kind == "export"] == exported
 
 
-def test_what_a_function_uses_is_not_passed_on() -> None:
+def test_use_inside_function_is_not_an_export() -> None:
     inner = "fn long() {\n    pub use a::Inner;\n" + "    work();\n" * 200 + "}\n"
     assert [one.name for one in defined("a.rs", inner)] == ["long"]

@@ -1,4 +1,4 @@
-"""Which language a file is in, which are left out and why, and how bytes become text."""
+"""Language detection, excluded files and text decoding."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from trivet.code.types import LeftOut, ParsedFile
         ("LICENSE", b"words", "text"),
     ],
 )
-def test_the_language_of_a_file(path: str, source: bytes, language: str) -> None:
+def test_language_detection(path: str, source: bytes, language: str) -> None:
     assert language_of(path, source) == language
 
 
@@ -54,7 +54,7 @@ def test_the_language_of_a_file(path: str, source: bytes, language: str) -> None
         ("a.py", b"x = 1\n" * (MAX_BYTES // 6 + 1), "too large: more than 1,000,000 bytes"),
     ],
 )
-def test_what_is_left_out_and_why(path: str, source: bytes, reason: str) -> None:
+def test_excluded_files_have_a_reason(path: str, source: bytes, reason: str) -> None:
     assert parse(f"src/{path}", source) == LeftOut(f"src/{path}", reason)
 
 
@@ -67,7 +67,7 @@ def test_what_is_left_out_and_why(path: str, source: bytes, reason: str) -> None
         ("a.txt", b"\x1b[31mred\x1b[0m\n"),
     ],
 )
-def test_what_only_looks_like_it_is_read(path: str, source: bytes) -> None:
+def test_lookalikes_are_not_excluded(path: str, source: bytes) -> None:
     assert isinstance(parse(path, source), ParsedFile)
 
 
@@ -82,7 +82,7 @@ def test_what_only_looks_like_it_is_read(path: str, source: bytes) -> None:
         b'WORD = "gr\xc3\xb6\xc3\x9fe"\r\n',
     ],
 )
-def test_text_in_any_encoding(source: bytes) -> None:
+def test_text_encodings(source: bytes) -> None:
     parsed = parse("a.py", source)
     assert isinstance(parsed, ParsedFile)
     assert parsed.chunks[0].text == 'WORD = "größe"'
@@ -90,7 +90,7 @@ def test_text_in_any_encoding(source: bytes) -> None:
 
 
 @pytest.mark.parametrize("source", [b"", b"\n\n", b"   \n"])
-def test_a_file_without_words_has_no_chunks(source: bytes) -> None:
+def test_blank_file_has_no_chunks(source: bytes) -> None:
     parsed = parse("a.py", source)
     assert isinstance(parsed, ParsedFile)
     assert parsed.chunks == ()

@@ -1,4 +1,4 @@
-"""Input that is made to be slow or deep: it is cut up all the same, in work that grows as its size does."""
+"""Hostile input is parsed in work proportional to its size."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ HALF = 20_000
     ],
     ids=lambda value: value if isinstance(value, str) else f"{value[:6]!r}",
 )
-def test_deep_or_endless_input_is_cut_up(path: str, source: bytes) -> None:
+def test_deep_or_repetitive_input_is_chunked(path: str, source: bytes) -> None:
     parsed = parse(path, source)
     assert isinstance(parsed, ParsedFile)
     assert parsed.chunks[0].start == 1
     assert all(len(chunk.text) <= HARD for chunk in parsed.chunks)
 
 
-def test_a_file_that_its_parser_cannot_cope_with_is_cut_by_lines(
+def test_parser_timeout_falls_back_to_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """20 kB of `{-` keep the JavaScript grammar busy for most of a minute."""

@@ -10,9 +10,7 @@ from trivet.code.parse import prepare
 from trivet.code.parse.parsers import unpack_grammars
 
 
-def test_grammars_of_a_tree_are_unpacked_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grammars_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLE_GRAMMARS_CACHE_DIR", str(tmp_path))
     prepare(["a.py", "b/c.json", "d.unknown", "e.md"])
     assert [path.suffix for path in tmp_path.glob("*/*python*")] == [
@@ -22,7 +20,7 @@ def test_grammars_of_a_tree_are_unpacked_once(
     assert unpack_grammars(["python", "json"]) == 1
 
 
-def test_a_folder_that_cannot_be_written_to_is_no_failure(
+def test_unwritable_cache_folder_is_tolerated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")

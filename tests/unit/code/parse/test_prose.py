@@ -1,4 +1,4 @@
-"""Files without definitions: prose by its headings, configuration by its keys, notebooks by their cells."""
+"""Prose is split by headings, configuration by keys, and notebooks by cells."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def symbols(path: str, source: str) -> list[str]:
                   f"\\subsection{{Use}}\n{LONG}\\section{{Notes}}\n{LONG}"),
     ],
 )  # fmt: skip
-def test_prose_is_cut_by_its_headings(path: str, source: str) -> None:
+def test_prose_is_split_by_headings(path: str, source: str) -> None:
     found = [symbol for symbol in symbols(path, source) if symbol]
     assert found == ["Guide", "Guide > Install", "Guide > Use", "Notes"]
 
 
-def test_a_section_says_what_is_above_it() -> None:
+def test_section_carries_parent_heading() -> None:
     parsed = parse("a.md", f"# Guide\n{LONG}## Install\n{LONG}".encode())
     assert isinstance(parsed, ParsedFile)
     assert (parsed.chunks[-1].kind, parsed.chunks[-1].heading) == ("section", "Guide")
@@ -48,7 +48,7 @@ def test_a_section_says_what_is_above_it() -> None:
         ("a.json", '  "{key}": {{\n{body}  }},\n', '    "inner": 1,\n'),
     ],
 )
-def test_configuration_is_cut_by_its_keys(path: str, line: str, keys: str) -> None:
+def test_configuration_is_split_by_keys(path: str, line: str, keys: str) -> None:
     body = keys * (1400 // len(keys))
     source = "".join(line.format(key=key, body=body) for key in ("first", "second", "third"))
     assert symbols(path, "{\n" * path.endswith("json") + source) == ["first", "second", "third"]
@@ -78,7 +78,7 @@ NOTEBOOK = """\
 """
 
 
-def test_a_notebook_is_what_was_written_into_its_cells() -> None:
+def test_notebook_contains_cell_sources() -> None:
     parsed = parse("a.ipynb", NOTEBOOK.encode())
     assert isinstance(parsed, ParsedFile)
     assert [(one.name, one.start, one.end) for one in parsed.definitions] == [("load", 15, 16)]
@@ -86,5 +86,5 @@ def test_a_notebook_is_what_was_written_into_its_cells() -> None:
     assert chunk.text == '# Results\n\ndef load(path):\n    return "a"'
 
 
-def test_a_notebook_without_cells_is_left_out() -> None:
+def test_notebook_without_cells_is_excluded() -> None:
     assert isinstance(parse("a.ipynb", b'{"cells": []}'), LeftOut)

@@ -1,16 +1,18 @@
+"""Queries are analyzed for roles, names, files and modules."""
+
 import pytest
 
 from trivet.code.file_kind import Role
 from trivet.code.search.query import read_query
 
 
-def test_a_question_may_ask_for_tests_or_documentation() -> None:
+def test_query_may_ask_for_tests() -> None:
     assert read_query("where are the tests of the parser").wanted == {Role.TEST}
     assert read_query("where is the parser").wanted == frozenset()
     assert read_query("the latest parser").wanted == frozenset()
 
 
-def test_a_pasted_issue_asks_for_tests_only_in_its_title() -> None:
+def test_pasted_issue_asks_for_tests_only_in_title() -> None:
     body = (
         "\n\nI ran the tests as the documentation says, with this example. "
         + "It fails with a long traceback. " * 10
@@ -19,7 +21,7 @@ def test_a_pasted_issue_asks_for_tests_only_in_its_title() -> None:
     assert read_query("Tests of the parser drop rows" + body).wanted == {Role.TEST}
 
 
-def test_what_looks_like_a_name_is_surer_than_a_word() -> None:
+def test_identifier_is_surer_than_word() -> None:
     names = {
         name.spoken: name.sure for name in read_query("where does parse_config read `limit`").names
     }
@@ -29,7 +31,7 @@ def test_what_looks_like_a_name_is_surer_than_a_word() -> None:
     assert 0 < names["doesparseconfig"] < 1
 
 
-def test_paths_and_modules_are_read_out_of_a_traceback() -> None:
+def test_traceback_gives_paths_and_modules() -> None:
     query = read_query(
         'File "/venv/django/db/models/query.py", line 7\n  see django.db.models.fields.CharField'
     )
@@ -41,7 +43,7 @@ def test_paths_and_modules_are_read_out_of_a_traceback() -> None:
 @pytest.mark.parametrize(
     "text", ["((((" * 5_000, "a." * 10_000, "`" * 20_000, "x" * 20_000, "a b " * 5_000]
 )
-def test_hostile_text_is_read(text: str) -> None:
+def test_hostile_text_is_bounded(text: str) -> None:
     query = read_query(text)
 
     assert len(query.names) <= 400

@@ -1,3 +1,5 @@
+"""Code search ranks by words, names, paths, vectors and file role."""
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def view() -> View:
 def found(
     view: View, query: str, recipe: CodeRecipe = DEFAULT, vector: Vector | None = None
 ) -> list[str]:
-    """The files in the order of their best chunk."""
+    """Return the files in the order of their best chunk."""
     chunks = rank(view, read_query(query), recipe, vector)
     paths = [
         (segment := view.segment_of(one.chunk))[0].path.at(int(segment[0].file[segment[1]]))
@@ -51,12 +53,12 @@ def found(
     return list(dict.fromkeys(paths))
 
 
-def test_words_of_the_query_find_the_chunk_that_holds_them(view: View) -> None:
+def test_query_words_find_matching_chunk(view: View) -> None:
     assert found(view, "open a socket")[0] == "src/http/client.py"
 
 
 @pytest.mark.parametrize("query", ["parse_retry_after", "parseRetryAfter", "parse retry after"])
-def test_a_name_finds_its_definition_however_it_is_written(view: View, query: str) -> None:
+def test_name_in_any_style_finds_definition(view: View, query: str) -> None:
     best = rank(view, read_query(query), DEFAULT, None)[0]
 
     assert view.segments[0].symbol.at(best.chunk) == "parse_retry_after"
@@ -66,11 +68,11 @@ def test_a_name_finds_its_definition_however_it_is_written(view: View, query: st
 @pytest.mark.parametrize(
     ("query", "path"), [("Table.parse", "table"), ("Tree.parse", "tree"), ("Tree::parse", "tree")]
 )
-def test_a_qualified_name_finds_the_one_in_its_container(view: View, query: str, path: str) -> None:
+def test_qualified_name_finds_definition_in_container(view: View, query: str, path: str) -> None:
     assert found(view, query)[0] == f"src/store/{path}.py"
 
 
-def test_a_name_that_is_written_so_comes_before_one_that_only_sounds_so() -> None:
+def test_exact_spelling_ranks_before_variant() -> None:
     users = {
         f"src/{name}.rs": parsed(("from_request", "fn from_request(request)"))
         for name in ("form", "json")
@@ -80,8 +82,8 @@ def test_a_name_that_is_written_so_comes_before_one_that_only_sounds_so() -> Non
     assert found(view_of(tree(users | definition)), "from_request")[-1] == "src/z.rs"
 
 
-def test_those_that_only_sound_alike_are_no_crowd_around_the_name_that_is_written_so() -> None:
-    """Alone, with two lookalikes and with two hundred its definition counts the same."""
+def test_variants_do_not_dilute_exact_name() -> None:
+    """The definition scores the same alone, with two variants and with two hundred."""
 
     def worth(lookalikes: int) -> float:
         users = {
@@ -99,8 +101,8 @@ def test_those_that_only_sound_alike_are_no_crowd_around_the_name_that_is_writte
     assert worth(0) == worth(2) == worth(200)
 
 
-def test_what_one_leg_brings_counts_with_all() -> None:
-    """A hundred chunks hold the word oftener than the one whose file is named so."""
+def test_candidate_of_one_leg_gets_all_scores() -> None:
+    """Over a hundred chunks contain the word more often than the file that is named after it."""
     many = {f"src/{n:03}.py": parsed((f"run{n}", "queue queue queue queue")) for n in range(150)}
     others = {f"src/other{n:03}.py": parsed((f"go{n}", "nothing of it")) for n in range(300)}
     named = {"src/queue.py": parsed(("run", "a queue and much more that has other words"))}
@@ -110,12 +112,12 @@ def test_what_one_leg_brings_counts_with_all() -> None:
     assert {part.leg for part in best.contributions if part.rank} == {"lexical", "paths"}
 
 
-def test_tests_come_after_code_unless_they_are_asked_for(view: View) -> None:
+def test_tests_rank_after_code_unless_asked_for(view: View) -> None:
     assert found(view, "seconds to wait from the header")[0] == "src/http/retry.py"
     assert found(view, "tests of the seconds to wait from the header")[0] == "tests/test_retry.py"
 
 
-def test_a_file_that_is_mentioned_comes_first(view: View) -> None:
+def test_mentioned_file_ranks_first(view: View) -> None:
     assert (
         found(view, 'File "/home/me/src/store/table.py", line 3, in parse')[0]
         == "src/store/table.py"
@@ -123,12 +125,12 @@ def test_a_file_that_is_mentioned_comes_first(view: View) -> None:
     assert found(view, "error in store.tree when a row is parsed")[0] == "src/store/tree.py"
 
 
-def test_words_of_the_path_count(view: View) -> None:
+def test_path_words_count(view: View) -> None:
     assert found(view, "http wait longer")[0] == "src/http/retry.py"
     assert "src/http/client.py" in found(view, "http")
 
 
-def test_the_vector_finds_what_shares_no_word(view: View) -> None:
+def test_vector_finds_chunk_without_shared_words(view: View) -> None:
     encoder = words(
         {"socket": [1, 0], "connect": [1, 0.1], "row": [0, 1], "node": [0, 1], "header": [0, 1]}
     )
@@ -140,14 +142,14 @@ def test_the_vector_finds_what_shares_no_word(view: View) -> None:
     )
 
 
-def test_a_chunk_of_a_changed_file_is_not_found(view: View) -> None:
+def test_chunk_of_changed_file_is_not_found(view: View) -> None:
     alive = view.alive.copy()
     alive[:2] = False
 
     assert "src/http/retry.py" not in found(View(view.segments, alive), "parse_retry_after")
 
 
-def test_two_segments_are_searched_as_one(view: View) -> None:
+def test_segments_are_searched_together(view: View) -> None:
     more = tree(
         {"src/new.py": parsed(("parse_retry_after", "def parse_retry_after(value): the new one"))}
     )
@@ -157,14 +159,14 @@ def test_two_segments_are_searched_as_one(view: View) -> None:
     assert found(View((*view.segments, more), alive), "parse_retry_after")[0] == "src/new.py"
 
 
-def test_further_chunks_of_a_file_come_after_other_files(view: View) -> None:
+def test_repeated_file_ranks_after_other_files(view: View) -> None:
     chunks = rank(view, read_query("wait header"), parse_code_recipe("balance(again=0.1)"), None)
     first_two = {int(view.files[one.chunk]) for one in chunks[:2]}
 
     assert len(first_two) == 2
 
 
-def test_related_chunks_use_it_or_are_used_by_it(view: View) -> None:
+def test_related_chunks_are_users_and_used(view: View) -> None:
     of_the_parser = related(view, 0)
     of_the_backoff = related(view, 1)
 
@@ -174,7 +176,7 @@ def test_related_chunks_use_it_or_are_used_by_it(view: View) -> None:
     assert {part.leg for part in of_the_backoff[0].contributions} == {"used by it"}
 
 
-def test_a_recipe_reads_back_what_it_prints() -> None:
+def test_recipe_round_trips() -> None:
     recipe = parse_code_recipe("dbsf(dense=2) | bm25(name=5) | demote(test=1) | depth(20)")
 
     assert recipe.bm25.name == 5

@@ -1,4 +1,4 @@
-"""Real repositories, made by the git program: one is made once and copied, because each git command takes 10 ms."""
+"""Git repositories for tests, copied from one template because each git command takes 10 ms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings of the user's git, and no index among the user's."""
+    """Hide the user's git settings and code indexes."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "indexes"))
@@ -29,7 +29,7 @@ def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_git(folder: Path, *arguments: str, check: bool = True) -> str:
     who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
-    allowed = ("-c", "protocol.file.allow=always")  # for submodules from a folder
+    allowed = ("-c", "protocol.file.allow=always")  # lets git clone submodules from local folders
     done = subprocess.run(
         ["git", *who, *allowed, *arguments], cwd=folder, capture_output=True, check=check
     )

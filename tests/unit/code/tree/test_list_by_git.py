@@ -1,4 +1,4 @@
-"""What a worktree holds now: each file by the blob id of its present bytes, without a word from the repository."""
+"""A git worktree is listed by blob ids of current bytes, and nothing from the repository runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of(text: str) -> str:
     return blob_of(text.encode())
 
 
-def test_files_have_the_names_that_git_gives_their_bytes(repository: Path) -> None:
+def test_files_have_git_blob_ids(repository: Path) -> None:
     assert listed(repository) == {path: of(text) for path, text in FILES.items()}
     assert listed(repository)["app.py"] == run_git(repository, "rev-parse", "HEAD:app.py").strip()
     assert {file.path: file.size for file in list_tree(find_root(repository)).tree.files} == {
@@ -40,7 +40,7 @@ def test_files_have_the_names_that_git_gives_their_bytes(repository: Path) -> No
     }
 
 
-def test_a_changed_file_counts_as_it_is_now(repository: Path) -> None:
+def test_changed_files_have_current_content(repository: Path) -> None:
     write(
         repository,
         {"app.py": "changed = 1\n", "new.py": "n = 1\n", "debug.log": "x\n", "built/x.py": "x\n"},
@@ -55,7 +55,7 @@ def test_a_changed_file_counts_as_it_is_now(repository: Path) -> None:
     }
 
 
-def test_a_change_of_the_same_size_at_the_same_time_is_seen(repository: Path) -> None:
+def test_same_size_and_time_change_is_detected(repository: Path) -> None:
     before = list_tree(find_root(repository))
     times = (repository / "app.py").stat()
     write(repository, {"app.py": FILES["app.py"].replace("1", "7")})
@@ -64,7 +64,7 @@ def test_a_change_of_the_same_size_at_the_same_time_is_seen(repository: Path) ->
     assert blobs(after)["app.py"] == of(FILES["app.py"].replace("1", "7"))
 
 
-def test_after_a_switch_of_branch_only_what_differs_has_another_name(repository: Path) -> None:
+def test_branch_switch_changes_only_different_files(repository: Path) -> None:
     before = list_tree(find_root(repository))
     run_git(repository, "switch", "-qc", "other")
     write(repository, {"app.py": "other = 1\n"})
@@ -75,7 +75,7 @@ def test_after_a_switch_of_branch_only_what_differs_has_another_name(repository:
     assert list_tree(find_root(repository), other.stats).tree == before.tree
 
 
-def test_only_the_asked_paths_are_looked_at(repository: Path) -> None:
+def test_only_requested_paths_are_listed(repository: Path) -> None:
     write(
         repository,
         {"app.py": "changed = 1\n", "lib/new.py": "n = 1\n", "debug.log": "x\n", "other.py": "o\n"},
@@ -90,7 +90,7 @@ def test_only_the_asked_paths_are_looked_at(repository: Path) -> None:
     assert blobs(list_tree(root, only=["app.py", ""])) == blobs(list_tree(root))
 
 
-def test_what_the_index_says_in_unusual_ways(repository: Path) -> None:
+def test_unusual_index_flags(repository: Path) -> None:
     write(repository, {"assumed.py": "a = 1\n", "skipped.py": "s = 1\n", "sparse.py": "s = 2\n"})
     run_git(repository, "add", ".")
     run_git(repository, "update-index", "--assume-unchanged", "assumed.py")
@@ -107,7 +107,7 @@ def test_what_the_index_says_in_unusual_ways(repository: Path) -> None:
     assert "sparse.py" not in found
 
 
-def test_a_file_in_conflict_counts_once_as_it_is_on_disk(repository: Path) -> None:
+def test_conflicted_file_is_listed_once_from_disk(repository: Path) -> None:
     run_git(repository, "switch", "-qc", "other")
     write(repository, {"app.py": "other = 1\n"})
     run_git(repository, "commit", "-qam", "other")
@@ -120,7 +120,7 @@ def test_a_file_in_conflict_counts_once_as_it_is_on_disk(repository: Path) -> No
     assert [file.blob for file in files] == [of((repository / "app.py").read_text())]
 
 
-def test_a_submodule_belongs_to_the_tree(repository: Path, template: Path) -> None:
+def test_submodule_is_part_of_tree(repository: Path, template: Path) -> None:
     for name in ("parts", "absent"):
         run_git(repository, "submodule", "--quiet", "add", str(template), name)
     run_git(repository, "submodule", "--quiet", "deinit", "-f", "absent")
@@ -136,7 +136,7 @@ def test_a_submodule_belongs_to_the_tree(repository: Path, template: Path) -> No
     assert find_root(repository / "parts" / "lib").folder == repository / "parts"
 
 
-def test_a_submodule_that_says_it_lies_elsewhere_is_left_out(
+def test_submodule_with_other_worktree_is_excluded(
     repository: Path, template: Path, tmp_path: Path
 ) -> None:
     run_git(repository, "submodule", "--quiet", "add", str(template), "parts")
@@ -146,8 +146,8 @@ def test_a_submodule_that_says_it_lies_elsewhere_is_left_out(
     assert "git does not list" in reasons(listing)["parts/"]
 
 
-def test_a_file_that_a_filter_checked_out_is_named_by_its_bytes_on_disk(repository: Path) -> None:
-    """As with Git LFS, where the blob is a pointer in one worktree and the same blob is the content in another."""
+def test_filtered_file_is_identified_by_bytes_on_disk(repository: Path) -> None:
+    """With Git LFS, the same blob is a pointer in one worktree and content in another."""
     run_git(repository, "config", "filter.loud.clean", "tr a-z A-Z")
     write(repository, {".gitattributes": "*.md filter=loud\n", "read.md": "quiet\n"})
     run_git(repository, "add", ".")
@@ -156,7 +156,7 @@ def test_a_file_that_a_filter_checked_out_is_named_by_its_bytes_on_disk(reposito
     assert blobs(list_tree(find_root(repository), only=["read.md"])) == {"read.md": of("quiet\n")}
 
 
-def test_what_is_left_out_has_a_reason(repository: Path, tmp_path: Path) -> None:
+def test_excluded_files_have_a_reason(repository: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.py"
     secret.write_text("x = 1\n")
     (repository / "link.py").symlink_to(secret)
@@ -180,7 +180,7 @@ def test_what_is_left_out_has_a_reason(repository: Path, tmp_path: Path) -> None
         "link.py": "a symbolic link, which is not followed",
         "folder": "a symbolic link, which is not followed",
         "large.py": "too large",
-        "logo.png": "no text, by its ending",
+        "logo.png": "not text, by its extension",
         ".env": "may hold keys",
         "sub/skip.py": "ignored by .trivetignore",
         "lib/deep/wait.py": "ignored by .trivetignore",
@@ -191,7 +191,7 @@ def test_what_is_left_out_has_a_reason(repository: Path, tmp_path: Path) -> None
     )
 
 
-def test_what_tools_have_made_is_left_out_though_no_ignore_file_names_it(repository: Path) -> None:
+def test_tool_output_is_excluded_without_ignore_files(repository: Path) -> None:
     made = "node_modules/a/b.js lib/node_modules/c.js env/pyvenv.cfg env/lib/d.py lib/made/CACHEDIR.TAG lib/made/e.c"
     write(
         repository,
@@ -203,8 +203,8 @@ def test_what_tools_have_made_is_left_out_though_no_ignore_file_names_it(reposit
     listing = list_tree(find_root(repository))
     assert set(blobs(listing)) == {*FILES, ".github/ci.yml", "tools/node_modules/kept.js"}
     assert reasons(listing) == {
-        "node_modules/": "others' code",
-        "lib/node_modules/": "others' code",
+        "node_modules/": "third-party code",
+        "lib/node_modules/": "third-party code",
         "env/": "a Python environment",
         "lib/made/": "a cache",
         ".idea/": "hidden",
@@ -214,8 +214,8 @@ def test_what_tools_have_made_is_left_out_though_no_ignore_file_names_it(reposit
         assert find_root(repository / folder).folder == repository / folder
 
 
-def test_bytes_are_kept_only_under_their_own_name(repository: Path) -> None:
-    """A switch of branch between listing and reading must not put the other branch's bytes into the index."""
+def test_blob_is_read_only_if_bytes_match(repository: Path) -> None:
+    """A branch switch between listing and reading must not index the other branch's bytes."""
     root = find_root(repository)
     (file,) = list_tree(root, only=["app.py"]).tree.files
     assert read_blob(root, file) == FILES["app.py"].encode()
@@ -226,7 +226,7 @@ def test_bytes_are_kept_only_under_their_own_name(repository: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its file systems take only UTF-8")
-def test_a_name_that_is_not_utf8_is_left_out(repository: Path) -> None:
+def test_non_utf8_name_is_excluded(repository: Path) -> None:
     (repository / os.fsdecode(b"caf\xe9.py")).write_text("x = 1\n")
     write(repository, {"über.py": "x = 1\n", 'new\nline "quoted".py': "x = 1\n"})
     listing = list_tree(find_root(repository))
@@ -234,10 +234,8 @@ def test_a_name_that_is_not_utf8_is_left_out(repository: Path) -> None:
     assert {"über.py", 'new\nline "quoted".py'} <= set(blobs(listing))
 
 
-def test_a_repository_runs_no_program_and_is_not_written_to(
-    repository: Path, tmp_path: Path
-) -> None:
-    """As one from an archive, whose own configuration names programs."""
+def test_repository_runs_no_program_and_is_not_modified(repository: Path, tmp_path: Path) -> None:
+    """A repository from an archive can name programs in its own configuration."""
     canary = tmp_path / "canary"
     script = tmp_path / "script"
     script.write_text(f"#!/bin/sh\necho ran >> {canary}\ncat\n")
@@ -265,11 +263,11 @@ def test_a_repository_runs_no_program_and_is_not_written_to(
     assert not canary.exists()
     assert (repository / ".git/index").read_bytes() == index
     run_git(repository, "ls-files", "-m", check=False)
-    assert canary.exists()  # what is named would have run
+    assert canary.exists()  # git itself runs the configured program
 
 
-def test_a_repository_fetches_nothing(repository: Path, tmp_path: Path) -> None:
-    """A partial clone fetches what it lacks, here an ignore file that is not checked out, by a program of its own."""
+def test_partial_clone_fetches_nothing(repository: Path, tmp_path: Path) -> None:
+    """A partial clone can run a program to fetch missing objects, here an absent ignore file."""
     canary = tmp_path / "canary"
     write(repository, {"far/.gitignore": "*.tmp\n"})
     run_git(repository, "add", "far")
@@ -289,9 +287,7 @@ def test_a_repository_fetches_nothing(repository: Path, tmp_path: Path) -> None:
     assert canary.exists()
 
 
-def test_a_filter_that_cannot_be_switched_off_means_a_walk_without_git(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_filter_that_cannot_be_disabled_forces_walk(repository: Path, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     run_git(repository, "config", "filter.a=b.clean", f"touch {canary}")
     write(
@@ -302,7 +298,7 @@ def test_a_filter_that_cannot_be_switched_off_means_a_walk_without_git(
     assert not canary.exists()
 
 
-def test_the_surroundings_of_a_git_hook_do_not_lead_astray(
+def test_git_hook_environment_is_ignored(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
@@ -311,7 +307,7 @@ def test_the_surroundings_of_a_git_hook_do_not_lead_astray(
     assert set(listed(repository)) == set(FILES)
 
 
-def test_stats_of_the_last_listing_spare_the_reading(repository: Path) -> None:
+def test_unchanged_stats_avoid_reading(repository: Path) -> None:
     write(repository, {"new.py": "n = 1\n"})
     root, found = find_root(repository), (repository / "new.py").stat()
     known = Stat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, "as known")
@@ -323,7 +319,7 @@ def test_stats_of_the_last_listing_spare_the_reading(repository: Path) -> None:
         }
 
 
-def test_a_file_is_read_only_within_the_root(repository: Path, tmp_path: Path) -> None:
+def test_files_outside_root_cannot_be_read(repository: Path, tmp_path: Path) -> None:
     write(tmp_path, {"outside/secret.py": "x = 1\n"})
     (repository / "link").symlink_to(tmp_path / "outside")
     (repository / "file.py").symlink_to(tmp_path / "outside/secret.py")

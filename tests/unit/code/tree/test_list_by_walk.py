@@ -1,4 +1,4 @@
-"""What a folder holds where git cannot be asked."""
+"""A folder is listed correctly where git is not available."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ NAMES = (
 ).split()
 
 
-def test_ignore_files_mean_what_git_means_by_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ignore_rules_match_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "shop", {**IGNORES, **dict.fromkeys(NAMES, "x\n")})
     run_git(tmp_path / "shop", "init", "-q")
     by_git = list_tree(find_root(tmp_path / "shop"))
@@ -52,7 +50,7 @@ def test_ignore_files_mean_what_git_means_by_them(
     assert reasons(by_walk)["built/"] == "ignored by .gitignore"
 
 
-def test_files_have_gits_names_also_without_git(folder: Path) -> None:
+def test_files_have_git_blob_ids_without_git(folder: Path) -> None:
     listing = list_tree(find_root(folder))
     assert {file.path: file.blob for file in listing.tree.files} == {
         path: blob_of(text.encode()) for path, text in FILES.items()
@@ -60,7 +58,7 @@ def test_files_have_gits_names_also_without_git(folder: Path) -> None:
     assert blob_of(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
-def test_what_tools_have_made_is_passed_by_with_a_reason(
+def test_tool_output_is_excluded_with_a_reason(
     folder: Path, template: Path, tmp_path: Path
 ) -> None:
     made = (
@@ -81,21 +79,21 @@ def test_what_tools_have_made_is_passed_by_with_a_reason(
     os.mkfifo(folder / "pipe.py")
     listing = list_tree(find_root(folder))
     assert {path: reason.partition(".")[0] for path, reason in reasons(listing).items()} == {
-        "node_modules/": "others' code",
+        "node_modules/": "third-party code",
         ".idea/": "hidden",
         "env/": "a Python environment",
         "rust/target/": "build output",
         "out/": "build output",
         "c/": "a cache",
-        "nested/": "a git repository of its own",
+        "nested/": "a separate git repository",
         "link": "a symbolic link, which is not followed",
         "away.py": "a symbolic link, which is not followed",
-        "pipe.py": "no regular file",
+        "pipe.py": "not a regular file",
     }
     assert {"rust/Cargo.toml", "target/mine.py", ".github/ci.yml"} <= paths(listing)
 
 
-def test_a_line_that_would_take_hours_is_not_heeded_and_told(folder: Path) -> None:
+def test_expensive_ignore_line_is_skipped_and_reported(folder: Path) -> None:
     write(folder, {".gitignore": "a*a*a*a*a*a*a*a*b\n*.tmp\n", "a" * 200: "x\n", "x.tmp": "x\n"})
     listing = list_tree(find_root(folder))
     assert "a" * 200 in paths(listing)
@@ -103,7 +101,7 @@ def test_a_line_that_would_take_hours_is_not_heeded_and_told(folder: Path) -> No
     assert reasons(listing)[".gitignore"].startswith("1 of its lines")
 
 
-def test_only_the_asked_paths_are_looked_at(folder: Path) -> None:
+def test_only_requested_paths_are_listed(folder: Path) -> None:
     write(folder, {"lib/x.log": "x\n", "libx/y.py": "y\n"})
     root = find_root(folder)
     assert paths(list_tree(root, only=["lib"])) == {"lib/retry.py", "lib/deep/wait.py"}
@@ -112,8 +110,8 @@ def test_only_the_asked_paths_are_looked_at(folder: Path) -> None:
     }
 
 
-def test_an_unchanged_file_is_not_read_again_but_one_of_the_last_moment_is(folder: Path) -> None:
-    """A file that changed within a tick of the clock before it was looked at may have changed once more since."""
+def test_recently_changed_file_is_read_again(folder: Path) -> None:
+    """A file changed within one clock tick of the listing may have changed again since."""
     root = find_root(folder)
     first = list_tree(root)
     assert all(stat.modified < 0 for stat in first.stats.values())  # all were written just now
@@ -123,8 +121,8 @@ def test_an_unchanged_file_is_not_read_again_but_one_of_the_last_moment_is(folde
     assert list_tree(root, first.stats).tree == first.tree
 
 
-def test_a_file_that_has_rested_is_remembered() -> None:
-    """A package that was installed before this test began, because no file can be given an older time of change."""
+def test_old_unchanged_file_is_not_read_again() -> None:
+    """Uses a package installed before the test, because a file's change time cannot be set back."""
     package = Path(msgspec.__file__).parent
     root = Root(folder=package, prefix="", identity=str(package), git=False)
     first = list_tree(root)

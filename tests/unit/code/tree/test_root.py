@@ -1,4 +1,4 @@
-"""Which folder is indexed for the folder that was asked about, and which index it has."""
+"""The indexed root of a folder and the location of its index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def paths(listing: Listing) -> list[str]:
     return [file.path for file in listing.tree.files]
 
 
-def test_a_folder_of_a_worktree_is_searched_in_the_index_of_the_whole(repository: Path) -> None:
+def test_subfolder_uses_index_of_whole_worktree(repository: Path) -> None:
     whole, part = find_root(repository), find_root(repository / "lib" / "deep")
     assert (whole.folder, whole.prefix, whole.git) == (repository, "", True)
     assert (part.folder, part.prefix) == (repository, "lib/deep/")
@@ -25,9 +25,7 @@ def test_a_folder_of_a_worktree_is_searched_in_the_index_of_the_whole(repository
     assert index_path(whole).name.startswith("shop-")
 
 
-def test_worktrees_of_a_repository_share_an_index_and_have_their_own_files(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_worktrees_share_index_but_list_own_files(repository: Path, tmp_path: Path) -> None:
     run_git(repository, "worktree", "add", "-q", "-b", "other", str(tmp_path / "beside"))
     run_git(repository, "worktree", "add", "-q", "--detach", str(repository / "within"))
     write(tmp_path / "beside", {"new.py": "x = 1\n"})
@@ -44,7 +42,7 @@ def test_worktrees_of_a_repository_share_an_index_and_have_their_own_files(
     assert paths(list_tree(roots[2])) == paths(first)
 
 
-def test_a_folder_that_the_repository_ignores_is_a_root_of_its_own(repository: Path) -> None:
+def test_ignored_folder_is_its_own_root(repository: Path) -> None:
     write(repository, {"built/made.py": "x = 1\n", "built/deep/more.py": "y = 1\n"})
     root = find_root(repository / "built")
     assert (root.folder, root.prefix, root.git) == (repository / "built", "", False)
@@ -52,33 +50,31 @@ def test_a_folder_that_the_repository_ignores_is_a_root_of_its_own(repository: P
     assert root.identity != find_root(repository).identity
 
 
-def test_a_folder_of_which_git_lists_nothing_is_a_root_of_its_own(repository: Path) -> None:
+def test_folder_without_listed_files_is_its_own_root(repository: Path) -> None:
     write(repository, {"notes/one.log": "an error\n"})
     root = find_root(repository / "notes")
     assert (root.folder, root.git) == (repository / "notes", False)
     assert paths(list_tree(root)) == ["one.log"]
 
 
-def test_a_new_repository_that_ignores_all_its_files_is_not_empty(tmp_path: Path) -> None:
+def test_repository_ignoring_all_files_is_not_empty(tmp_path: Path) -> None:
     write(tmp_path / "venv", {".gitignore": "*\n", "lib/package.py": "x = 1\n"})
     run_git(tmp_path / "venv", "init", "-q")
     assert paths(list_tree(find_root(tmp_path / "venv"))) == [".gitignore", "lib/package.py"]
 
 
-def test_a_nested_repository_is_a_root_of_its_own(repository: Path, template: Path) -> None:
+def test_nested_repository_is_its_own_root(repository: Path, template: Path) -> None:
     shutil.copytree(template, repository / "copy")
     assert find_root(repository / "copy" / "lib").folder == repository / "copy"
     assert [left.path for left in list_tree(find_root(repository)).tree.left_out] == ["copy/"]
 
 
-def test_a_link_to_a_folder_means_that_folder(repository: Path, tmp_path: Path) -> None:
+def test_link_to_folder_resolves_to_folder(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(repository / "lib")
     assert find_root(tmp_path / "link") == find_root(repository / "lib")
 
 
-def test_what_is_no_folder_of_files_is_refused_with_what_to_do(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_invalid_folder_is_rejected_with_advice(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="does not exist"):
         find_root(tmp_path / "nowhere")
     with pytest.raises(InvalidInput, match="is a file"):
@@ -94,9 +90,7 @@ def test_what_is_no_folder_of_files_is_refused_with_what_to_do(
         find_root(tmp_path / "project")
 
 
-def test_a_configuration_that_names_another_folder_is_not_followed(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_configured_worktree_is_not_followed(repository: Path, tmp_path: Path) -> None:
     write(tmp_path / "private", {"diary.py": "x = 1\n"})
     run_git(repository, "config", "core.worktree", str(tmp_path))
     root = find_root(repository)
@@ -104,7 +98,7 @@ def test_a_configuration_that_names_another_folder_is_not_followed(
     assert "app.py" in paths(list_tree(root))
 
 
-def test_without_a_git_program_the_same_files_have_the_same_names(
+def test_listing_without_git_program_is_equal(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "beside"))
@@ -118,11 +112,11 @@ def test_without_a_git_program_the_same_files_have_the_same_names(
     tree = list_tree(find_root(repository)).tree
     assert tree.files == with_git[1]
     assert [left.reason for left in tree.left_out if left.path == ".git/"] == [
-        "its files were found without git: there is no git program on the PATH"
+        "files were listed without git: there is no git program on the PATH"
     ]
 
 
-def test_an_index_lies_in_the_users_cache(
+def test_index_is_in_user_cache(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = find_root(repository)

@@ -1,4 +1,4 @@
-"""Which paths are looked at again when files change."""
+"""File changes are reported as the paths to list again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .conftest import write
 
 @pytest.fixture
 def bursts(repository: Path) -> Iterator[Iterator[frozenset[str]]]:
-    """What the watch of a repository yields after it has begun."""
+    """Bursts yielded by the watch of a repository after its start."""
     stop = threading.Event()
     found = watch(find_root(repository), stop)
     assert next(found) == EVERYTHING
@@ -26,14 +26,14 @@ def bursts(repository: Path) -> Iterator[Iterator[frozenset[str]]]:
 
 
 def until(bursts: Iterator[frozenset[str]], expected: set[str]) -> set[str]:
-    """All that is told until the expected paths are: on a busy machine one change may come in several bursts."""
-    told: set[str] = set()
-    while not expected <= told:
-        told |= next(bursts)
-    return told
+    """Collect paths until all expected ones arrive; one change may take several bursts."""
+    seen: set[str] = set()
+    while not expected <= seen:
+        seen |= next(bursts)
+    return seen
 
 
-def test_a_saved_file_is_told_and_what_git_ignores_is_not(
+def test_saved_files_are_reported_and_ignored_ones_are_not(
     repository: Path, bursts: Iterator[frozenset[str]]
 ) -> None:
     write(

@@ -1,4 +1,4 @@
-"""Where the first answer is unsure, rewrites are asked too, within a limit, and the answer says which."""
+"""Query expansion asks a language model for rewrites within a limit and reports them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CITY = "Eudora grew up in Lisbon."
 
 
 @pytest.fixture(autouse=True)
-def _never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every answer is unsure, but in the tests that set another measure."""
+def _always_unsure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every answer as unsure unless a test sets another threshold."""
     monkeypatch.setattr(expand, "UNSURE_BELOW", 1.1)
 
 
@@ -30,7 +30,7 @@ def with_notes(trivet: Trivet) -> Trivet:
     return trivet
 
 
-def test_a_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
+def test_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
     with chat_server(
         lambda _: json.dumps({"queries": ["Eudora Lisbon", "relay", "gardens", "a fourth"]})
     ) as server:
@@ -40,7 +40,7 @@ def test_a_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
         answer = trivet.recall(query, expand=True)
         assert answer.hits[0].content == HUSH
         assert CITY in {hit.content for hit in answer.hits}
-        assert answer.asked == ("Eudora Lisbon", "relay", "gardens"), "three at most"
+        assert answer.asked == ("Eudora Lisbon", "relay", "gardens"), "at most three"
         city = next(hit for hit in answer.hits if hit.content == CITY)
         assert city.why.legs["expand"].rank == 1
         assert city.why.legs["expand"].weight == 0.5
@@ -48,7 +48,7 @@ def test_a_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
         assert not answer.health.degraded
 
 
-def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(
+def test_missing_language_model_is_reported(
     open_trivet: Opened,
 ) -> None:
     query = "who wrote Hush and where did Eudora grow up?"
@@ -62,7 +62,7 @@ def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(
     assert expand.NO_LANGUAGE_MODEL not in plain.health.notes
 
 
-def test_a_sure_answer_is_not_asked_again(
+def test_confident_answer_is_not_expanded(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expand, "UNSURE_BELOW", 0.0)
@@ -72,7 +72,7 @@ def test_a_sure_answer_is_not_asked_again(
         assert server.bodies == []
 
 
-def test_it_is_off_unless_it_is_wanted(open_trivet: Opened) -> None:
+def test_expansion_is_off_by_default(open_trivet: Opened) -> None:
     with chat_server(lambda _: json.dumps({"queries": ["Eudora"]})) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec))
         answer = trivet.recall("who wrote Hush")
@@ -81,18 +81,18 @@ def test_it_is_off_unless_it_is_wanted(open_trivet: Opened) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [500, "no JSON", '{"queries": "one"}', "[]", '{"queries": [1, 2]}']
+    "reply", [500, "no JSON", '{"queries": "one"}', "[]", '{"queries": [1, 2]}']
 )
-def test_a_language_model_that_fails_is_told_and_the_question_stands(
-    open_trivet: Opened, said: str | int
+def test_language_model_failure_is_reported_and_harmless(
+    open_trivet: Opened, reply: str | int
 ) -> None:
-    with chat_server(lambda _: said) as server:
+    with chat_server(lambda _: reply) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
         assert answer.health.degraded
         leg = answer.health.legs[-1]
         assert (leg.leg, leg.answered) == ("expand", False)
-        assert "the question was asked as it is" in (leg.reason or "")
+        assert "the question was not rewritten" in (leg.reason or "")
         assert answer.asked == ()
         assert (
             answer.hits
@@ -100,7 +100,7 @@ def test_a_language_model_that_fails_is_told_and_the_question_stands(
         )
 
 
-def test_a_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> None:
+def test_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> None:
     with chat_server(lambda _: None) as server:
         trivet = with_notes(
             open_trivet(expand_llm=server.spec, rerank="off", expand=True, expand_time_limit_ms=200)
@@ -111,7 +111,7 @@ def test_a_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> No
         assert answer.asked == (), "no time was left"
 
 
-def test_secrets_and_private_words_are_not_sent(open_trivet: Opened) -> None:
+def test_secrets_and_private_text_are_not_sent(open_trivet: Opened) -> None:
     with chat_server(lambda _: json.dumps({"queries": ["Eudora"]})) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         trivet.recall(f"who wrote Hush <private>HIDDEN-WORDS</private> {github('asked')}")
@@ -121,7 +121,7 @@ def test_secrets_and_private_words_are_not_sent(open_trivet: Opened) -> None:
             assert word not in body
 
 
-def test_a_model_that_repeats_the_question_adds_nothing(open_trivet: Opened) -> None:
+def test_repeated_question_adds_nothing(open_trivet: Opened) -> None:
     with chat_server(
         lambda _: json.dumps({"queries": ["WHO WROTE HUSH", " ", "who  wrote hush"]})
     ) as server:
@@ -129,24 +129,24 @@ def test_a_model_that_repeats_the_question_adds_nothing(open_trivet: Opened) -> 
         assert trivet.recall("who wrote hush").asked == ()
 
 
-def test_a_wrong_setting_is_told_before_the_store_is_touched(open_trivet: Opened) -> None:
+def test_invalid_setting_is_refused_before_the_store_opens(open_trivet: Opened) -> None:
     with pytest.raises(InvalidInput, match="The setting expand_llm"):
         open_trivet(expand_llm="gpt-4")
 
 
-def test_a_memory_found_by_a_rewrite_is_judged_by_it(open_trivet: Opened) -> None:
+def test_hit_from_rewrite_is_scored_by_the_rewrite(open_trivet: Opened) -> None:
     with chat_server(lambda _: json.dumps({"queries": ["Eudora grew up in Lisbon"]})) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         relevance = {hit.content: hit.relevance for hit in trivet.recall("the author of Hush").hits}
         assert relevance[CITY] > 0.5
 
 
-def test_while_a_language_model_is_waited_for_others_recall(open_trivet: Opened) -> None:
+def test_recall_continues_while_language_model_is_pending(open_trivet: Opened) -> None:
     with chat_server(lambda _: None) as server, ThreadPoolExecutor(1) as threads:
         trivet = with_notes(open_trivet(expand_llm=server.spec, expand_time_limit_ms=60_000))
         waiting = threads.submit(trivet.recall, "the author of Hush", expand=True)
         happened(server.asked)
         assert len(trivet.recall("relay").hits) == 1
-        assert not waiting.done(), "it had its turn only afterwards"
+        assert not waiting.done(), "the first recall must still be waiting"
         server.over.set()
         assert result_of(waiting).hits[0].content == HUSH

@@ -1,4 +1,4 @@
-"""Accepting, editing and rejecting: what is stored then, and that nothing old is lost."""
+"""Accepting, editing, and rejecting proposals, and what each stores or keeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trivet.types import Caller
 
 propose = importlib.import_module(
     "trivet.memory.propose"
-)  # the package has a function of this name
+)  # The package exports a function with the same name.
 PORT = "The staging database listens on port 6543."
 OTHER = "The staging database listens on port 6544."
 
@@ -30,7 +30,7 @@ def proposed(trivet: Trivet, content: str, **more: str) -> str:
     return made.id
 
 
-def test_accepted_it_is_a_memory(memory: Trivet) -> None:
+def test_accept_stores_a_memory(memory: Trivet) -> None:
     id = proposed(memory, PORT, kind="told", category="facts", source="/tmp/talk.jsonl")
     (accepted,) = memory.inbox_accept([id])
     stored = memory.get(str(accepted.stored))
@@ -38,11 +38,11 @@ def test_accepted_it_is_a_memory(memory: Trivet) -> None:
     assert stored.source is not None
     assert stored.source.uri == "/tmp/talk.jsonl"
     assert memory.inbox_list().total == 0
-    assert memory.inbox_accept([id]) == (accepted,), "once more does no harm"
+    assert memory.inbox_accept([id]) == (accepted,), "accepting again is a no-op"
     assert memory.list().total == 1
 
 
-def test_an_update_keeps_the_old_revision(memory: Trivet) -> None:
+def test_update_keeps_the_old_revision(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     id = proposed(memory, "Staging: port 6544, user app.", action="update", memory=old)
     (accepted,) = memory.inbox_accept([id])
@@ -53,10 +53,10 @@ def test_an_update_keeps_the_old_revision(memory: Trivet) -> None:
     ]
 
 
-def test_a_supersession_keeps_the_old_memory(memory: Trivet) -> None:
+def test_supersession_keeps_the_old_memory(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     made = memory.inbox_propose(OTHER)
-    assert made.same_as == old, "it was noticed what it replaces"
+    assert made.same_as == old, "the replaced memory was detected"
     (accepted,) = memory.inbox_accept([str(made.id)])
     assert memory.get(old).state == "superseded"
     assert [hit.id for hit in memory.recall("port of the staging database").hits] == [
@@ -64,7 +64,7 @@ def test_a_supersession_keeps_the_old_memory(memory: Trivet) -> None:
     ]
 
 
-def test_what_may_update_a_memory_is_proposed_to_supersede_it(memory: Trivet) -> None:
+def test_possible_update_is_proposed_as_supersession(memory: Trivet) -> None:
     old = memory.remember("We use feature flags for every change.").id
     made = memory.inbox_propose("We no longer use feature flags.")
     assert made.same_as == old
@@ -74,7 +74,7 @@ def test_what_may_update_a_memory_is_proposed_to_supersede_it(memory: Trivet) ->
     assert memory.get(old).state == "superseded"
 
 
-def test_a_decision_can_be_taken_back_and_made_again(memory: Trivet) -> None:
+def test_decision_can_be_undone_and_repeated(memory: Trivet) -> None:
     id, other = proposed(memory, PORT), proposed(memory, "The canteen opens at eleven.")
     stored = str(memory.inbox_accept([id])[0].stored)
     memory.inbox_reject([other])
@@ -84,11 +84,11 @@ def test_a_decision_can_be_taken_back_and_made_again(memory: Trivet) -> None:
     assert memory.inbox_list().total == 2
     memory.inbox_edit(id, content=OTHER)
     memory.inbox_reject([id])
-    assert memory.inbox_accept([id])[0].stored == stored, "the memory that it was before"
+    assert memory.inbox_accept([id])[0].stored == stored, "the same memory as before"
     assert [(one.content, one.state) for one in memory.list().memories] == [(OTHER, "active")]
 
 
-def test_a_supersession_is_taken_back_with_its_link(memory: Trivet) -> None:
+def test_undoing_supersession_removes_its_link(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     id = proposed(memory, OTHER)
     (accepted,) = memory.inbox_accept([id])
@@ -99,7 +99,7 @@ def test_a_supersession_is_taken_back_with_its_link(memory: Trivet) -> None:
     assert memory.get(old).state == "superseded"
 
 
-def test_an_update_is_taken_back_unless_the_memory_was_changed_since(memory: Trivet) -> None:
+def test_update_is_undone_unless_memory_changed_since(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     id = proposed(memory, OTHER, action="update", memory=old)
     memory.inbox_accept([id])
@@ -113,7 +113,7 @@ def test_an_update_is_taken_back_unless_the_memory_was_changed_since(memory: Tri
     assert memory.inbox_show(id).state == "accepted"
 
 
-def test_all_are_accepted_or_none(memory: Trivet) -> None:
+def test_accept_is_all_or_nothing(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     good, bad = proposed(memory, "The canteen opens at eleven."), proposed(memory, OTHER)
     memory.forget(old)
@@ -123,7 +123,7 @@ def test_all_are_accepted_or_none(memory: Trivet) -> None:
     assert memory.inbox_show(good).state == "waiting"
 
 
-def test_what_proposes_nothing_cannot_be_accepted(memory: Trivet) -> None:
+def test_proposal_of_nothing_cannot_be_accepted(memory: Trivet) -> None:
     id = proposed(memory, PORT, action="nothing")
     with pytest.raises(Conflict, match="--action add"):
         memory.inbox_accept([id])
@@ -131,17 +131,17 @@ def test_what_proposes_nothing_cannot_be_accepted(memory: Trivet) -> None:
     assert memory.inbox_accept([id])[0].stored
 
 
-def test_edited_before_it_is_accepted(memory: Trivet) -> None:
+def test_edit_before_accept(memory: Trivet) -> None:
     id = proposed(memory, PORT)
     edited = memory.inbox_edit(id, content=OTHER, category="projects", tags=["net"])
     assert (edited.content, edited.category, edited.tags) == (OTHER, "projects", ("net",))
     (accepted,) = memory.inbox_accept([id])
     assert memory.get(str(accepted.stored)).content == OTHER
-    with pytest.raises(Conflict, match="was accepted already"):
+    with pytest.raises(Conflict, match="was already accepted"):
         memory.inbox_edit(id, content=PORT)
 
 
-def test_rejected_it_is_not_proposed_again_and_may_be_accepted_after_all(memory: Trivet) -> None:
+def test_rejected_proposal_is_not_repeated_but_can_be_accepted(memory: Trivet) -> None:
     id = proposed(memory, PORT)
     assert memory.inbox_reject([id])[0].state == "rejected"
     assert (
@@ -158,14 +158,14 @@ def test_rejected_it_is_not_proposed_again_and_may_be_accepted_after_all(memory:
         memory.inbox_reject([id])
 
 
-def test_what_was_accepted_and_forgotten_is_not_proposed_again(memory: Trivet) -> None:
+def test_forgotten_accepted_proposal_is_not_repeated(memory: Trivet) -> None:
     (accepted,) = memory.inbox_accept([proposed(memory, PORT)])
     memory.forget(str(accepted.stored))
     assert memory.inbox_propose(PORT).status == "stored already"
 
 
 @pytest.mark.parametrize(
-    ("said", "stored", "same"),
+    ("statement", "stored", "same"),
     [
         ("We never deploy on Fridays.", "we never deploy on fridays", True),
         ("The linter runs before every commit.", "Before every commit: the linter runs.", False),
@@ -176,12 +176,14 @@ def test_what_was_accepted_and_forgotten_is_not_proposed_again(memory: Trivet) -
         ("User: I prefer tabs over spaces.", "I prefer tabs over spaces.", True),
     ],
 )
-def test_what_is_the_same(memory: Trivet, said: str, stored: str, same: bool) -> None:
+def test_same_statement_is_recognized(
+    memory: Trivet, statement: str, stored: str, same: bool
+) -> None:
     memory.remember(stored)
-    assert (memory.inbox_propose(said).status == "stored already") == same
+    assert (memory.inbox_propose(statement).status == "stored already") == same
 
 
-def test_other_words_for_the_same_by_meaning(opened: Opened) -> None:
+def test_paraphrase_is_recognized_by_meaning(opened: Opened) -> None:
     memory = opened(embedder="bundled")
     memory.remember("I prefer pnpm over npm.")
     memory.drain()
@@ -190,40 +192,42 @@ def test_other_words_for_the_same_by_meaning(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("fields", "message"),
     [
         ({"content": " "}, "content: the text is empty"),
         ({"content": "x", "category": "nonsense"}, "nonsense"),
-        ({"content": "x", "action": "update"}, "needs the id of the memory"),
+        ({"content": "x", "action": "update"}, "needs the id of a memory"),
         ({"content": "<private>all of it</private>"}, "nothing is left"),
         ({"content": "x", "kind": "gossip"}, "kind"),
     ],
 )
-def test_refusals_teach(memory: Trivet, given: dict[str, str], told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
-        memory.inbox_propose(**given)  # type: ignore[arg-type]
+def test_invalid_proposals_are_refused(
+    memory: Trivet, fields: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        memory.inbox_propose(**fields)  # type: ignore[arg-type]
     assert memory.inbox_list().total == 0
 
 
-def test_an_unknown_proposal_or_memory(memory: Trivet) -> None:
+def test_unknown_proposal_or_memory(memory: Trivet) -> None:
     with pytest.raises(NotFound, match="trivet inbox"):
         memory.inbox_show(new_id())
     with pytest.raises(NotFound):
         memory.inbox_propose("x y z", action="update", memory=new_id())
 
 
-def test_whoever_has_the_store_does_not_decide_for_its_users(memory: Trivet) -> None:
+def test_store_owner_cannot_decide_for_users(memory: Trivet) -> None:
     memory.engine.store.accounts.add_user("ana", "writer")
     caller = Caller(
         tenant="default", user="ana", role="writer", key="k", rights=frozenset(("read", "write"))
     )
     id = proposed(memory.acting_as(caller), PORT)
-    with pytest.raises(Forbidden, match="ana's"):
+    with pytest.raises(Forbidden, match="belongs to ana"):
         memory.inbox_accept([id])
     assert memory.acting_as(caller).inbox_accept([id])[0].stored
 
 
-def test_a_reader_proposes_nothing(memory: Trivet) -> None:
+def test_reader_cannot_propose(memory: Trivet) -> None:
     memory.engine.store.accounts.add_user("rea", "reader")
     caller = Caller(
         tenant="default", user="rea", role="reader", key="k", rights=frozenset(("read",))
@@ -232,7 +236,7 @@ def test_a_reader_proposes_nothing(memory: Trivet) -> None:
         memory.acting_as(caller).inbox_propose(PORT)
 
 
-def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = proposed(memory, PORT), proposed(memory, "The canteen opens at eleven.")
     memory.close()
     monkeypatch.setenv("TRIVET_PATH", str(path))
@@ -247,26 +251,26 @@ def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.Monkey
     accepted = trivet.json("inbox", "accept", first)
     assert trivet("get", accepted[0]["stored"]).out.startswith("Port 6545 it is.")
     assert trivet("inbox", "reject", second).status == 0
-    assert "Nothing waits." in trivet("inbox").out
+    assert "No proposals wait." in trivet("inbox").out
     refused = trivet("inbox", "accept", new_id())
     assert refused.status != 0
     assert "There is no proposal" in refused.err
     assert "capture_llm" in trivet("inbox", "curate").err
 
 
-def test_the_same_proposed_twice_at_once_waits_once(
+def test_concurrent_proposals_of_same_text_wait_once(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process proposes it while this one still looks for what is near."""
+    """Propose the text from another process during the similarity search."""
     memory, other = opened(), opened()
     near = propose.near
 
-    def meanwhile(engine: Engine, text: str) -> tuple[NearMemory, ...]:
+    def propose_meanwhile(engine: Engine, text: str) -> tuple[NearMemory, ...]:
         monkeypatch.setattr(propose, "near", near)
         assert other.inbox_propose(PORT).status == "waiting"
         found: tuple[NearMemory, ...] = near(engine, text)
         return found
 
-    monkeypatch.setattr(propose, "near", meanwhile)
+    monkeypatch.setattr(propose, "near", propose_meanwhile)
     assert memory.inbox_propose(PORT).status == "waits already"
     assert memory.inbox_list().total == 1

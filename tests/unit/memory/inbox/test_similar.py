@@ -1,4 +1,4 @@
-"""Whether two statements say the same. In doubt they do not."""
+"""Two statements count as the same only when no detail differs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEAR = SAME_MEANING_NEARNESS + 0.1
         ("She prefers tabs over spaces.", "She prefers spaces over tabs."),
     ],
 )
-def test_what_differs_in_a_particular_says_something_else_however_near(new: str, old: str) -> None:
+def test_different_detail_is_not_same_however_near(new: str, old: str) -> None:
     assert not is_same_statement(new, old, NEAR)
     assert not is_same_statement(old, new, NEAR)
 
@@ -36,18 +36,18 @@ def test_what_differs_in_a_particular_says_something_else_however_near(new: str,
         ("The office keeps the keys.", "The office keeps the spare keys."),
     ],
 )
-def test_what_adds_nothing_says_the_same(new: str, old: str) -> None:
+def test_nothing_new_is_same(new: str, old: str) -> None:
     assert is_same_statement(new, old)
 
 
-def test_a_paraphrase_needs_near_vectors() -> None:
+def test_paraphrase_needs_near_vectors() -> None:
     new, old = "The office keeps the keys safe.", "The office keeps the keys locked."
     assert is_same_statement(new, old, NEAR)
     assert not is_same_statement(new, old, SAME_MEANING_NEARNESS - 0.1)
     assert not is_same_statement(new, old)
 
 
-def test_an_exchanged_value_replaces_and_another_subject_does_not() -> None:
+def test_changed_value_is_rewording_but_other_subject_is_not() -> None:
     assert is_rewording(
         "The staging database listens on port 6543.", "The staging database listens on port 6544."
     )

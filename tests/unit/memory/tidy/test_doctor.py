@@ -1,4 +1,4 @@
-"""Every problem that doctor can find says why it matters and what mends it."""
+"""Every problem that `doctor` reports says why it matters and how to fix it."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from trivet.memory.admin.doctor import WHY_IT_MATTERS
 from trivet.sources.files import ingest
 from trivet.types import Finding
 
-# What is only told, and is never a problem.
-SHOWN_IN_FULL = {"inbox"}
+# Checks that only inform and never fail.
+INFORMATIONAL = {"inbox"}
 
 
 def problems(memory: Trivet) -> dict[str, Finding]:
     return {finding.check: finding for finding in memory.doctor() if not finding.ok}
 
 
-def test_every_check_can_say_why_it_matters(memory: Trivet) -> None:
-    assert {finding.check for finding in memory.doctor()} - SHOWN_IN_FULL <= set(WHY_IT_MATTERS)
+def test_every_check_explains_why_it_matters(memory: Trivet) -> None:
+    assert {finding.check for finding in memory.doctor()} - INFORMATIONAL <= set(WHY_IT_MATTERS)
     assert problems(memory) == {}
 
 
-def test_a_file_that_others_can_read(memory: Trivet, path: Path) -> None:
+def test_store_readable_by_others(memory: Trivet, path: Path) -> None:
     path.chmod(0o644)
     found = problems(memory)["rights of the file"]
     assert found.remedy == f"Run `chmod 600 {path}`."
     assert found.matters == "Other users of this machine can read your memories."
 
 
-def test_a_folder_that_is_gone(memory: Trivet, tmp_path: Path) -> None:
+def test_missing_ingested_folder(memory: Trivet, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "a.md").write_text("# A\n\nApples.\n")
     ingest(memory, vault)
     vault.rename(tmp_path / "away")
     found = problems(memory)["folders taken in"]
-    assert found.remedy == "Bring it back, or run `trivet ingest --drop vault`."
+    assert found.remedy == "Restore it, or run `trivet ingest --drop vault`."
 
 
-def test_a_key_that_is_gone(
+def test_missing_secret_key(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -56,10 +56,10 @@ def test_a_key_that_is_gone(
         if file.is_file():
             file.unlink()
     found = problems(opened())["keys of secrets"]
-    assert "Bring the key back" in str(found.remedy)
+    assert "Restore the key from a backup" in str(found.remedy)
 
 
-def test_a_secret_that_is_damaged(
+def test_damaged_secret(
     memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -69,14 +69,14 @@ def test_a_secret_that_is_damaged(
     assert "was damaged or moved" in problems(memory)["keys of secrets"].detail
 
 
-def test_over_budget(opened: Opened) -> None:
+def test_disk_budget_exceeded(opened: Opened) -> None:
     memory = opened(disk_budget_mb=1)
     memory.remember_many({"content": f"{number} " + "x" * 30_000} for number in range(40))
     found = problems(memory)["budgets"]
     assert "disk_budget_mb" in str(found.remedy)
 
 
-def test_budgets_are_told(opened: Opened) -> None:
+def test_budgets_report_usage_and_limits(opened: Opened) -> None:
     memory = opened(
         disk_budget_mb=500,
         capture_llm="openai:tiny@http://127.0.0.1:1/v1",

@@ -1,4 +1,4 @@
-"""What a tidy finds, forgets and brings back; and what it leaves alone."""
+"""`tidy` finds, forgets, and restores memories, and leaves the rest untouched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def days_ago(days: int) -> str:
     return (datetime.now(UTC) - timedelta(days=days)).isoformat()
 
 
-def test_a_dry_run_changes_nothing(memory: Trivet) -> None:
+def test_dry_run_changes_nothing(memory: Trivet) -> None:
     memory.remember("The gate opens at nine.")
     second = memory.remember("the gate opens at NINE").id
     done = memory.tidy()
@@ -29,7 +29,7 @@ def test_a_dry_run_changes_nothing(memory: Trivet) -> None:
     assert (done.dry_run, done.forgotten, memory.list().total) == (True, 0, 2)
 
 
-def test_duplicates_are_forgotten_and_come_back(memory: Trivet) -> None:
+def test_duplicates_are_forgotten_and_can_be_restored(memory: Trivet) -> None:
     first = memory.remember("The gate opens at nine.").id
     copies = {memory.remember("The gate opens at nine!").id for _ in range(2)}
     done = memory.tidy(dry_run=False)
@@ -37,10 +37,10 @@ def test_duplicates_are_forgotten_and_come_back(memory: Trivet) -> None:
     assert [one.id for one in memory.list().memories] == [first]
     memory.tidy(undo=True)
     assert {one.id for one in memory.list().memories} == {first, *copies}
-    assert memory.tidy(undo=True).notes == ("They are all back already.",)
+    assert memory.tidy(undo=True).notes == ("They were all restored before.",)
 
 
-def test_the_most_important_of_duplicates_stays(memory: Trivet) -> None:
+def test_most_important_duplicate_is_kept(memory: Trivet) -> None:
     memory.remember("The gate opens at nine.")
     kept = memory.remember("The gate opens at nine.", importance=0.9).id
     memory.tidy(dry_run=False)
@@ -64,21 +64,21 @@ def test_the_most_important_of_duplicates_stays(memory: Trivet) -> None:
         ),
     ],
 )
-def test_what_is_no_duplicate(
+def test_differing_memories_are_not_duplicates(
     memory: Trivet, one: dict[str, object], other: dict[str, object]
 ) -> None:
     memory.remember_many([one, other])
     assert memory.tidy().findings == ()
 
 
-def test_what_has_expired_goes(memory: Trivet) -> None:
+def test_expired_memory_is_forgotten(memory: Trivet) -> None:
     gone = memory.remember("The bridge is closed.", valid_to=days_ago(3)).id
     memory.remember("The bridge is open.", valid_to=days_ago(-3))
     assert found(memory.tidy(dry_run=False), "expired") == {gone: "forget"}
     assert memory.get(gone).state == "deleted"
 
 
-def test_what_has_links_is_left_alone(memory: Trivet) -> None:
+def test_linked_memory_is_only_reported(memory: Trivet) -> None:
     old, new = (
         memory.remember("The bridge is open.").id,
         memory.remember("Closed.", valid_to=days_ago(1)).id,
@@ -90,21 +90,21 @@ def test_what_has_links_is_left_alone(memory: Trivet) -> None:
     assert memory.get(old).state == "superseded"
 
 
-def test_never_recalled_is_told_only_after_long_enough(memory: Trivet) -> None:
+def test_unused_is_reported_only_after_long_counting(memory: Trivet) -> None:
     memory.remember("Old and unasked for.", created_at=days_ago(400))
     done = memory.tidy(kinds=["unused"])
     assert done.findings == ()
     assert "counted" in done.notes[0]
 
 
-def test_never_recalled_is_forgotten_only_by_name(memory: Trivet) -> None:
+def test_unused_is_forgotten_only_on_request(memory: Trivet) -> None:
     old = memory.remember("Old and unasked for.", created_at=days_ago(400)).id
     shown = memory.remember("Lamps are green.", created_at=days_ago(400)).id
     memory.remember("Old and dear.", created_at=days_ago(400), importance=0.9)
     memory.remember("New.")
     memory.recall("lamps")
-    memory.usage(shown)  # written down by now
-    _counted_since(memory, days_ago(300))
+    memory.usage(shown)  # Flushes the counts.
+    _set_counting_start(memory, days_ago(300))
     assert found(memory.tidy(), "unused") == {old: "look"}
     memory.tidy(dry_run=False)
     assert memory.get(old).state == "active"
@@ -113,7 +113,7 @@ def test_never_recalled_is_forgotten_only_by_name(memory: Trivet) -> None:
     assert memory.get(shown).state == "active"
 
 
-def test_what_was_called_not_useful_is_found_and_forgotten_only_by_name(memory: Trivet) -> None:
+def test_unhelpful_is_forgotten_only_on_request(memory: Trivet) -> None:
     ids = [
         memory.remember(text).id
         for text in ("The lamp is green.", "The lamp is blue.", "The lamp is dear.")
@@ -133,14 +133,14 @@ def test_what_was_called_not_useful_is_found_and_forgotten_only_by_name(memory: 
     assert memory.get(ids[0]).state == "active"
 
 
-def test_what_is_shown_often_is_unhelpful_only_where_others_are_called_useful(
+def test_often_shown_is_unhelpful_only_with_enough_feedback(
     memory: Trivet,
 ) -> None:
     often = memory.remember("Bananas are bent.").id
-    dear = memory.remember("Bananas are yellow.", importance=0.9).id
+    important = memory.remember("Bananas are yellow.", importance=0.9).id
     useful = [memory.remember(f"Fact number {number} of many.").id for number in range(10)]
-    memory.engine.store.usage.note({often: 30, dear: 30, useful[0]: 29})
-    assert found(memory.tidy(), "unhelpful") == {}  # nobody says what helps here
+    memory.engine.store.usage.note({often: 30, important: 30, useful[0]: 29})
+    assert found(memory.tidy(), "unhelpful") == {}  # Too little feedback to compare with.
     for id in useful[1:]:
         memory.feedback(id, "useful")
     assert found(memory.tidy(), "unhelpful") == {}
@@ -148,8 +148,8 @@ def test_what_is_shown_often_is_unhelpful_only_where_others_are_called_useful(
     assert found(memory.tidy(), "unhelpful") == {often: "look"}
 
 
-def _counted_since(memory: Trivet, moment: str) -> None:
-    """As if it had been counted for a long time."""
+def _set_counting_start(memory: Trivet, moment: str) -> None:
+    """Pretend that counting started at this time."""
     import sqlite3
 
     connection = sqlite3.connect(memory.settings.path)
@@ -160,7 +160,7 @@ def _counted_since(memory: Trivet, moment: str) -> None:
     connection.close()
 
 
-def test_what_lost_its_file_is_an_orphan(memory: Trivet, tmp_path: Path) -> None:
+def test_memory_of_a_deleted_file_is_an_orphan(memory: Trivet, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "a.md").write_text("# A\n\nApples are red.\n")
@@ -172,13 +172,11 @@ def test_what_lost_its_file_is_an_orphan(memory: Trivet, tmp_path: Path) -> None
     assert memory.list().total == 1
     vault.rename(tmp_path / "elsewhere")
     done = memory.tidy(dry_run=False)
-    assert list(found(done, "orphan").values()) == ["look"], "a folder may be away for a while"
+    assert list(found(done, "orphan").values()) == ["look"], "a missing folder may be temporary"
     assert memory.list().total == 1
 
 
-def test_a_folder_with_none_of_its_files_may_be_a_disk_that_is_not_mounted(
-    memory: Trivet, tmp_path: Path
-) -> None:
+def test_empty_folder_may_be_an_unmounted_disk(memory: Trivet, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "a.md").write_text("# A\n\nApples are red.\n")
@@ -188,7 +186,7 @@ def test_a_folder_with_none_of_its_files_may_be_a_disk_that_is_not_mounted(
     assert memory.list().total == 1
 
 
-def test_an_orphan_comes_back_with_its_file(memory: Trivet, tmp_path: Path) -> None:
+def test_orphan_is_restored_with_its_file(memory: Trivet, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "a.md").write_text("# A\n\nApples are red.\n")
@@ -202,21 +200,21 @@ def test_an_orphan_comes_back_with_its_file(memory: Trivet, tmp_path: Path) -> N
     assert memory.get(gone).state == "active"
 
 
-def test_links_that_lead_to_what_was_forgotten_are_shown(memory: Trivet) -> None:
+def test_links_to_forgotten_memories_are_reported(memory: Trivet) -> None:
     problem, solution = memory.remember("It leaks.").id, memory.remember("Tighten the nut.").id
     memory.link(problem, "resolved-by", solution)
     memory.forget(solution)
     assert found(memory.tidy(dry_run=False), "orphan") == {problem: "look"}
 
 
-def test_refusals(memory: Trivet) -> None:
+def test_invalid_calls_are_refused(memory: Trivet) -> None:
     with pytest.raises(InvalidInput, match="nonsense"):
         memory.tidy(kinds=["nonsense"])  # type: ignore[list-item]
     with pytest.raises(InvalidInput, match="nothing to undo"):
         memory.tidy(undo=True)
 
 
-def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.remember("The gate opens at nine.")
     second = memory.remember("The gate opens at nine.").id
     memory.close()

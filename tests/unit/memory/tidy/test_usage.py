@@ -1,4 +1,4 @@
-"""Counts and feedback are kept, cost a recall nothing, and change no order."""
+"""Usage counts and feedback are stored without affecting recall cost or order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trivet.common.ids import new_id
 from trivet.lab.tune.probes import all_feedback
 
 
-def test_what_recall_shows_is_counted(opened: Opened) -> None:
+def test_recall_counts_shown_memories(opened: Opened) -> None:
     memory = opened()
     one = memory.remember("Lamp one is green.").id
     two = memory.remember("Lamp two is red.").id
@@ -27,11 +27,11 @@ def test_what_recall_shows_is_counted(opened: Opened) -> None:
     memory.recall("lamp one", limit=1)
     memory.close()
     again = opened()
-    assert again.usage(one).shown == 4, "closing writes down what is left"
+    assert again.usage(one).shown == 4, "closing flushes pending counts"
     assert again.usage(one).last_shown is not None
 
 
-def test_explaining_and_getting_do_not_count(memory: Trivet) -> None:
+def test_why_not_and_get_do_not_count(memory: Trivet) -> None:
     id = memory.remember("Lamp one is green.").id
     memory.get(id)
     memory.list()
@@ -47,7 +47,7 @@ def test_counting_can_be_turned_off(opened: Opened) -> None:
     assert memory.usage(id).shown == 0
 
 
-def test_a_recall_writes_nothing_itself(memory: Trivet, path: Path) -> None:
+def test_recall_does_not_write(memory: Trivet, path: Path) -> None:
     memory.remember("Lamp one is green.")
     memory.recall("lamp")
     wal = path.with_name(path.name + "-wal")
@@ -57,7 +57,7 @@ def test_a_recall_writes_nothing_itself(memory: Trivet, path: Path) -> None:
     assert (path.stat().st_size, wal.stat().st_size, wal.stat().st_mtime_ns) == before
 
 
-def test_neither_counts_nor_feedback_change_the_order(opened: Opened) -> None:
+def test_counts_and_feedback_do_not_change_the_order(opened: Opened) -> None:
     memory = opened(embedder="bundled")
     for number in range(12):
         memory.remember(f"Lamp {number} of the pier is {'green' if number % 2 else 'red'}.")
@@ -77,7 +77,7 @@ def test_neither_counts_nor_feedback_change_the_order(opened: Opened) -> None:
     ]
 
 
-def test_feedback_is_counted_and_the_last_word_stands(memory: Trivet) -> None:
+def test_feedback_is_counted_and_the_last_vote_stands(memory: Trivet) -> None:
     id = memory.remember("Lamp one is green.").id
     memory.feedback(id, "useful", query="which lamp?")
     memory.feedback(id, "not-useful", query="which  lamp?")
@@ -87,7 +87,7 @@ def test_feedback_is_counted_and_the_last_word_stands(memory: Trivet) -> None:
         memory.feedback(new_id(), "useful")
 
 
-def test_tuning_reads_it(memory: Trivet) -> None:
+def test_tuning_reads_feedback(memory: Trivet) -> None:
     id = memory.remember("Lamp one is green.").id
     memory.feedback(id, "useful", query="which lamp is green?")
     memory.feedback(id, "useful")
@@ -96,7 +96,7 @@ def test_tuning_reads_it(memory: Trivet) -> None:
     ]
 
 
-def test_secrets_in_a_query_are_not_kept(memory: Trivet, path: Path) -> None:
+def test_secrets_in_a_query_are_not_stored(memory: Trivet, path: Path) -> None:
     from support.invented_secrets import github
 
     id, secret = memory.remember("The bot deploys.").id, github("feedback")

@@ -1,4 +1,4 @@
-"""The thresholds, on labelled pairs of names with the model that compares names: what merges unasked must be right."""
+"""Similarity thresholds never merge different names, measured on labeled pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pairs() -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_the_list_is_sound() -> None:
+def test_labeled_pairs_are_valid() -> None:
     rows = pairs()
     assert len({(row["a"], row["b"]) for row in rows}) == len(rows) >= 200
     assert {row["label"] for row in rows} == {"same", "different"}
@@ -33,9 +33,9 @@ def test_the_list_is_sound() -> None:
     )
 
 
-def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
+def test_different_pairs_never_merge_and_asking_pays_off() -> None:
     rows = [row for row in pairs() if may_be_same_name(row["a"], row["b"])]
-    embedder = load(DEFAULT)  # whatever the store's is: see memory/engine.py
+    embedder = load(DEFAULT)  # Name comparison uses this model whatever the store's embedder is.
     assert embedder is not None
     first, second = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
     near = [
@@ -53,4 +53,4 @@ def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
         if DIFFERENT_NAME_NEARNESS <= nearness < SAME_NAME_NEARNESS
     ]
     assert set(merged) == {"same"}
-    assert asked.count("same") > asked.count("different"), "asking must be worth it"
+    assert asked.count("same") > asked.count("different"), "most pairs asked about must be the same"

@@ -1,4 +1,4 @@
-"""An answer is read for what it is worth: broken and hostile parts cost only themselves and are counted."""
+"""Broken or hostile parts of an answer are skipped and counted; the rest is kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(*triples: Any, text: str = TEXT) -> tuple[list[tuple[str, str, str]], d
 @pytest.mark.parametrize(
     "answer", [None, 3, "text", [], {}, {"memories": None}, {"memories": {"number": 1}}]
 )
-def test_what_is_no_answer_at_all_is_refused(answer: Any) -> None:
+def test_malformed_answer_is_refused(answer: Any) -> None:
     with pytest.raises(BadAnswer):
         parse(answer, [TEXT])
 
@@ -54,7 +54,7 @@ def test_what_is_no_answer_at_all_is_refused(answer: Any) -> None:
         states("Mira Kovac " * 100_000, "works at", "Acme"),
     ],
 )
-def test_a_bad_statement_costs_only_itself(bad: Any) -> None:
+def test_bad_statement_is_skipped_alone(bad: Any) -> None:
     found, skipped = read(bad, GOOD)
     assert found == [("Mira Kovac", "works at", "Acme")]
     assert sum(skipped.values()) == 1
@@ -64,7 +64,7 @@ def test_a_bad_statement_costs_only_itself(bad: Any) -> None:
     "label",
     ["Mira Kovač", "mira-kovac", "MiraKovac", "cafe", "Zurich", "api-gateway", "getUserName"],
 )
-def test_an_end_may_be_written_another_way_than_in_the_text(label: str) -> None:
+def test_statement_ends_may_be_spelled_differently(label: str) -> None:
     found, skipped = read(states(label, "is near", "Acme"))
     assert (found, skipped) == ([(label, "is near", "Acme")], {})
 
@@ -75,7 +75,7 @@ def test_scripts_without_spaces() -> None:
     ]
 
 
-def test_thousands_of_statements_are_bounded_and_counted() -> None:
+def test_statement_count_is_bounded() -> None:
     given = [states("Mira Kovac", f"knows {number} of", "Acme") for number in range(5_000)]
     found, skipped = read(*given)
     assert len(found) == MAX_TRIPLES
@@ -99,7 +99,7 @@ def test_unknown_and_repeated_numbers_are_skipped() -> None:
     }
 
 
-def test_relations_are_written_one_way() -> None:
+def test_relations_are_normalized() -> None:
     found, _ = read(
         states("Mira Kovac", " Works_At ", "Acme"), GOOD, states("Mira Kovac", "WORKS\tat", "Acme")
     )
@@ -115,7 +115,7 @@ def test_relations_are_written_one_way() -> None:
         ("2024-03-05T23:30:00-02:00", "2024-03-06"),
     ],
 )
-def test_times_are_taken_as_precisely_as_they_are_told(given: str, stored: str) -> None:
+def test_times_keep_their_precision(given: str, stored: str) -> None:
     (triple,) = parse(
         {"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": given}]}]}, [TEXT]
     ).triples[0]
@@ -125,13 +125,13 @@ def test_times_are_taken_as_precisely_as_they_are_told(given: str, stored: str) 
 @pytest.mark.parametrize(
     "bad", ["yesterday", "2024-13-01", "0000", "99999", 2024, ["2024"], "2024-01-01" * 20]
 )
-def test_a_bad_time_is_left_out_and_the_statement_stays(bad: Any) -> None:
+def test_invalid_time_is_dropped_and_statement_kept(bad: Any) -> None:
     parsed = parse({"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": bad}]}]}, [TEXT])
     assert parsed.triples[0][0].valid_from is None
     assert parsed.skipped == {"a time that is none": 1}
 
 
-def test_a_time_that_ends_before_it_begins_is_left_out() -> None:
+def test_end_before_start_is_dropped() -> None:
     backwards = {**GOOD, "valid_from": "2024-05-01", "valid_to": "2024-04-01"}
     parsed = parse({"memories": [{"number": 1, "triples": [backwards]}]}, [TEXT])
     assert (parsed.triples[0][0].valid_from, parsed.triples[0][0].valid_to) == (None, None)
@@ -153,7 +153,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_nothing_a_model_says_breaks_the_reading(value: Any) -> None:
+def test_arbitrary_answers_do_not_break_parsing(value: Any) -> None:
     for answer in (
         value,
         {"memories": value},
@@ -163,12 +163,12 @@ def test_nothing_a_model_says_breaks_the_reading(value: Any) -> None:
             parsed = parse(answer, [TEXT])
         except BadAnswer:
             continue
-        assert set(parsed.triples) <= {0}, "only of the memory that was asked about"
+        assert set(parsed.triples) <= {0}, "only for the requested memory"
         assert all(
             one.relation and one.subject != one.object
             for found in parsed.triples.values()
             for one in found
         )
     assert ("Mira Kovac", "works at", "Acme") in read(value, GOOD)[0], (
-        "a good statement beside it is taken"
+        "a valid statement next to it must be kept"
     )

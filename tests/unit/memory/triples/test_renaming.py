@@ -1,4 +1,4 @@
-"""A concept whose own name no memory holds any more goes by a name that memories hold."""
+"""A concept whose name no memory holds anymore takes a name that memories hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def names(path: Path) -> set[str]:
     return found
 
 
-def told(trivet: Trivet, *texts: str) -> list[str]:
+def remember_and_read(trivet: Trivet, *texts: str) -> list[str]:
     ids = []
     for text in texts:
         ids.append(trivet.remember(text).id)
@@ -28,27 +28,29 @@ def told(trivet: Trivet, *texts: str) -> list[str]:
     return ids
 
 
-def test_the_name_goes_with_the_last_memory_that_holds_it(
-    open_trivet: Opened, path: Path, held: Held
-) -> None:
+def test_name_is_dropped_with_its_last_memory(open_trivet: Opened, path: Path, held: Held) -> None:
     with serving(knows({"WHO": [states("WHO", "sits in", "Geneva")]})) as model:
         trivet = open_trivet(graph_llm=model.spec)
-        first, _ = told(trivet, SPELLED_OUT, SHORT)
-        assert "worldhealthorganization" in names(path), "as long as a memory holds it"
+        first, _ = remember_and_read(trivet, SPELLED_OUT, SHORT)
+        assert "worldhealthorganization" in names(path), "while a memory holds the name"
         trivet.purge(first)
         assert names(path) == {"who", "geneva"}
         assert [row[:3] for row in held()] == [("who", "sits in", "geneva")]
 
 
-def test_a_name_that_is_taken_takes_over(open_trivet: Opened, path: Path, held: Held) -> None:
-    """The rules know the other name as a concept of its own: mentions and statements move there."""
+def test_existing_name_takes_over_mentions_and_statements(
+    open_trivet: Opened, path: Path, held: Held
+) -> None:
+    """The rules already know the other name as a separate concept."""
     statements = {
         "rockets": [states("Acme Corp", "builds", "rockets")],
         "Globex": [states("Acme Corporation", "buys", "Globex")],
     }
     with serving(knows(statements)) as model:
         trivet = open_trivet(graph_llm=model.spec)
-        first, _ = told(trivet, "So Acme Corp builds rockets.", "So Acme Corporation buys Globex.")
+        first, _ = remember_and_read(
+            trivet, "So Acme Corp builds rockets.", "So Acme Corporation buys Globex."
+        )
         assert {row[0] for row in held()} == {"acmecorp"}
         trivet.purge(first)
         assert names(path) == {"acmecorporation", "globex"}
@@ -56,12 +58,10 @@ def test_a_name_that_is_taken_takes_over(open_trivet: Opened, path: Path, held: 
         assert all(finding.ok for finding in trivet.doctor())
 
 
-def test_what_the_rules_take_as_a_singular_keeps_its_name(
-    open_trivet: Opened, path: Path, held: Held
-) -> None:
+def test_singular_form_is_kept(open_trivet: Opened, path: Path, held: Held) -> None:
     with serving(knows({"relays": [states("relays", "need", "Power")]})) as model:
         trivet = open_trivet(graph_llm=model.spec)
         trivet.remember("They need Power.", tags=["relays"])
-        told(trivet, "The relays need Power.")
+        remember_and_read(trivet, "The relays need Power.")
         assert names(path) == {"relay", "power"}
         assert [row[:3] for row in held()] == [("relay", "need", "power")]

@@ -1,4 +1,4 @@
-"""Which concept a name means: known ones are kept, doubtful ones asked about once, and in doubt they stay two."""
+"""Names resolve to known concepts; doubtful pairs are asked about once, or stay separate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def asked_pairs(bodies: list[str]) -> list[dict[str, Any]]:
     return [pair for question in questions for pair in question.get("pairs", [])]
 
 
-def test_a_nearly_equal_name_is_the_same_concept_without_asking(
+def test_nearly_equal_name_resolves_without_asking(
     open_trivet: Opened, held: Held, aliases: Aliases
 ) -> None:
     with serving(knows(KNOWN)) as model:
@@ -56,7 +56,7 @@ def test_a_nearly_equal_name_is_the_same_concept_without_asking(
         assert ("acme corporation", "acmecorp") in aliases()
 
 
-def test_two_new_names_that_are_near_each_other_become_one(open_trivet: Opened, held: Held) -> None:
+def test_two_similar_new_names_become_one(open_trivet: Opened, held: Held) -> None:
     with serving(knows(KNOWN)) as model:
         trivet = open_trivet(graph_llm=model.spec)
         trivet.remember_many([{"content": CORP}, {"content": CORPORATION}])
@@ -66,7 +66,7 @@ def test_two_new_names_that_are_near_each_other_become_one(open_trivet: Opened, 
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_a_doubtful_name_is_asked_about_and_the_answer_remembered(
+def test_doubtful_name_is_asked_about_once(
     open_trivet: Opened, held: Held, aliases: Aliases, same: bool
 ) -> None:
     with serving(knows(KNOWN, same=same)) as model:
@@ -86,7 +86,7 @@ def test_a_doubtful_name_is_asked_about_and_the_answer_remembered(
 @pytest.mark.parametrize(
     "broken", [500, "no JSON", '{"same": "all"}', '{"same": [0, 2, -1, true, "1", 99]}', "[1]"]
 )
-def test_a_model_that_fails_to_say_leaves_two(
+def test_failed_answer_keeps_names_separate(
     open_trivet: Opened, held: Held, broken: str | int
 ) -> None:
     def answer(question: Any) -> str | int | None:
@@ -99,17 +99,17 @@ def test_a_model_that_fails_to_say_leaves_two(
         assert {row[0] for row in held()} == {"stagingdatabase", "stagingdb"}
 
 
-class NoEmbedder:
+class FailingEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Any:
         raise EmbedderError("it does not answer")
 
 
-def test_without_vectors_they_stay_two_and_nothing_is_asked(open_trivet: Opened) -> None:
+def test_missing_vectors_keep_names_separate(open_trivet: Opened) -> None:
     with serving(knows(KNOWN)) as model:
         trivet = open_trivet(graph_llm=model.spec)
         read(trivet, CORP)
         later = Triple(subject="Acme Corporation", relation="buys", object="Globex")
-        silent = cast(Embedder, NoEmbedder())
+        silent = cast(Embedder, FailingEmbedder())
         ((kept,),) = resolve(
             trivet.engine.store.graph,
             silent,
@@ -119,13 +119,13 @@ def test_without_vectors_they_stay_two_and_nothing_is_asked(open_trivet: Opened)
         assert kept == later
 
 
-def test_without_budget_for_the_question_they_stay_two(open_trivet: Opened, held: Held) -> None:
+def test_exhausted_budget_keeps_names_separate(open_trivet: Opened, held: Held) -> None:
     with serving(knows(KNOWN, same=True)) as model:
         trivet = open_trivet(graph_llm=model.spec)
         read(trivet, DB)
         used = trivet.engine.store.graph.spent()
-        poor = open_trivet(graph_llm=model.spec, graph_llm_tokens_a_day=2 * used + 20)
-        read(poor, SECOND_DB)
+        low_budget = open_trivet(graph_llm=model.spec, graph_llm_tokens_a_day=2 * used + 20)
+        read(low_budget, SECOND_DB)
         assert asked_pairs(model.bodies) == []
         assert {row[0] for row in held()} == {"stagingdatabase", "stagingdb"}
 
@@ -143,12 +143,12 @@ def test_without_budget_for_the_question_they_stay_two(open_trivet: Opened, held
         ("getUserName", "setUserName"),
     ],
 )
-def test_rules_tell_apart_what_vectors_would_not(one: str, other: str) -> None:
+def test_rules_separate_names_that_vectors_would_merge(one: str, other: str) -> None:
     assert not may_be_same_name(one, other)
     assert not may_be_same_name(other, one)
 
 
-def test_a_name_spelled_out_in_its_memory(
+def test_abbreviation_spelled_out_in_its_memory(
     open_trivet: Opened, held: Held, aliases: Aliases
 ) -> None:
     with serving(knows(KNOWN)) as model:
@@ -180,8 +180,8 @@ def test_initials_must_match(text: str, pairs: list[tuple[str, str]]) -> None:
     assert list(abbreviations(text)) == pairs
 
 
-def test_a_concept_that_went_meanwhile_is_not_brought_back(open_trivet: Opened, path: Path) -> None:
-    """The other name's memory is purged while the model is asked whether the two are the same."""
+def test_concept_deleted_during_the_question_stays_deleted(open_trivet: Opened, path: Path) -> None:
+    """Purge the other name's memory while the model compares the names."""
     ids: list[str] = []
 
     def answer(question: Any) -> str | int | None:

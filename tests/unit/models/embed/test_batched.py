@@ -1,4 +1,4 @@
-"""Queries asked at the same time are embedded together, each as if it were alone."""
+"""Concurrent queries are embedded in one batch with the same results as alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from trivet.models.embed.onnx import bundled
 
 
 class Lengths:
-    """Embeds a text as its length. `gate` holds every call up, so that a test decides who comes meanwhile."""
+    """Embedder of text lengths.
+
+    `gate` blocks each call, so that a test decides who arrives meanwhile.
+    """
 
     identity = "lengths"
     dimension = 1
@@ -52,22 +55,25 @@ class Lengths:
         return [len(text) for text in texts]
 
 
-class Crowd:
-    """One query is on its way; others come while it is."""
+class ConcurrentQueries:
+    """One query in flight while others arrive."""
 
     def __init__(self, embedder: Lengths) -> None:
         self.embedder = embedder
         self.queries = BatchedQueries(embedder)
         self.threads = ThreadPoolExecutor(64)
 
-    def meanwhile(self, *texts: str) -> list[object]:
-        """What each heard, the first first. All others wait before the first is let go."""
+    def run_during_first(self, *texts: str) -> list[object]:
+        """Return the results, first query first.
+
+        All others queue before the first call continues.
+        """
         first = self.threads.submit(self.queries.embed_query, "first")
         taken(self.embedder.started)
         others = []
         for text in texts:
             others.append(self.threads.submit(self.queries.embed_query, text))
-            while len(self.queries._waiting) < len(others):  # until it is in line
+            while len(self.queries._waiting) < len(others):  # until it is queued
                 threading.Event().wait(0.001)
         for _ in range(10 * (len(texts) + 1)):
             self.embedder.gate.release()
@@ -79,39 +85,39 @@ def embedder() -> Lengths:
     return Lengths()
 
 
-def test_alone_it_is_one_call_in_the_callers_own_thread(embedder: Lengths) -> None:
+def test_single_query_runs_in_caller_thread(embedder: Lengths) -> None:
     embedder.gate.release()
     assert BatchedQueries(embedder).embed_query("alone").tolist() == [5.0]
     assert (embedder.calls, embedder.threads) == ([["alone"]], [threading.get_ident()])
 
 
-def test_those_that_come_while_one_runs_go_together_in_the_next(embedder: Lengths) -> None:
-    heard = Crowd(embedder).meanwhile("a", "bb", "ccc")
-    assert heard == [5.0, 1.0, 2.0, 3.0]
+def test_queries_arriving_during_call_form_next_batch(embedder: Lengths) -> None:
+    results = ConcurrentQueries(embedder).run_during_first("a", "bb", "ccc")
+    assert results == [5.0, 1.0, 2.0, 3.0]
     assert embedder.calls == [["first"], ["a", "bb", "ccc"]]
 
 
-def test_32_at_once_take_two_calls(embedder: Lengths) -> None:
-    crowd = Crowd(embedder)
+def test_32_concurrent_queries_take_two_calls(embedder: Lengths) -> None:
+    crowd = ConcurrentQueries(embedder)
     texts = ["x" * size for size in range(1, 32)]
-    assert crowd.meanwhile(*texts) == [5.0, *map(float, range(1, 32))]
+    assert crowd.run_during_first(*texts) == [5.0, *map(float, range(1, 32))]
     assert len(embedder.calls) == 2
     assert crowd.queries.sizes == {1: 1, 31: 1}
 
 
-def test_a_crowd_is_cut_into_batches(embedder: Lengths) -> None:
-    heard = Crowd(embedder).meanwhile(*("x" * size for size in range(1, 46)))
-    assert heard == [5.0, *map(float, range(1, 46))]
+def test_many_queries_split_into_batches(embedder: Lengths) -> None:
+    results = ConcurrentQueries(embedder).run_during_first(*("x" * size for size in range(1, 46)))
+    assert results == [5.0, *map(float, range(1, 46))]
     assert [len(call) for call in embedder.calls] == [1, MAX_BATCH, 45 - MAX_BATCH]
 
 
-def test_one_bad_text_spoils_only_itself(embedder: Lengths) -> None:
-    first, good, bad, other = Crowd(embedder).meanwhile("good", "bad", "fine")
+def test_bad_text_fails_only_itself(embedder: Lengths) -> None:
+    first, good, bad, other = ConcurrentQueries(embedder).run_during_first("good", "bad", "fine")
     assert (first, good, other) == (5.0, 4.0, 4.0)
     assert isinstance(bad, EmbedderError)
 
 
-def test_after_an_error_the_next_is_served(embedder: Lengths) -> None:
+def test_query_after_error_succeeds(embedder: Lengths) -> None:
     queries = BatchedQueries(embedder)
     embedder.gate.release()
     with pytest.raises(EmbedderError, match="bad text"):
@@ -120,8 +126,8 @@ def test_after_an_error_the_next_is_served(embedder: Lengths) -> None:
     assert queries.embed_query("ok").tolist() == [2.0]
 
 
-class Begun(Lengths):
-    """One whose texts can be begun, and whose model the test holds up."""
+class AsyncLengths(Lengths):
+    """Length embedder that supports `begun` and blocks on the gate."""
 
     def begun(self, text: str) -> Callable[[], Vectors]:
         if text == "unreadable":
@@ -129,8 +135,8 @@ class Begun(Lengths):
         return partial(self.embed_query, text)
 
 
-def test_what_is_begun_is_made_in_another_thread_while_the_caller_goes_on() -> None:
-    embedder = Begun()
+def test_begin_embeds_in_another_thread() -> None:
+    embedder = AsyncLengths()
     vector = BatchedQueries(embedder).begin("begun")
     assert vector is not None
     taken(embedder.started)
@@ -140,8 +146,8 @@ def test_what_is_begun_is_made_in_another_thread_while_the_caller_goes_on() -> N
     assert threading.get_ident() not in embedder.threads
 
 
-def test_who_comes_while_a_begun_one_runs_goes_together_with_others_in_the_next() -> None:
-    embedder = Begun()
+def test_begun_and_asked_queries_share_next_batch() -> None:
+    embedder = AsyncLengths()
     queries = BatchedQueries(embedder)
     first = queries.begin("first")
     taken(embedder.started)
@@ -160,23 +166,23 @@ def test_who_comes_while_a_begun_one_runs_goes_together_with_others_in_the_next(
     assert embedder.calls == [["first"], ["asked", "begun", "as well"]]
 
 
-def test_a_begun_one_leads_those_behind_it_and_one_bad_text_spoils_only_itself() -> None:
-    embedder = Begun()
+def test_bad_begun_text_fails_only_itself() -> None:
+    embedder = AsyncLengths()
     queries = BatchedQueries(embedder)
     first = queries.begin("first")
     taken(embedder.started)
     begun = [queries.begin(text) for text in ("leads", "bad", "fine")]
     embedder.gate.release(10)
-    heard = [
+    results = [
         one.exception(60) or float(one.result()[0]) for one in (first, *begun) if one is not None
     ]
-    assert (heard[0], heard[1], heard[3]) == (5.0, 5.0, 4.0)
-    assert isinstance(heard[2], EmbedderError)
+    assert (results[0], results[1], results[3]) == (5.0, 5.0, 4.0)
+    assert isinstance(results[2], EmbedderError)
     assert embedder.calls[:2] == [["first"], ["leads", "bad", "fine"]]
 
 
-def test_one_after_another_is_begun_also_after_errors() -> None:
-    embedder = Begun()
+def test_begin_works_after_errors() -> None:
+    embedder = AsyncLengths()
     queries = BatchedQueries(embedder)
     embedder.gate.release(10)
     with pytest.raises(EmbedderError, match="unreadable"):
@@ -190,8 +196,8 @@ def test_one_after_another_is_begun_also_after_errors() -> None:
     assert result_of(good).tolist() == [4.0]
 
 
-def test_its_thread_ends_with_the_embedder() -> None:
-    embedder = Begun()
+def test_thread_ends_with_embedder() -> None:
+    embedder = AsyncLengths()
     embedder.gate.release()
     begun = batched(embedder).begin("begun")
     assert begun is not None
@@ -203,12 +209,12 @@ def test_its_thread_ends_with_the_embedder() -> None:
     ended(thread)
 
 
-def test_an_embedder_that_must_be_asked_over_a_network_is_not_begun(embedder: Lengths) -> None:
+def test_begin_skips_embedder_without_begun(embedder: Lengths) -> None:
     assert BatchedQueries(embedder).begin("text") is None
     assert embedder.calls == []
 
 
-def test_all_who_share_an_embedder_share_its_batches(embedder: Lengths) -> None:
+def test_callers_of_one_embedder_share_batches(embedder: Lengths) -> None:
     assert batched(embedder) is batched(embedder)
     assert batched(embedder) is not batched(Lengths())
     before = batch_sizes()[1]
@@ -217,7 +223,7 @@ def test_all_who_share_an_embedder_share_its_batches(embedder: Lengths) -> None:
     assert batch_sizes()[1] == before + 1
 
 
-def test_the_bundled_model_embeds_many_as_it_embeds_one() -> None:
+def test_bundled_model_batch_equals_single() -> None:
     model = bundled()
     texts = ["which port is staging on?", "Wer hat den Schlüssel?", "deploy", "E_CONN_4012 " * 20]
     together = model.embed_queries(texts)

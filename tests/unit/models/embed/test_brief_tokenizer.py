@@ -1,4 +1,4 @@
-"""The first query of a process is cut without opening fifty thousand merges, and exactly as they would cut it."""
+"""The first query is tokenized without loading the full tokenizer, with identical tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trivet.models.onnx import open_tokenizer
 from trivet.models.vocabulary import FRAME, LONGEST_TEXT, tokenizer_of
 
 OURS = WEIGHTS / "embedder"
-# What people ask, and what splits words in all ways that the pattern of this tokenizer knows.
+# Typical queries, and texts that hit every branch of this tokenizer's split pattern.
 WORDS = (
     "who's",
     "PgBouncer",
@@ -42,21 +42,21 @@ WORDS = (
 @given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)))
 @example("what about HB-2590 (showing customs status, 212 end of more?")
 @example("")
-def test_the_tokens_are_those_of_the_whole_tokenizer(text: str) -> None:
+def test_tokens_equal_full_tokenizer(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
-    brief = tokenizer_of(text, OURS)
-    if brief is not None:
-        found, whole = brief.encode(text), _whole().encode(text)
+    quick = tokenizer_of(text, OURS)
+    if quick is not None:
+        found, whole = quick.encode(text), _whole().encode(text)
         assert (found.ids, found.offsets) == (whole.ids, whole.offsets)
 
 
 @pytest.mark.parametrize("text", ["what does <mask> do", "w" * 40, "word " * LONGEST_TEXT])
-def test_what_it_may_cut_in_another_way_is_left_to_the_whole_one(text: str) -> None:
+def test_ambiguous_text_needs_full_tokenizer(text: str) -> None:
     assert tokenizer_of(text, OURS) is None
     assert tokenizer_of("what does it do", OURS) is not None
 
 
-def test_the_first_query_opens_no_tokenizer_and_finds_the_same_vector(
+def test_first_query_skips_full_tokenizer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def unreadable(path: Any) -> Any:
@@ -72,13 +72,13 @@ def test_the_first_query_opens_no_tokenizer_and_finds_the_same_vector(
     assert np.array_equal(first, embedder.embed_query(query))
 
 
-def test_what_is_damaged_is_told_and_the_next_query_does_without(tmp_path: Path) -> None:
+def test_damaged_quick_tokenizer_fails_once(tmp_path: Path) -> None:
     for file in OURS.iterdir():
         (tmp_path / file.name).symlink_to(file)
     (tmp_path / FRAME).unlink()
     (tmp_path / FRAME).write_text("{")
     embedder = OnnxEmbedder(described(tmp_path))
-    with pytest.raises(EmbedderError, match="cannot read the tokenizer beside"):
+    with pytest.raises(EmbedderError, match="cannot read the tokenizer next to"):
         embedder.embed_query("what does it do")
     assert len(embedder.embed_query("what does it do"))
 

@@ -1,3 +1,5 @@
+"""The bundled embedder gives stable, normalized vectors that reflect meaning."""
+
 import threading
 
 import numpy as np
@@ -23,12 +25,12 @@ def model() -> OnnxEmbedder:
     return bundled()
 
 
-def test_says_what_it_is(model: OnnxEmbedder) -> None:
+def test_model_properties(model: OnnxEmbedder) -> None:
     assert model.identity.startswith("trivet-embedder-2/")
     assert (model.dimension, model.window, model.local) == (384, 254, True)
 
 
-def test_similar_texts_are_closer(model: OnnxEmbedder) -> None:
+def test_related_text_is_nearer(model: OnnxEmbedder) -> None:
     documents = model.embed_documents(
         [
             "The production database password is rotated monthly.",
@@ -48,19 +50,19 @@ def test_vectors_are_unit_length_and_in_order(model: OnnxEmbedder) -> None:
     np.testing.assert_array_equal(model.embed_documents(TEXTS[::-1]), vectors[::-1])
 
 
-def test_a_vector_does_not_depend_on_its_neighbours(model: OnnxEmbedder) -> None:
+def test_vector_does_not_depend_on_batch(model: OnnxEmbedder) -> None:
     together = model.embed_documents(TEXTS)
     alone = np.stack([model.embed_query(text) for text in TEXTS])
     np.testing.assert_array_equal(together, alone)
 
 
-def test_a_fresh_embedder_gives_the_same_vectors(model: OnnxEmbedder) -> None:
+def test_new_embedder_gives_same_vectors(model: OnnxEmbedder) -> None:
     np.testing.assert_array_equal(
         OnnxEmbedder(described(OURS)).embed_documents(TEXTS), model.embed_documents(TEXTS)
     )
 
 
-def test_text_beyond_the_window_is_cut(model: OnnxEmbedder) -> None:
+def test_text_beyond_window_is_truncated(model: OnnxEmbedder) -> None:
     whole = " ".join(["word"] * model.window)
     assert model.count_tokens([whole]) == [model.window]
     np.testing.assert_array_equal(
@@ -71,7 +73,7 @@ def test_text_beyond_the_window_is_cut(model: OnnxEmbedder) -> None:
     )
 
 
-def test_token_counts_are_not_cut(model: OnnxEmbedder) -> None:
+def test_token_counts_are_not_truncated(model: OnnxEmbedder) -> None:
     assert model.count_tokens(["", "cats", "cats and dogs", " ".join(["cat"] * 1000)]) == [
         0,
         1,
@@ -85,7 +87,7 @@ def test_no_texts_give_no_vectors(model: OnnxEmbedder) -> None:
     assert model.count_tokens([]) == []
 
 
-def test_a_lone_surrogate_is_survived(model: OnnxEmbedder) -> None:
+def test_lone_surrogate_is_embedded(model: OnnxEmbedder) -> None:
     assert np.isfinite(model.embed_query("broken \ud83d emoji")).all()
 
 
@@ -104,7 +106,7 @@ def test_threads_share_one_session() -> None:
     np.testing.assert_array_equal(vectors, np.stack([embedder.embed_query("hello")] * 8))
 
 
-def test_a_wrong_dimension_is_an_error() -> None:
+def test_wrong_dimension_is_rejected() -> None:
     files = described(OURS)
     wrong = OnnxFiles(files.identity, files.model, files.tokenizer, files.max_tokens, dimension=768)
     with pytest.raises(EmbedderError, match="dimension 384, expected 768"):

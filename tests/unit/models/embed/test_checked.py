@@ -1,3 +1,5 @@
+"""Vectors from an embedder are validated and normalized."""
+
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,14 @@ from trivet.models.embed.base import checked
         ([[1.0, None], [1.0, 0.0]], "NaN or infinite"),
         ([[0.0, 0.0], [1.0, 0.0]], "zero vector"),
         ([[1.0, 0.0], [1.0]], "unequal length"),
-        ([["x", "y"], ["z", "w"]], "something else than numbers"),
+        ([["x", "y"], ["z", "w"]], "values that are not numbers"),
         ([1.0, 0.0], "shape"),
         (3.0, "shape"),
         ([[], []], "shape"),
         ([], "0 vectors for 2 texts"),
     ],
 )
-def test_nonsense_is_refused(vectors: Any, says: str) -> None:
+def test_invalid_vectors_are_rejected(vectors: Any, says: str) -> None:
     with pytest.raises(EmbedderError, match=says) as refusal:
         checked(vectors, 2, 2, "some model")
     assert "some model" in str(refusal.value)

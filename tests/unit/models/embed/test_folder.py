@@ -1,3 +1,5 @@
+"""Model folders in several layouts load, and broken ones are named."""
+
 import json
 import shutil
 import sys
@@ -14,7 +16,7 @@ from trivet.models.embed.base import Embedder
 from trivet.models.embed.onnx import OnnxEmbedder
 
 SIMPLE = ["Transformer", "Pooling", "Normalize"]
-# Its tokenizer's numbers for [CLS], "cats" and [SEP].
+# Token ids of [CLS], "cats" and [SEP].
 CATS = np.array([101, 8870, 102])
 
 
@@ -44,7 +46,7 @@ def write_modules(folder: Path, kinds: list[str]) -> None:
 
 
 def token_model(path: Path, output: str = "last_hidden_state", kind: str = "INT64") -> None:
-    """A model of one line: the state of a token is (its number / 1000, 1)."""
+    """Write a minimal model: the state of a token is (its id / 1000, 1)."""
     onnx = pytest.importorskip("onnx")
     number, integer = onnx.TensorProto.FLOAT, getattr(onnx.TensorProto, kind)
     helper = onnx.helper
@@ -75,14 +77,14 @@ def direction(*state: float) -> Any:
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx"])
-def test_plain_onnx(tmp_path: Path, minilm: OnnxEmbedder, name: str) -> None:
+def test_plain_onnx_folder(tmp_path: Path, minilm: OnnxEmbedder, name: str) -> None:
     embedder = loaded(copy_model(tmp_path / "mini", name))
     np.testing.assert_array_equal(embedder.embed_query("cats"), minilm.embed_query("cats"))
     assert embedder.identity.startswith("mini/")
     assert (embedder.dimension, embedder.window, embedder.local) == (384, 510, True)
 
 
-def test_the_bundled_layout(tmp_path: Path, minilm: OnnxEmbedder) -> None:
+def test_bundled_layout(tmp_path: Path, minilm: OnnxEmbedder) -> None:
     shutil.copytree(MINILM, tmp_path / "copy")
     embedder = loaded(tmp_path / "copy")
     assert embedder.identity == minilm.identity
@@ -110,7 +112,9 @@ def test_sentence_transformers_layout(tmp_path: Path, minilm: OnnxEmbedder) -> N
     assert getattr(embedder, "queries_as_documents", None) is False
 
 
-def test_a_default_prompt_serves_both(tmp_path: Path, minilm: OnnxEmbedder) -> None:
+def test_default_prompt_applies_to_queries_and_documents(
+    tmp_path: Path, minilm: OnnxEmbedder
+) -> None:
     prompts = {"prompts": {"search": "find: "}, "default_prompt_name": "search"}
     write(copy_model(tmp_path) / "config_sentence_transformers.json", prompts)
     embedder = loaded(tmp_path)
@@ -142,7 +146,9 @@ def test_a_default_prompt_serves_both(tmp_path: Path, minilm: OnnxEmbedder) -> N
         ({"sentence_bert_config.json": {"max_seq_length": None}}, 510),
     ],
 )
-def test_where_the_window_comes_from(tmp_path: Path, files: dict[str, Any], window: int) -> None:
+def test_window_comes_from_configuration(
+    tmp_path: Path, files: dict[str, Any], window: int
+) -> None:
     for name, content in files.items():
         write(tmp_path / name, content)
     assert loaded(copy_model(tmp_path)).window == window
@@ -167,14 +173,14 @@ def test_token_states_are_pooled(tmp_path: Path, mode: str | None, state: float)
     np.testing.assert_allclose(embedder.embed_query("cats"), direction(state / 1000, 1), atol=1e-6)
 
 
-def test_narrow_integers_are_fed_as_asked(tmp_path: Path) -> None:
+def test_int32_inputs_are_supported(tmp_path: Path) -> None:
     token_model(copy_model(tmp_path) / "model.onnx", output="token_embeddings", kind="INT32")
     np.testing.assert_allclose(
         loaded(tmp_path).embed_query("cats"), direction(CATS.mean() / 1000, 1), atol=1e-6
     )
 
 
-def test_two_poolings_at_once_are_refused(tmp_path: Path) -> None:
+def test_two_pooling_modes_are_rejected(tmp_path: Path) -> None:
     both = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}
     write(copy_model(tmp_path) / "1_Pooling" / "config.json", both)
     with pytest.raises(EmbedderError, match="exactly one of"):
@@ -182,7 +188,7 @@ def test_two_poolings_at_once_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.onnx", "1_Pooling/config.json"])
-def test_identity_follows_what_is_inside(tmp_path: Path, file: str) -> None:
+def test_identity_follows_file_contents(tmp_path: Path, file: str) -> None:
     write(copy_model(tmp_path) / "config.json", {})
     write(tmp_path / "1_Pooling" / "config.json", {})
     before = loaded(tmp_path).identity
@@ -196,7 +202,7 @@ def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
 
-def test_other_weights_name_the_package_to_install(
+def test_unsupported_weights_name_required_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_library(monkeypatch)
@@ -205,38 +211,40 @@ def test_other_weights_name_the_package_to_install(
         loaded(tmp_path)
 
 
-def test_unusual_modules_need_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_modules_name_required_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without_library(monkeypatch)
     write_modules(copy_model(tmp_path), [*SIMPLE, "Dense"])
     with pytest.raises(EmbedderError, match=r"pip install 'sentence-transformers"):
         loaded(tmp_path)
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EmbedderError, match=r"there is no folder .*absent"):
+def test_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderError, match=r"the folder .*absent does not exist"):
         loaded(tmp_path / "absent")
 
 
-def test_an_empty_folder_says_what_to_put_there(tmp_path: Path) -> None:
+def test_empty_folder_error_names_expected_files(tmp_path: Path) -> None:
     with pytest.raises(EmbedderError, match=r"expected model\.onnx"):
         loaded(tmp_path)
 
 
 @pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
-def test_a_broken_file_is_named_at_first_use(tmp_path: Path, file: str) -> None:
+def test_broken_file_is_named_at_first_use(tmp_path: Path, file: str) -> None:
     (copy_model(tmp_path) / file).write_bytes(b"not what it should be")
     embedder = loaded(tmp_path)
     with pytest.raises(EmbedderError, match=file):
         embedder.embed_query("cats")
 
 
-def test_a_broken_configuration_is_named(tmp_path: Path) -> None:
+def test_broken_configuration_is_named(tmp_path: Path) -> None:
     (copy_model(tmp_path) / "config.json").write_text("{")
     with pytest.raises(EmbedderError, match=r"config\.json"):
         loaded(tmp_path)
 
 
-def test_a_broken_description_is_named(tmp_path: Path) -> None:
+def test_broken_description_is_named(tmp_path: Path) -> None:
     write(copy_model(tmp_path) / "model.json", {"name": "half"})
     with pytest.raises(EmbedderError, match=r"model\.json.*sha256"):
         loaded(tmp_path)

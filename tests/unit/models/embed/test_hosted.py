@@ -1,3 +1,5 @@
+"""Hosted embedders send correct requests, retry with limits and never reveal texts or keys."""
+
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,7 +31,7 @@ Answer = Callable[[dict[str, Any]], Reply]
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in VARIABLES:
         monkeypatch.setenv(variable, KEY)
-    # A proxy that does not exist: nothing on this machine may go through it.
+    # A proxy that does not exist: no request may use it.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
 
@@ -95,7 +97,7 @@ def unit(texts: Sequence[str]) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_openai_request_and_answer(endpoint: Endpoint, openai: Make) -> None:
+def test_openai_request_and_response(endpoint: Endpoint, openai: Make) -> None:
     endpoint.answer = listed
     embedder = openai("#dimensions=3")
     np.testing.assert_allclose(embedder.embed_documents(["a", "bb"]), unit(["a", "bb"]), atol=1e-6)
@@ -116,7 +118,7 @@ def test_openai_orders_by_index(endpoint: Endpoint, openai: Make) -> None:
     np.testing.assert_allclose(openai().embed_documents(texts), unit(texts), atol=1e-6)
 
 
-def test_voyage_tells_queries_from_documents(endpoint: Endpoint) -> None:
+def test_voyage_distinguishes_queries_from_documents(endpoint: Endpoint) -> None:
     endpoint.answer = listed
     embedder = VoyageEmbedder(Spec.parse(f"voyage:voyage-3.5@{endpoint.url}#dimensions=3"))
     np.testing.assert_allclose(embedder.embed_query("a"), unit(["a"])[0], atol=1e-6)
@@ -126,7 +128,7 @@ def test_voyage_tells_queries_from_documents(endpoint: Endpoint) -> None:
     assert endpoint.received[0].path == "/v1/embeddings"
 
 
-def test_cohere_tells_queries_from_documents(endpoint: Endpoint) -> None:
+def test_cohere_distinguishes_queries_from_documents(endpoint: Endpoint) -> None:
     endpoint.answer = lambda body: Reply(
         {"id": "1", "embeddings": {"float": [vector(t) for t in body["texts"]]}}
     )
@@ -143,11 +145,11 @@ def test_cohere_tells_queries_from_documents(endpoint: Endpoint) -> None:
     assert endpoint.received[0].path == "/v1/embed"
 
 
-def test_loaded_by_name(endpoint: Endpoint) -> None:
+def test_load_by_name(endpoint: Endpoint) -> None:
     endpoint.answer = listed
     embedder = load(f"openai:m@{endpoint.url}/#window=100")
     assert embedder is not None
-    assert embedder.identity == "openai:m", "what the vectors are, not where they come from"
+    assert embedder.identity == "openai:m", "identity names the model, not the endpoint"
     assert (embedder.window, embedder.local) == (100, False)
     assert KEY not in repr(embedder)
     assert embedder.embed_query("a").shape == (3,)
@@ -161,12 +163,12 @@ def test_unknown_dimension_costs_one_request(endpoint: Endpoint, openai: Make) -
     assert embedder.embed_documents([]).shape == (0, 3)
 
 
-def test_a_given_dimension_costs_none(endpoint: Endpoint, openai: Make) -> None:
+def test_known_dimension_costs_no_request(endpoint: Endpoint, openai: Make) -> None:
     assert openai("#dimensions=5").dimension == 5
     assert endpoint.received == []
 
 
-def test_many_texts_go_in_batches_and_keep_their_order(endpoint: Endpoint, openai: Make) -> None:
+def test_batches_keep_text_order(endpoint: Endpoint, openai: Make) -> None:
     endpoint.answer = shuffled
     texts = ["x" * (1 + number % 7) for number in range(2 * BATCH_TEXTS + 1)]
     np.testing.assert_allclose(openai().embed_documents(texts), unit(texts), atol=1e-6)
@@ -177,13 +179,13 @@ def test_many_texts_go_in_batches_and_keep_their_order(endpoint: Endpoint, opena
     ]
 
 
-def test_large_texts_go_in_smaller_batches() -> None:
+def test_large_texts_use_smaller_batches() -> None:
     half = BATCH_TOKENS // 2 + 1
     groups = list(batched(["a", "b", "c", "d"], [half, half, 1, 2 * BATCH_TOKENS]))
     assert groups == [["a"], ["b", "c"], ["d"]]
 
 
-def test_a_busy_server_is_asked_again_when_it_says(
+def test_busy_server_is_retried_after_its_delay(
     endpoint: Endpoint, openai: Make, waits: list[float]
 ) -> None:
     endpoint.answer = one_after_another(always({}, 429, Retry_After="7"), always({}, 503), listed)
@@ -192,15 +194,13 @@ def test_a_busy_server_is_asked_again_when_it_says(
     assert 0 < waits[1] <= 2
 
 
-def test_a_server_may_not_make_us_wait_for_ever(
-    endpoint: Endpoint, openai: Make, waits: list[float]
-) -> None:
+def test_retry_after_is_capped(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
     endpoint.answer = one_after_another(always({}, 429, Retry_After="86400"), listed)
     openai(longest_wait=9.0).embed_query("a")
     assert waits == [9]
 
 
-def test_a_date_to_retry_after(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
+def test_retry_after_date_or_nonsense(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
     past, nonsense = "Wed, 21 Oct 2015 07:28:00 GMT", "soon"
     refusals = [always({}, 429, Retry_After=value) for value in (past, nonsense)]
     endpoint.answer = one_after_another(*refusals, listed)
@@ -209,14 +209,14 @@ def test_a_date_to_retry_after(endpoint: Endpoint, openai: Make, waits: list[flo
     assert waits[1] > 0
 
 
-def test_no_wait_beyond_the_deadline(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
+def test_no_wait_beyond_deadline(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
     endpoint.answer = always({}, 429, Retry_After="20")
     with pytest.raises(EmbedderError, match="HTTP 429"):
         openai(deadline=10.0).embed_query("a")
     assert waits == []
 
 
-def test_a_broken_server_is_given_up(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
+def test_failing_server_is_given_up(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
     endpoint.answer = always({"error": "out of memory"}, 500)
     with pytest.raises(EmbedderError, match=r"openai:m: refused \(HTTP 500\) \(attempt 3\)"):
         openai().embed_query("a")
@@ -225,23 +225,21 @@ def test_a_broken_server_is_given_up(endpoint: Endpoint, openai: Make, waits: li
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])
-def test_a_refusal_is_not_repeated(endpoint: Endpoint, openai: Make, status: int) -> None:
+def test_client_error_is_not_retried(endpoint: Endpoint, openai: Make, status: int) -> None:
     endpoint.answer = lambda body: Reply({"error": f"bad key {KEY} for {body['input']}"}, status)
     with pytest.raises(EmbedderError, match=f"HTTP {status}") as refusal:
         openai().embed_query("my diagnosis")
     assert len(endpoint.received) == 1
-    assert_says_nothing_of(refusal.value, "diagnosis", KEY, endpoint.url)
+    assert_hides(refusal.value, "diagnosis", KEY, endpoint.url)
 
 
-def assert_says_nothing_of(error: BaseException, *texts: str) -> None:
-    """Neither it nor what it was raised from: a log prints those too."""
+def assert_hides(error: BaseException, *texts: str) -> None:
+    """Check the error and its causes, because a log prints those too."""
     told = "".join(traceback.format_exception(error))
     assert [text for text in texts if text in told.partition("Error: ")[2]] == []
 
 
-def test_a_known_code_of_the_provider_is_told_and_no_other_word(
-    endpoint: Endpoint, openai: Make
-) -> None:
+def test_error_shows_only_known_provider_codes(endpoint: Endpoint, openai: Make) -> None:
     endpoint.answer = one_after_another(
         always({"error": {"code": "model_not_found", "message": "no model my diagnosis"}}, 404),
         always({"error": {"code": "my diagnosis", "type": ["my diagnosis"]}}, 404),
@@ -251,10 +249,10 @@ def test_a_known_code_of_the_provider_is_told_and_no_other_word(
     with pytest.raises(EmbedderError, match="HTTP 404") as unnamed:
         openai().embed_query("a")
     for refusal in (named, unnamed):
-        assert_says_nothing_of(refusal.value, "diagnosis")
+        assert_hides(refusal.value, "diagnosis")
 
 
-def test_a_silent_server_is_left(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
+def test_silent_server_times_out(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
     endpoint.answer = listed
     endpoint.open.clear()
     with pytest.raises(EmbedderError, match=r"no answer within 0\.02 s"):
@@ -262,15 +260,17 @@ def test_a_silent_server_is_left(endpoint: Endpoint, openai: Make, waits: list[f
     assert len(waits) == 1
 
 
-def test_a_stopped_server_is_named(waits: list[float]) -> None:
+def test_stopped_server_error_names_model(waits: list[float]) -> None:
     embedder = OpenAIEmbedder(Spec.parse("openai:m@http://127.0.0.1:9/v1"), wait=waits.append)
-    with pytest.raises(EmbedderError, match=r"openai:m: .*is the server running") as refusal:
+    with pytest.raises(
+        EmbedderError, match=r"openai:m: .*check that the server is running"
+    ) as refusal:
         embedder.embed_query("a")
-    assert_says_nothing_of(refusal.value, "127.0.0.1")
+    assert_hides(refusal.value, "127.0.0.1")
     assert waits == []
 
 
-def test_a_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
+def test_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
     endpoint.answer = always({}, 307, Location="http://127.0.0.1:9/steal")
     with pytest.raises(EmbedderError, match="HTTP 307"):
         openai().embed_query("a")
@@ -303,16 +303,16 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
         (None, "unknown shape"),
     ],
 )
-def test_a_strange_answer_is_an_error(
+def test_invalid_response_is_rejected(
     endpoint: Endpoint, openai: Make, body: Any, says: str
 ) -> None:
     endpoint.answer = always(body)
     with pytest.raises(EmbedderError, match=says) as told:
         openai("#dimensions=3").embed_documents(["a", "b"])
-    assert_says_nothing_of(told.value, "gateway", "diagnosis", "model not found", "AAAA")
+    assert_hides(told.value, "gateway", "diagnosis", "model not found", "AAAA")
 
 
-def test_a_changed_dimension_is_an_error(endpoint: Endpoint, openai: Make) -> None:
+def test_changed_dimension_is_rejected(endpoint: Endpoint, openai: Make) -> None:
     endpoint.answer = one_after_another(
         listed, always({"data": [{"index": 0, "embedding": [1.0]}]})
     )
@@ -322,20 +322,20 @@ def test_a_changed_dimension_is_an_error(endpoint: Endpoint, openai: Make) -> No
         embedder.embed_query("a")
 
 
-def test_a_huge_answer_is_cut_off(endpoint: Endpoint, openai: Make) -> None:
+def test_oversized_response_is_rejected(endpoint: Endpoint, openai: Make) -> None:
     endpoint.answer = always(b" " * 5_000)
     with pytest.raises(EmbedderError, match="larger than 1000 bytes"):
         openai(most_bytes=1000).embed_query("a")
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
-def test_an_empty_text_is_not_sent(endpoint: Endpoint, openai: Make, text: str) -> None:
+def test_empty_text_is_not_sent(endpoint: Endpoint, openai: Make, text: str) -> None:
     with pytest.raises(EmbedderError, match="empty text"):
         openai().embed_documents(["a", text])
     assert endpoint.received == []
 
 
-def test_the_key_of_openai_goes_to_no_one_else(
+def test_openai_key_is_sent_only_to_openai(
     endpoint: Endpoint, openai: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRIVET_EMBED_API_KEY")
@@ -352,7 +352,7 @@ def test_the_key_of_openai_goes_to_no_one_else(
         ("openai:o", "TRIVET_EMBED_API_KEY or OPENAI_API_KEY"),
     ],
 )
-def test_a_missing_key_names_its_variable_before_anyone_is_asked(
+def test_missing_key_names_its_variable(
     spec: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in VARIABLES:
@@ -363,7 +363,7 @@ def test_a_missing_key_names_its_variable_before_anyone_is_asked(
         embedder.embed_query("a")
 
 
-def test_a_broken_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", f"{KEY}\nX-Other: 1")
     embedder = load("voyage:v")
     assert embedder is not None
@@ -372,5 +372,5 @@ def test_a_broken_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEY not in str(refusal.value)
 
 
-def test_token_estimates_are_careful(openai: Make) -> None:
+def test_token_estimates_are_conservative(openai: Make) -> None:
     assert openai().count_tokens(["", "four", "東京都", "a" * 300]) == [0, 2, 3, 100]

@@ -1,4 +1,4 @@
-"""The bundled model is opened beside the rest of a program that is about to ask it."""
+"""`open_soon` opens the bundled model in another thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivet.serve.resident import client as connect
 
 
 class Opening:
-    """Tells when it is opened, and by whom; `wrong` is what it then raises."""
+    """Records the thread that opens it; raises `wrong` if given."""
 
     def __init__(self, wrong: Exception | None = None) -> None:
         self.opened = threading.Event()
@@ -29,7 +29,7 @@ class Opening:
             raise self.wrong
 
 
-def test_it_is_opened_in_another_thread_which_the_process_waits_for(
+def test_model_opens_in_non_daemon_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = Opening()
@@ -41,7 +41,7 @@ def test_it_is_opened_in_another_thread_which_the_process_waits_for(
     assert not model.by.daemon
 
 
-def test_what_is_wrong_is_left_to_whoever_asks_the_model(
+def test_background_open_error_is_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Opening(OSError("the disk is gone"))
@@ -56,16 +56,14 @@ def test_what_is_wrong_is_left_to_whoever_asks_the_model(
 @pytest.mark.parametrize(
     "spec", ["none", "folder:/models/own", "openai:words@http://127.0.0.1:1/v1"]
 )
-def test_no_other_embedder_is_opened_before_it_is_asked(
-    monkeypatch: pytest.MonkeyPatch, spec: str
-) -> None:
+def test_other_embedders_are_not_opened_early(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
     monkeypatch.setattr(onnx, "bundled", partial(pytest.fail, "it was opened"))
     before = threading.active_count()
     open_soon(spec)
     assert threading.active_count() == before
 
 
-def test_a_program_that_says_so_has_it_opened_where_no_other_process_answers(
+def test_model_soon_opens_model_without_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []

@@ -1,3 +1,5 @@
+"""Embedder specifications parse, print and reject invalid values."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ from trivet.models.embed.registry import KINDS
         ("cohere:embed-v4.0", Spec("cohere", "embed-v4.0")),
     ],
 )
-def test_a_spec_reads_and_prints_back(text: str, spec: Spec) -> None:
+def test_spec_parses_and_prints(text: str, spec: Spec) -> None:
     assert Spec.parse(text) == spec
     assert str(spec) == text
 
@@ -44,7 +46,7 @@ def test_a_spec_reads_and_prints_back(text: str, spec: Spec) -> None:
     dimensions=st.none() | st.integers(1, 8192),
     window=st.none() | st.integers(1, 32000),
 )
-def test_every_hosted_spec_round_trips(
+def test_hosted_specs_round_trip(
     kind: str, name: str, url: str, dimensions: int | None, window: int | None
 ) -> None:
     spec = Spec(kind, name, url, dimensions, window)
@@ -54,14 +56,14 @@ def test_every_hosted_spec_round_trips(
 @pytest.mark.parametrize(
     "text", ["", "openai", "openai:", "folder:", "bundled:x", "gemini:x", "Bundled"]
 )
-def test_an_unknown_spec_lists_the_known(text: str) -> None:
+def test_unknown_spec_error_lists_known_kinds(text: str) -> None:
     with pytest.raises(InvalidInput, match="bundled, none, folder:"):
         load(text)
 
 
-def test_whoever_names_the_model_that_is_no_longer_shipped_is_told_what_to_do() -> None:
+def test_removed_model_error_says_what_to_do() -> None:
     with pytest.raises(
-        InvalidInput, match=r"no longer shipped\. Leave it out: .* folder:/path/to/model"
+        InvalidInput, match=r"no longer shipped\. Remove the setting .* folder:/path/to/model"
     ):
         load("stock")
 
@@ -69,7 +71,7 @@ def test_whoever_names_the_model_that_is_no_longer_shipped_is_told_what_to_do() 
 @pytest.mark.parametrize(
     "options", ["dimension=5", "dimensions=0", "dimensions=x", "window=-1", "window"]
 )
-def test_an_unknown_option_is_refused(options: str) -> None:
+def test_unknown_option_is_rejected(options: str) -> None:
     with pytest.raises(InvalidInput, match="known are dimensions=N and window=N"):
         Spec.parse(f"openai:m#{options}")
 
@@ -77,17 +79,17 @@ def test_an_unknown_option_is_refused(options: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://user:hunter2@host/v1", "http://host/v1?key=hunter2", "http://", "http://h:x/"]
 )
-def test_a_url_with_secrets_is_refused_without_repeating_it(url: str) -> None:
+def test_url_with_secret_is_rejected_and_not_shown(url: str) -> None:
     with pytest.raises(InvalidInput, match="no password") as refusal:
         Spec.parse(f"openai:m@{url}")
     assert "hunter2" not in str(refusal.value)
 
 
-def test_none_is_no_embedder() -> None:
+def test_none_loads_no_embedder() -> None:
     assert load("none") is None
 
 
-def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
+def test_unknown_kind_error_lists_known_kinds() -> None:
     with pytest.raises(
         InvalidInput, match="unknown embedder 'mine'; known are: bundled, none, folder"
     ):
@@ -95,5 +97,5 @@ def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_names_something_that_opens_it(kind: str) -> None:
+def test_every_kind_has_an_opener(kind: str) -> None:
     assert kind == "none" or callable(KINDS[kind].opener())

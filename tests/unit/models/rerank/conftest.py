@@ -11,7 +11,7 @@ from trivet import Trivet
 
 __all__ = ["Endpoint", "Opened", "Reply", "endpoint", "open_trivet"]
 
-# By its words the first comes first; the tiny reranker loves the last.
+# Word matching ranks the first note first; the tiny reranker prefers the last.
 NOTES = ("zebra relay listens quietly", "zebra relay", "the zebra sleeps", "a zebra and an emerald")
 
 
@@ -22,7 +22,7 @@ def tiny(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reranking(open_trivet: Opened, tiny: Path) -> Trivet:
-    """A store of the notes above, whose reranker is the tiny one."""
+    """A store of the notes above with the tiny reranker."""
     trivet = open_trivet(rerank=f"folder:{tiny}")
     for note in NOTES:
         trivet.remember(note)

@@ -1,4 +1,4 @@
-"""What holds for every blend: nobody is lost, the rest keeps its order, and scores stay where they were."""
+"""Every blend keeps all hits, the order of unread hits and the score range."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def ranking_of(read: list[Fused], values: list[float]) -> Ranking:
 
 
 @given(scores, opinions, st.integers(1, 12), st.floats(0, 1), st.integers(0, 3))
-def test_laws(
-    values: list[float], thoughts: list[float], top: int, share: float, unread: int
+def test_blend_invariants(
+    values: list[float], reranker_scores: list[float], top: int, share: float, unread: int
 ) -> None:
     fused = fused_of(values)
     read = fused[unread:top]
-    after = blended(fused, top, ranking_of(read, thoughts), share)
+    after = blended(fused, top, ranking_of(read, reranker_scores), share)
     assert sorted(hit.id for hit in after) == sorted(hit.id for hit in fused)
     assert [hit.id for hit in after[top:]] == [hit.id for hit in fused[top:]]
     standings = [hit.standing for hit in after]
@@ -45,17 +45,19 @@ def test_laws(
 
 
 @given(scores, opinions, st.integers(1, 12))
-def test_the_ends_are_either_order(values: list[float], thoughts: list[float], top: int) -> None:
+def test_extreme_shares_keep_one_order(
+    values: list[float], reranker_scores: list[float], top: int
+) -> None:
     fused = fused_of(values)
-    ranking = ranking_of(fused[:top], thoughts)
+    ranking = ranking_of(fused[:top], reranker_scores)
     assert [hit.id for hit in blended(fused, top, ranking, 0.0)] == [hit.id for hit in fused]
     alone = blended(fused, top, ranking, 1.0)[:top]
     raw = [hit.rerank.score for hit in alone if hit.rerank]
     assert raw == sorted(raw, reverse=True)
 
 
-def test_the_graph_keeps_its_part() -> None:
-    """The reranker cannot see why the graph put a memory forward, so it takes nothing from that."""
+def test_blend_keeps_graph_contribution() -> None:
+    """The reranker cannot see why the graph raised a memory, so it must not lower that part."""
 
     def hit(id: str, text: float, graph: float) -> Fused:
         parts = {"dense": text, "graph": graph}

@@ -1,4 +1,4 @@
-"""The rerankers that come with Trivet."""
+"""Bundled rerankers prefer the answer and score texts independently of the batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXTS = (
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_answer_is_preferred_and_scored_alone_as_among_others(name: str) -> None:
+def test_answer_scores_best_and_batch_equals_single(name: str) -> None:
     reranker = load(RerankSpec(name))
     scores = reranker.score(QUERY, TEXTS, FOREVER)
     assert scores.index(max(scores)) == 1

@@ -1,4 +1,4 @@
-"""Rerankers behind an endpoint: the three shapes on the wire, and answers that cannot be used."""
+"""Hosted rerankers use the three request formats and reject unusable responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def soon() -> float:
 
 
 def by_length(name: str, texts: str) -> Any:
-    """An answer in the order of relevance, as these services give it."""
+    """Return a response in relevance order, as these services do."""
 
     def answer(body: dict[str, Any]) -> Reply:
         entries = [{"index": at, name: float(len(text))} for at, text in enumerate(body[texts])]
@@ -56,7 +56,7 @@ def by_length(name: str, texts: str) -> Any:
         ("tei:{}", "score", "texts", {"raw_scores": True, "truncate": True}, None),
     ],
 )
-def test_shapes(
+def test_request_formats(
     endpoint: Endpoint, spec: str, score: str, texts: str, more: dict[str, Any], key: str | None
 ) -> None:
     endpoint.answer = by_length(score, texts)
@@ -82,21 +82,21 @@ def test_shapes(
         b"<html>",
     ],
 )
-def test_an_answer_that_cannot_be_used_is_an_error(endpoint: Endpoint, body: Any) -> None:
+def test_unusable_response_is_rejected(endpoint: Endpoint, body: Any) -> None:
     endpoint.answer = lambda _: Reply(body)
     with pytest.raises(RerankerError):
         load(RerankSpec.parse(f"tei:{endpoint.url}")).score("how many", TEXTS, soon())
 
 
-def test_a_refusal_is_tried_once_and_never_tells_the_key(endpoint: Endpoint) -> None:
+def test_refusal_is_not_retried_and_hides_key(endpoint: Endpoint) -> None:
     endpoint.answer = lambda _: Reply({"error": "no such key: cohere-key"}, status=503)
-    with pytest.raises(RerankerError, match="HTTP 503") as told:
+    with pytest.raises(RerankerError, match="HTTP 503") as refusal:
         load(RerankSpec.parse(f"cohere:m@{endpoint.url}")).score("how many", TEXTS, soon())
-    assert "cohere-key" not in str(told.value)
+    assert "cohere-key" not in str(refusal.value)
     assert len(endpoint.received) == 1
 
 
-def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_key_is_reported_before_sending(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JINA_API_KEY")
     with pytest.raises(RerankerError, match="JINA_API_KEY"):
         load(RerankSpec.parse("jina:m"))
@@ -114,7 +114,7 @@ def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.Monke
         "tei:https://host/x",
     ],
 )
-def test_a_name_prints_back(text: str) -> None:
+def test_spec_round_trips(text: str) -> None:
     assert str(RerankSpec.parse(text)) == text
 
 
@@ -132,15 +132,15 @@ def test_a_name_prints_back(text: str) -> None:
         "tei:http://u:p@host",
     ],
 )
-def test_another_name_is_refused_with_what_there_is(text: str) -> None:
+def test_invalid_spec_error_lists_known_kinds(text: str) -> None:
     with pytest.raises(
         InvalidInput, match=r"known are: off, auto, fast, best|must be like"
-    ) as told:
+    ) as refusal:
         RerankSpec.parse(text)
-    assert "u:p" not in str(told.value)
+    assert "u:p" not in str(refusal.value)
 
 
-def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
+def test_unknown_kind_error_lists_known_kinds() -> None:
     with pytest.raises(
         InvalidInput, match="unknown reranker 'mine'; known are: off, auto, fast, best, folder"
     ):
@@ -148,5 +148,5 @@ def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_names_something_that_opens_it(kind: str) -> None:
+def test_every_kind_has_an_opener(kind: str) -> None:
     assert kind == OFF or callable(KINDS[kind].opener())

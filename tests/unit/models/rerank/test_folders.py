@@ -1,4 +1,4 @@
-"""Cross-encoders in folders: what they score, how long texts fit, and what is said of a folder that holds none."""
+"""Cross-encoder folders score texts, truncate long ones and report invalid contents."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ def scored(reranker: Reranker, *texts: str) -> list[float]:
     return reranker.score(QUERY, texts, FOREVER)
 
 
-def test_texts_are_scored_in_the_order_given_whatever_their_length(tiny: Path) -> None:
+def test_scores_follow_input_order(tiny: Path) -> None:
     texts = ("zebra", "nothing", "zebra relay " * 40, "an emerald", "relay of the zebra")
     assert scored(open_folder(str(tiny)), *texts) == [1.0, 0.0, 80.0, LOVE, 2.0]
 
 
-def test_a_pair_is_scored_alone_as_among_others(tiny: Path) -> None:
+def test_batch_scores_equal_single_scores(tiny: Path) -> None:
     reranker = open_folder(str(tiny))
     texts = [f"zebra {'relay ' * number}" for number in range(9)]
     assert scored(reranker, *texts) == [scored(reranker, text)[0] for text in texts]
 
 
-def test_what_is_too_long_loses_its_end(tmp_path: Path) -> None:
+def test_long_text_is_truncated_at_end(tmp_path: Path) -> None:
     reranker = open_folder(str(write_reranker(tmp_path / "short", max_tokens=16)))
     early, late = "emerald " + "stone " * 50, "stone " * 50 + "emerald"
     assert scored(reranker, early, late) == [LOVE, 0.0]
     assert reranker.score("zebra " * 200, ["emerald"], FOREVER) == [LOVE], (
-        "a long query leaves room for the text"
+        "a long query must leave room for the text"
     )
 
 
-def test_hostile_texts_are_scored_like_others(tiny: Path) -> None:
+def test_hostile_texts_are_scored(tiny: Path) -> None:
     texts = ("", " ", "\ud800 zebra", "\x00", "🦓" * 2_000, "[SEP] zebra [CLS]", "zebra " * 10_000)
     scores = scored(open_folder(str(tiny)), *texts)
     assert len(scores) == len(texts)
     assert scores[2] == 1.0
 
 
-def test_work_past_its_deadline_is_given_up(tiny: Path) -> None:
+def test_scoring_stops_at_deadline(tiny: Path) -> None:
     with pytest.raises(RerankerError, match="ran out of time"):
         open_folder(str(tiny)).score(QUERY, ["zebra"] * 20, time.monotonic() - 1)
 
 
-def test_however_many_ask_no_more_texts_are_read_at_once_than_there_are_cores(
+def test_concurrent_scoring_is_limited_to_cores(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each takes tens of megabytes, and the cores have no more to give."""
+    """Each text takes tens of megabytes, and more threads than cores bring no speed."""
     reading, most, guard, read = 0, 0, threading.Lock(), onnx._Pairs.run
 
     def counted(*arguments: Any) -> float:
@@ -92,20 +92,20 @@ def test_however_many_ask_no_more_texts_are_read_at_once_than_there_are_cores(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows forks no process")
-def test_a_process_that_was_forked_after_its_parent_had_asked_can_ask_too(tiny: Path) -> None:
+def test_forked_child_can_score(tiny: Path) -> None:
     reranker = open_folder(str(tiny))
     assert scored(reranker, "zebra", "relay") == [1.0, 1.0]
-    child = multiprocessing.get_context("fork").Process(target=_asks, args=(reranker,))
+    child = multiprocessing.get_context("fork").Process(target=_score_in_child, args=(reranker,))
     child.start()
     child.join(30)
     assert child.exitcode == 0
 
 
-def _asks(reranker: Reranker) -> None:
+def _score_in_child(reranker: Reranker) -> None:
     assert scored(reranker, "zebra", "zebra relay") == [1.0, 2.0]
 
 
-def test_a_plain_onnx_folder_needs_no_description(tiny: Path) -> None:
+def test_plain_onnx_folder_needs_no_description(tiny: Path) -> None:
     (tiny / "model.json").unlink()
     assert scored(open_folder(str(tiny)), "zebra") == [1.0]
     (tiny / "onnx").mkdir()
@@ -113,7 +113,7 @@ def test_a_plain_onnx_folder_needs_no_description(tiny: Path) -> None:
     assert scored(open_folder(str(tiny)), "zebra") == [1.0]
 
 
-def test_opening_reads_no_model_until_it_is_asked(tiny: Path) -> None:
+def test_model_is_read_at_first_use(tiny: Path) -> None:
     (tiny / "model.onnx").write_bytes(b"no model at all")
     reranker = open_folder(str(tiny))
     assert reranker.identity.startswith("tiny-reranker/")
@@ -121,13 +121,13 @@ def test_opening_reads_no_model_until_it_is_asked(tiny: Path) -> None:
         scored(reranker, "zebra")
 
 
-def test_a_model_with_several_answers_is_refused(tmp_path: Path) -> None:
+def test_model_with_several_outputs_is_rejected(tmp_path: Path) -> None:
     folder = write_reranker(tmp_path / "classes", answers=3)
     with pytest.raises(RerankerError, match="one score"):
         scored(open_folder(str(folder)), "zebra")
 
 
-def test_an_embedder_is_no_reranker(tiny: Path) -> None:
+def test_embedder_folder_is_rejected(tiny: Path) -> None:
     description = json.loads((tiny / "model.json").read_text())
     (tiny / "model.json").write_text(json.dumps({**description, "kind": "embedder"}))
     with pytest.raises(RerankerError, match="not a reranker"):
@@ -135,14 +135,14 @@ def test_an_embedder_is_no_reranker(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "reranker"}', "{"])
-def test_a_broken_description_is_told(tiny: Path, text: str) -> None:
+def test_broken_description_is_named(tiny: Path, text: str) -> None:
     (tiny / "model.json").write_text(text)
     with pytest.raises(RerankerError, match=r"model\.json"):
         open_folder(str(tiny))
 
 
-def test_folders_without_a_model_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RerankerError, match="there is no folder"):
+def test_folder_without_model_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RerankerError, match="nowhere does not exist"):
         open_folder(str(tmp_path / "nowhere"))
     with pytest.raises(RerankerError, match="holds no reranker"):
         open_folder(str(tmp_path))
@@ -160,10 +160,10 @@ def test_folders_without_a_model_are_told(tmp_path: Path, monkeypatch: pytest.Mo
         ("changes", "trivet-changes-3/42994ba41df4"),
     ],
 )
-def test_a_model_whose_words_lie_elsewhere_is_the_model_it_was(
+def test_shared_word_table_keeps_model_identity(
     folder: str, identity: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stores hold the identity of the reader of changes, and calibrations those of the rerankers."""
+    """Stores hold the change model's identity, and calibrations hold those of the rerankers."""
     reranker = bundled(folder)
     assert reranker.identity == identity
     near, far = reranker.score(
@@ -173,6 +173,6 @@ def test_a_model_whose_words_lie_elsewhere_is_the_model_it_was(
     monkeypatch.setattr(onnx, "SHARED", tmp_path)
     shutil.copy(WEIGHTS / "words" / "tokenizer.json", tmp_path)
     with pytest.raises(
-        RerankerError, match=r"the table of words .*words\.npy .*is the installation whole"
+        RerankerError, match=r"the word table .*words\.npy .*is the installation complete"
     ):
         scored(bundled(folder), "zebra")

@@ -1,4 +1,4 @@
-"""Reranking within a recall: the order, the trace, the limits, and what no endpoint may ever see."""
+"""Recall applies reranking, traces it, survives its failures and protects private text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trivet.types import Answer
 from .conftest import NOTES, Endpoint, Opened, Reply
 
 QUERY = "zebra relay"
-# A hanging endpoint is waited for so long.
+# Time limit for an endpoint that hangs.
 SHORT_MS = 200
 
 
@@ -28,7 +28,7 @@ def texts_sent(endpoint: Endpoint) -> str:
     return str([received.body for received in endpoint.received])
 
 
-def test_the_reranker_moves_what_it_prefers_and_says_so(reranking: Trivet) -> None:
+def test_reranker_reorders_hits_and_explains_why(reranking: Trivet) -> None:
     before, after = (
         reranking.recall(QUERY, rerank="off"),
         reranking.recall(QUERY, recipe="rerank(blend=1)"),
@@ -53,14 +53,14 @@ def test_the_reranker_moves_what_it_prefers_and_says_so(reranking: Trivet) -> No
     assert "rerank" in after.stages_ms
 
 
-def test_without_one_nothing_is_reranked(reranking: Trivet) -> None:
+def test_rerank_off_leaves_no_trace(reranking: Trivet) -> None:
     answer = reranking.recall(QUERY, rerank="off")
     assert all(hit.why.rerank is None and hit.why.blended is None for hit in answer.hits)
     assert "rerank" not in {leg.leg for leg in answer.health.legs}
     assert "rerank" not in answer.recipe
 
 
-def test_the_blend_weighs_both_sides(reranking: Trivet) -> None:
+def test_blend_weights_both_orders(reranking: Trivet) -> None:
     fused = contents(reranking.recall(QUERY, rerank="off"))
     assert contents(reranking.recall(QUERY, recipe="rerank(blend=0)")) == fused
     half = reranking.recall(QUERY)
@@ -68,7 +68,7 @@ def test_the_blend_weighs_both_sides(reranking: Trivet) -> None:
     assert half.recipe.endswith("rerank(own, top=20, blend=0.5)")
 
 
-def test_only_the_best_are_read_and_the_rest_stays_behind(reranking: Trivet) -> None:
+def test_only_top_hits_are_reranked(reranking: Trivet) -> None:
     fused = contents(reranking.recall(QUERY, rerank="off"))
     answer = reranking.recall(QUERY, recipe="rerank(top=2, blend=1)")
     assert set(contents(answer)[:2]) == set(fused[:2])
@@ -77,7 +77,7 @@ def test_only_the_best_are_read_and_the_rest_stays_behind(reranking: Trivet) -> 
     assert answer.health.legs[-1].candidates == 2
 
 
-def test_a_long_memory_counts_by_its_best_passage(open_trivet: Opened, tiny: Path) -> None:
+def test_long_memory_scores_by_best_passage(open_trivet: Opened, tiny: Path) -> None:
     trivet = open_trivet(rerank=f"folder:{tiny}")
     filler = "The village council speaks of roads and bridges all day. " * 60
     id = trivet.remember(f"{filler} A zebra relay made of emerald. {filler}").id
@@ -89,16 +89,14 @@ def test_a_long_memory_counts_by_its_best_passage(open_trivet: Opened, tiny: Pat
     assert answer.hits[0].why.rerank.score >= LOVE
 
 
-def test_a_title_is_read_too(open_trivet: Opened, tiny: Path) -> None:
+def test_title_is_reranked_with_content(open_trivet: Opened, tiny: Path) -> None:
     trivet = open_trivet(rerank=f"folder:{tiny}")
     trivet.remember("zebra relay")
     id = trivet.remember("the zebra relay sleeps", title="Emerald").id
     assert trivet.recall(QUERY, recipe="rerank(blend=1)").hits[0].id == id
 
 
-def test_a_sensitive_memory_is_read_by_no_reranker_and_keeps_its_place(
-    open_trivet: Opened, tiny: Path
-) -> None:
+def test_sensitive_memory_is_not_reranked(open_trivet: Opened, tiny: Path) -> None:
     trivet = open_trivet(rerank=f"folder:{tiny}")
     hidden = trivet.remember("zebra relay emerald", sensitive=True).id
     for note in NOTES[:3]:
@@ -108,10 +106,10 @@ def test_a_sensitive_memory_is_read_by_no_reranker_and_keeps_its_place(
         (hit,) = [hit for hit in trivet.recall(QUERY, recipe=recipe).hits if hit.id == hidden]
         assert hit.why.rerank is None
         ranks.append(hit.rank)
-    assert ranks[1] >= ranks[0], "its emerald was not seen"
+    assert ranks[1] >= ranks[0], "the reranker must not have seen its emerald"
 
 
-def test_an_endpoint_sees_neither_sensitive_memories_nor_secrets(
+def test_endpoint_gets_no_sensitive_text_or_secrets(
     open_trivet: Opened, endpoint: Endpoint
 ) -> None:
     endpoint.answer = lambda body: Reply(
@@ -120,7 +118,7 @@ def test_an_endpoint_sees_neither_sensitive_memories_nor_secrets(
     old = open_trivet(secrets="off")
     old.remember(
         f"zebra relay, password = {password('old')}"
-    )  # stored before anything looked for secrets
+    )  # stored before secret detection was on
     trivet = open_trivet(rerank=f"tei:{endpoint.url}")
     trivet.remember("zebra relay with SENSITIVE-WORDS", sensitive=True)
     trivet.remember(f"zebra relay with the key {github('new')}")
@@ -133,7 +131,7 @@ def test_an_endpoint_sees_neither_sensitive_memories_nor_secrets(
         assert word not in sent
 
 
-def test_an_endpoint_that_hangs_costs_its_time_limit_and_no_more(
+def test_hanging_endpoint_is_abandoned_at_time_limit(
     open_trivet: Opened, endpoint: Endpoint
 ) -> None:
     trivet = open_trivet(rerank=f"tei:{endpoint.url}", rerank_time_limit_ms=SHORT_MS)
@@ -150,9 +148,7 @@ def test_an_endpoint_that_hangs_costs_its_time_limit_and_no_more(
     endpoint.open.set()
 
 
-def test_failures_are_counted_and_the_next_answer_is_reranked_again(
-    open_trivet: Opened, endpoint: Endpoint
-) -> None:
+def test_reranking_resumes_after_counted_failures(open_trivet: Opened, endpoint: Endpoint) -> None:
     trivet = open_trivet(rerank=f"tei:{endpoint.url}")
     for note in NOTES:
         trivet.remember(note)
@@ -170,26 +166,26 @@ def test_failures_are_counted_and_the_next_answer_is_reranked_again(
     assert not answer.health.degraded
 
 
-def test_why_not_tells_what_the_reranker_did(reranking: Trivet) -> None:
+def test_why_not_reports_reranker_rank(reranking: Trivet) -> None:
     (id,) = [hit.id for hit in reranking.recall(QUERY).hits if hit.content == NOTES[2]]
-    told = reranking.why_not(QUERY, id, limit=1, recipe="rerank(blend=1)")
-    assert not told.returned
-    assert any("the reranker put it at" in reason for reason in told.reasons)
-    assert told.legs["rerank"].rank is not None
+    explanation = reranking.why_not(QUERY, id, limit=1, recipe="rerank(blend=1)")
+    assert not explanation.returned
+    assert any("the reranker put it at" in reason for reason in explanation.reasons)
+    assert explanation.legs["rerank"].rank is not None
     shallow = reranking.why_not(QUERY, id, limit=1, recipe="rerank(top=1, blend=1)")
     assert any("the reranker did not read it" in reason for reason in shallow.reasons)
 
 
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the bundled models would be; empty."""
+    """An empty folder in place of the bundled models."""
     folder = tmp_path / "models"
     folder.mkdir()
     monkeypatch.setattr(onnx, "WEIGHTS", folder)
     return folder
 
 
-def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> None:
+def test_presets_rerank_their_number_of_hits(open_trivet: Opened, models: Path) -> None:
     write_reranker(models / "reranker")
     write_reranker(models / "reranker-fast")
     trivet = open_trivet(rerank="best")
@@ -201,7 +197,7 @@ def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> 
     assert fast.recipe.endswith("rerank(fast, top=20, blend=0.25)")
 
 
-def test_a_setting_that_cannot_work_is_told_at_once(models: Path, path: Path) -> None:
+def test_invalid_setting_is_rejected_at_open(models: Path, path: Path) -> None:
     for name, error in (
         ("best", RerankerError),
         ("folder:/nowhere", RerankerError),
@@ -212,18 +208,16 @@ def test_a_setting_that_cannot_work_is_told_at_once(models: Path, path: Path) ->
     assert not path.exists()
 
 
-def test_asking_for_a_model_that_is_not_there_is_no_error(
-    open_trivet: Opened, models: Path
-) -> None:
+def test_missing_bundled_model_degrades_recall(open_trivet: Opened, models: Path) -> None:
     trivet = open_trivet()
     trivet.remember("zebra")
     answer = trivet.recall("zebra", rerank="best")
     assert contents(answer) == ["zebra"]
-    assert "comes without its reranker" in (answer.health.legs[-1].reason or "")
+    assert "has no bundled reranker" in (answer.health.legs[-1].reason or "")
 
 
 @pytest.mark.parametrize("value", ["tei:http://127.0.0.1:1", "folder:/etc", "on", ""])
-def test_a_caller_cannot_name_another_model(reranking: Trivet, value: Any) -> None:
+def test_caller_cannot_choose_other_models(reranking: Trivet, value: Any) -> None:
     with pytest.raises(InvalidInput, match="rerank"):
         reranking.recall(QUERY, rerank=value)
 
@@ -239,12 +233,12 @@ def test_a_caller_cannot_name_another_model(reranking: Trivet, value: Any) -> No
         "rerank(k=1)",
     ],
 )
-def test_a_step_that_makes_no_sense_is_refused(reranking: Trivet, step: str) -> None:
+def test_invalid_rerank_step_is_rejected(reranking: Trivet, step: str) -> None:
     with pytest.raises(InvalidInput, match="rerank"):
         reranking.recall(QUERY, recipe=step)
 
 
-def test_nothing_to_rerank_is_no_failure(reranking: Trivet) -> None:
+def test_empty_result_is_not_degraded(reranking: Trivet) -> None:
     answer = reranking.recall("quagga")
     assert answer.hits == ()
     assert not answer.health.degraded

@@ -1,4 +1,4 @@
-"""The look that nobody asked for is taken while there is room, and says so when there is none."""
+"""Automatic reranking runs only while cores are free, and the answer reports when it is skipped."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ DOUBTFUL = "name of my pet"
 
 @pytest.fixture
 def reading(path: Path) -> Iterator[Trivet]:
-    """A store with the bundled models whose one memory answers in other words."""
+    """A store with the bundled models whose only memory answers in other words."""
     with Trivet.open(path, background=False, rerank_time_limit_ms=600_000) as trivet:
         trivet.remember("My dog is called Rex.")
         trivet.drain()
         yield trivet
 
 
-def crowd(load: RecallLoad, recalls: int) -> ExitStack:
-    """So many recalls at work for as long as this is open."""
+def hold_recalls(load: RecallLoad, recalls: int) -> ExitStack:
+    """Hold this many recalls active while the stack is open."""
     stack = ExitStack()
     for _ in range(recalls):
         stack.enter_context(load.recall())
     return stack
 
 
-def test_a_doubtful_recall_is_read_while_there_is_room(reading: Trivet) -> None:
+def test_uncertain_recall_is_reranked_below_capacity(reading: Trivet) -> None:
     load = reading.engine.load
-    with crowd(load, load.capacity - 1):
+    with hold_recalls(load, load.capacity - 1):
         answer = reading.recall(DOUBTFUL)
     assert answer.hits[0].why.rerank is not None
     assert not answer.health.degraded
 
 
-def test_where_the_first_is_sure_the_others_are_not_read(reading: Trivet) -> None:
+def test_sure_first_hit_stops_reranking(reading: Trivet) -> None:
     for number in range(4):
         reading.remember(
             f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes."
@@ -51,11 +51,11 @@ def test_where_the_first_is_sure_the_others_are_not_read(reading: Trivet) -> Non
     assert hits[0].content == "My dog is called Rex."
     assert hits[0].strength == "strong"
     assert [hit.why.rerank is not None for hit in hits] == [True] + [False] * (len(hits) - 1)
-    asked_for = reading.recall(DOUBTFUL, relevance_at_least=0, rerank="best").hits
-    assert all(hit.why.rerank is not None for hit in asked_for)
+    requested = reading.recall(DOUBTFUL, relevance_at_least=0, rerank="best").hits
+    assert all(hit.why.rerank is not None for hit in requested)
 
 
-def test_where_the_first_does_not_answer_all_of_the_first_five_are_read(reading: Trivet) -> None:
+def test_unsure_first_hit_reranks_first_five(reading: Trivet) -> None:
     for number in range(7):
         reading.remember(
             f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes."
@@ -65,9 +65,9 @@ def test_where_the_first_does_not_answer_all_of_the_first_five_are_read(reading:
     assert sum(hit.why.rerank is not None for hit in hits) == 5
 
 
-def test_in_a_crowd_it_is_left_out_and_said(reading: Trivet) -> None:
+def test_reranking_skipped_at_capacity_is_reported(reading: Trivet) -> None:
     load = reading.engine.load
-    with crowd(load, load.capacity):
+    with hold_recalls(load, load.capacity):
         answer = reading.recall(DOUBTFUL)
     assert [hit.content for hit in answer.hits] == ["My dog is called Rex."]
     assert answer.hits[0].why.rerank is None
@@ -75,20 +75,20 @@ def test_in_a_crowd_it_is_left_out_and_said(reading: Trivet) -> None:
     assert (leg.leg, leg.answered) == ("rerank", False)
     assert (
         leg.reason
-        == "left out, because more recalls are at work than there are cores; the fused order stands"
+        == "skipped because more recalls are running than there are cores; the fused order stands"
     )
     assert load.shed_count == 1
-    assert load.active_recalls == 0, "who is done is counted no more"
+    assert load.active_recalls == 0, "finished recalls must not be counted"
     assert reading.recall(DOUBTFUL).hits[0].why.rerank is not None
 
 
-def test_who_asks_for_a_reranker_gets_it_in_any_crowd(reading: Trivet) -> None:
-    with crowd(reading.engine.load, 100):
+def test_requested_reranker_runs_under_load(reading: Trivet) -> None:
+    with hold_recalls(reading.engine.load, 100):
         answer = reading.recall(DOUBTFUL, rerank="fast")
     assert answer.hits[0].why.rerank is not None
 
 
-def test_a_recall_that_fails_is_counted_no_more() -> None:
+def test_failed_recall_is_not_counted() -> None:
     load = RecallLoad()
     with pytest.raises(RuntimeError), load.recall():
         raise RuntimeError
@@ -96,12 +96,12 @@ def test_a_recall_that_fails_is_counted_no_more() -> None:
     assert load.overload_reason() is None
 
 
-def test_work_that_can_wait_lets_recalls_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_background_work_yields_to_recalls(monkeypatch: pytest.MonkeyPatch) -> None:
     load = RecallLoad()
     assert not load.lately()
     with load.recall():
         assert load.lately()
-        load.yield_to_recalls()  # not for ever
+        load.yield_to_recalls()  # returns after a limited wait
         monkeypatch.setattr("trivet.search.concurrency.MAX_YIELD_SECONDS", 2 * LIMIT_SECONDS)
         waiting = threading.Thread(target=load.yield_to_recalls, daemon=True)
         waiting.start()
@@ -112,6 +112,6 @@ def test_work_that_can_wait_lets_recalls_pass(monkeypatch: pytest.MonkeyPatch) -
     assert not load.lately()
 
 
-def test_processes_of_one_server_share_the_cores() -> None:
+def test_server_processes_share_cores() -> None:
     assert RecallLoad(processes=2).capacity == max(1, RecallLoad().capacity // 2)
     assert RecallLoad(processes=1_000).capacity == 1

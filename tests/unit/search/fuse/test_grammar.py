@@ -1,3 +1,5 @@
+"""Recipes and calls parse, print and round-trip."""
+
 from __future__ import annotations
 
 import pytest
@@ -19,14 +21,14 @@ calls = st.builds(
 )
 
 
-def test_a_call_with_everything() -> None:
+def test_parse_call_with_arguments_and_options() -> None:
     call = parse_call(" legs( lexical ,50, depth=1e2,k.dense=.5 ) ")
     assert call == Call("legs", ("lexical", 50.0), Options({"depth": 100.0, "k.dense": 0.5}))
     assert str(call) == "legs(lexical, 50, depth=100, k.dense=0.5)"
 
 
 @pytest.mark.parametrize("text", ["rrf", "rrf()", "rrf( )", " rrf "])
-def test_no_arguments_print_as_the_bare_name(text: str) -> None:
+def test_call_without_arguments_prints_bare_name(text: str) -> None:
     assert str(parse_call(text)) == "rrf"
 
 
@@ -42,15 +44,15 @@ def test_no_arguments_print_as_the_bare_name(text: str) -> None:
         ("1e-7", "1e-07"),
     ],
 )
-def test_numbers_print_shortest(written: str, printed: str) -> None:
+def test_numbers_print_in_shortest_form(written: str, printed: str) -> None:
     assert str(parse_call(f"f({written})")) == f"f({printed})"
 
 
-def test_words_may_look_like_dates_and_identifiers() -> None:
+def test_words_may_look_like_dates_or_identifiers() -> None:
     assert parse_call("f(2024-01-02, a_b-c)").arguments == ("2024-01-02", "a_b-c")
 
 
-def test_a_pipeline_is_several_calls() -> None:
+def test_pipeline_parses_and_prints() -> None:
     pipeline = parse_pipeline("legs(lexical, dense)|rrf(k=60) | first(10)")
     assert [call.name for call in pipeline] == ["legs", "rrf", "first"]
     assert print_pipeline(pipeline) == "legs(lexical, dense) | rrf(k=60) | first(10)"
@@ -81,7 +83,9 @@ def test_a_pipeline_is_several_calls() -> None:
         ("rrf | convex", 5, "the end"),
     ],
 )
-def test_an_error_says_where_and_what_was_expected(text: str, position: int, expected: str) -> None:
+def test_parse_error_names_position_and_expectation(
+    text: str, position: int, expected: str
+) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_call(text)
     assert f"at character {position}:" in str(caught.value)
@@ -89,18 +93,18 @@ def test_an_error_says_where_and_what_was_expected(text: str, position: int, exp
 
 
 @pytest.mark.parametrize("text", ["a |", "| a", "a || b", "a b"])
-def test_a_broken_pipeline(text: str) -> None:
+def test_malformed_pipeline_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_pipeline(text)
 
 
 @pytest.mark.parametrize("value", ["60", "nan", "Upper", "", "a b", float("nan"), float("inf")])
-def test_what_could_not_be_read_back_cannot_be_built(value: str | float) -> None:
+def test_unparseable_argument_is_rejected(value: str | float) -> None:
     with pytest.raises(InvalidInput):
         Call("f", (value,))
 
 
-def test_options_do_not_change_and_compare_by_content() -> None:
+def test_options_are_immutable_and_compare_by_content() -> None:
     options = Options({"a": 1.0, "b": 2.0})
     assert options == Options({"b": 2.0, "a": 1.0}) == {"a": 1.0, "b": 2.0}
     assert len({options, Options({"b": 2.0, "a": 1.0})}) == 1
@@ -115,10 +119,10 @@ def test_pipelines_round_trip(pipeline: tuple[Call, ...]) -> None:
 
 
 @given(st.text(alphabet="ab1.-_e=,()| ", max_size=20) | st.text(max_size=20))
-def test_any_text_is_read_or_refused_politely(text: str) -> None:
+def test_any_text_parses_or_raises_invalid_input(text: str) -> None:
     try:
         pipeline = parse_pipeline(text)
     except InvalidInput as refused:
-        assert "at character" in str(refused)
+        assert "at character" in str(refused)  # noqa: PT017
     else:
         assert parse_pipeline(print_pipeline(pipeline)) == pipeline

@@ -1,4 +1,4 @@
-"""Each method on one small example, against values worked out by hand."""
+"""Each fusion method matches values computed by hand on one small example."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trivet.types import Contribution
         ("convex(norm=dbsf)", {"b": 0.558926, "a": 1 / 3, "d": 0.316074, "c": 1 / 6}),
     ],
 )
-def test_by_hand(fusion: str, expected: dict[str, float]) -> None:
+def test_scores_match_hand_computed_values(fusion: str, expected: dict[str, float]) -> None:
     fused = fuse(parse_fusion(fusion), [LEXICAL, DENSE])
     assert ids(fused) == list(expected)
     assert scores(fused) == pytest.approx(expected, abs=1e-5)
@@ -41,11 +41,11 @@ def test_by_hand(fusion: str, expected: dict[str, float]) -> None:
     ("name", "means"),
     [("rsf", "convex(norm=minmax)"), ("dbsf", "convex(norm=dbsf)"), ("tm2c2", "convex(norm=tmm)")],
 )
-def test_the_names_of_others(name: str, means: str) -> None:
+def test_published_method_names_are_aliases(name: str, means: str) -> None:
     assert fuse(parse_fusion(name), [LEXICAL, DENSE]) == fuse(parse_fusion(means), [LEXICAL, DENSE])
 
 
-def test_saturation_where_no_leg_of_words_answered() -> None:
+def test_saturation_without_lexical_matches() -> None:
     assert scores(
         fuse(parse_fusion("saturation(half.lexical=4, dense=0.75, lexical=0.25)"), [DENSE])
     ) == {
@@ -61,7 +61,7 @@ def test_saturation_where_no_leg_of_words_answered() -> None:
     }
 
 
-def test_contributions_of_rrf() -> None:
+def test_rrf_contributions() -> None:
     first, second, *_ = fuse(parse_fusion("rrf(lexical=3)"), [LEXICAL, DENSE])
     assert first.contributions == (
         Contribution(leg="dense", rank=1, score=0.9, normalised=1 / 61, weight=0.25),
@@ -72,7 +72,7 @@ def test_contributions_of_rrf() -> None:
     )
 
 
-def test_contributions_of_a_bounded_method_add_up_to_the_score() -> None:
+def test_bounded_contributions_sum_to_score() -> None:
     for fused in fuse(parse_fusion("tm2c2(dense=0.3, lexical=0.7)"), [LEXICAL, DENSE]):
         assert sum(part.weight * part.normalised for part in fused.contributions) == pytest.approx(
             fused.score
@@ -89,7 +89,7 @@ def test_weights_are_relative() -> None:
     )
 
 
-def test_a_sum_of_shares_never_passes_one() -> None:
+def test_score_never_exceeds_one() -> None:
     legs = [ranking(f"leg{place}", 0.0, a=1.0) for place in range(7)]
     weights = ", ".join(f"leg{place}=0.{place + 1}" for place in range(7))
     assert scores(fuse(parse_fusion(f"convex({weights})"), legs)) == {"a": pytest.approx(1.0)}

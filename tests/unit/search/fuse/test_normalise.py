@@ -1,3 +1,5 @@
+"""Each score normalization matches values computed by hand and handles extreme scores."""
+
 from __future__ import annotations
 
 import pytest
@@ -8,29 +10,29 @@ from trivet.search.fuse.methods import NORMALISERS, dbsf, minmax, spread, tmm, z
 from trivet.types import Candidate, Ranking
 
 
-def test_minmax_by_hand() -> None:
+def test_minmax_matches_hand_computed_values() -> None:
     assert minmax(LEXICAL).scores == (1.0, 0.5, 0.0)
     assert minmax(LEXICAL).missing == 0.0
 
 
-def test_tmm_counts_from_the_floor_of_the_leg() -> None:
+def test_tmm_scales_from_leg_floor() -> None:
     assert tmm(LEXICAL).scores == pytest.approx((1.0, 0.6, 0.2))
     assert tmm(DENSE).scores == pytest.approx((1.0, 1.5 / 1.9))
     assert tmm(DENSE).missing == 0.0
 
 
-def test_zscore_by_hand() -> None:
+def test_zscore_matches_hand_computed_values() -> None:
     # mean 6, population variance 32 / 3
     assert zscore(LEXICAL).scores == pytest.approx((1.224745, 0.0, -1.224745), abs=1e-6)
     assert zscore(LEXICAL).missing == zscore(LEXICAL).scores[-1]
     assert zscore(DENSE).scores == pytest.approx((1.0, -1.0))
 
 
-def test_dbsf_by_hand() -> None:
-    # mean 6, sample deviation 4: 0..1 spans -6..18, so the floor 0 is at 0.25
+def test_dbsf_matches_hand_computed_values() -> None:
+    # mean 6, sample deviation 4: 0..1 spans -6..18, so the floor 0 maps to 0.25
     assert dbsf(LEXICAL).scores == pytest.approx((2 / 3, 0.5, 1 / 3))
     assert dbsf(LEXICAL).missing == pytest.approx(0.25)
-    # mean 0.7, sample deviation 0.282843: the floor -1 would be at -0.0017, and is clipped
+    # mean 0.7, sample deviation 0.282843: the floor -1 would map to -0.0017 and is clipped
     assert dbsf(DENSE).scores == pytest.approx((0.617851, 0.382149), abs=1e-6)
     assert dbsf(DENSE).missing == 0.0
 
@@ -51,7 +53,7 @@ def test_dbsf_clips_an_outlier() -> None:
         ("spread", 0.0, -1.0),
     ],
 )
-def test_a_list_without_spread_has_a_defined_value(
+def test_equal_scores_have_defined_normalization(
     hits: dict[str, float], norm: str, present: float, missing: float
 ) -> None:
     normalised = NORMALISERS[norm](ranking("lexical", 0.0, **hits))
@@ -61,26 +63,26 @@ def test_a_list_without_spread_has_a_defined_value(
 
 @pytest.mark.parametrize("norm", [norm for norm in NORMALISERS if norm != "raw"])
 @pytest.mark.parametrize("top", [5e-324, 1e-300, 1e300])
-def test_no_scale_overflows_or_vanishes(norm: str, top: float) -> None:
+def test_extreme_scores_do_not_overflow_or_underflow(norm: str, top: float) -> None:
     normalised = NORMALISERS[norm](ranking("lexical", -1e300, a=top, b=0.0))
     assert normalised.missing <= normalised.scores[1] <= normalised.scores[0] < 2
 
 
 @pytest.mark.parametrize("norm", NORMALISERS)
 @given(ranking=a_ranking("lexical", least=1))
-def test_order_is_kept_and_missing_is_never_above_present(norm: str, ranking: Ranking) -> None:
+def test_order_kept_and_missing_not_above_present(norm: str, ranking: Ranking) -> None:
     normalised = NORMALISERS[norm](ranking)
     assert list(normalised.scores) == sorted(normalised.scores, reverse=True)
     assert normalised.missing <= normalised.scores[-1]
     assert len(normalised.scores) == len(ranking.candidates)
 
 
-def test_raw_takes_a_leg_at_its_word() -> None:
+def test_raw_keeps_leg_scores() -> None:
     normalised = NORMALISERS["raw"](ranking("graph", 0.0, a=0.4, b=0.1))
     assert (normalised.scores, normalised.missing) == ((0.4, 0.1), 0.0)
 
 
-def test_spread_by_hand() -> None:
+def test_spread_matches_hand_computed_values() -> None:
     ranking = Ranking(
         leg="lexical",
         floor=0.0,
@@ -92,7 +94,7 @@ def test_spread_by_hand() -> None:
     assert spread(ranking).missing == pytest.approx(-0.5)
 
 
-def test_spread_lets_a_leg_that_cannot_decide_speak_quietly() -> None:
+def test_spread_shrinks_scores_of_undecided_leg() -> None:
     def ranking(*scores: float) -> Ranking:
         candidates = tuple(
             Candidate(id=str(rank), score=score) for rank, score in enumerate(scores)
@@ -101,4 +103,4 @@ def test_spread_lets_a_leg_that_cannot_decide_speak_quietly() -> None:
 
     decided, undecided = ranking(20.0, 5.0, 4.0), ranking(10.2, 10.1, 10.0)
     assert spread(decided).scores[0] > 10 * spread(undecided).scores[0] > 0
-    assert zscore(undecided).scores[0] > 1  # which a z-score hides
+    assert zscore(undecided).scores[0] > 1  # a z-score hides the small gap

@@ -1,3 +1,5 @@
+"""Fusion specifications parse, print and reject invalid options."""
+
 from __future__ import annotations
 
 import copy
@@ -46,7 +48,7 @@ named = st.builds(
 
 
 @given(rrfs | convexes | named)
-def test_round_trip(fusion: Fusion) -> None:
+def test_fusions_round_trip(fusion: Fusion) -> None:
     assert parse_fusion(str(fusion)) == fusion
     assert str(parse_fusion(str(fusion))) == str(fusion)
     assert hash(parse_fusion(str(fusion))) == hash(fusion)
@@ -70,12 +72,12 @@ def test_round_trip(fusion: Fusion) -> None:
         ),
     ],
 )
-def test_equal_fusions_print_alike(written: str, printed: str) -> None:
+def test_fusions_print_in_canonical_form(written: str, printed: str) -> None:
     assert str(parse_fusion(written)) == printed
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("rff", "known are rrf, convex, rsf, dbsf, tm2c2, saturation"),
         ("convex(norm=max)", "one of minmax, tmm, zscore, dbsf, spread"),
@@ -94,34 +96,34 @@ def test_equal_fusions_print_alike(written: str, printed: str) -> None:
         ("rrf(k=-1)", "a number of 0 or more"),
         ("rrf(k.dense=high)", "a number of 0 or more"),
         ("convex(dense=-1)", "a number of 0 or more"),
-        ("convex(norn=zscore)", "taken for the weight of a leg"),
+        ("convex(norn=zscore)", "read as the weight of a leg"),
     ],
 )
-def test_what_is_wrong_is_told_with_what_is_known(text: str, told: str) -> None:
+def test_invalid_fusion_error_lists_valid_choices(text: str, expected: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_fusion(text)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0, "much"])
-def test_an_invalid_fusion_cannot_be_built(weight: str | float) -> None:
+def test_fusion_rejects_invalid_weight(weight: str | float) -> None:
     with pytest.raises(InvalidInput):
         Fusion("rrf", Options({"dense": weight}))
 
 
-def test_a_fusion_is_a_step_of_a_recipe() -> None:
+def test_fusion_is_a_recipe_step() -> None:
     _, step, _ = parse_pipeline("legs(lexical, dense) | rrf(k=10) | first(5)")
     assert fusion_from(step) == parse_fusion("rrf(k=10)")
     assert fusion_from(step).call == step
 
 
 @pytest.mark.parametrize("text", METHODS)
-def test_a_fusion_can_be_copied_and_sent(text: str) -> None:
+def test_fusion_can_be_copied_and_pickled(text: str) -> None:
     fusion = parse_fusion(text)
     assert pickle.loads(pickle.dumps(fusion)) == copy.deepcopy(fusion) == fusion
 
 
-def test_a_later_method_is_added_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_can_be_registered_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry_module, "_methods", dict(registry_module._methods))
 
     def by_best_rank(rows: Sequence[Row]) -> list[float]:

@@ -1,4 +1,4 @@
-"""The measures by which probabilities are judged."""
+"""Calibration measures match small examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trivet.lab.measure.delivery import (
 )
 
 
-def test_perfectly_stated_probabilities_have_no_error() -> None:
+def test_calibrated_probabilities_have_zero_error() -> None:
     stated = [0.25] * 4 + [0.75] * 4
     relevant = [True, False, False, False, True, True, True, False]
     assert expected_calibration_error(stated, relevant) == 0.0
@@ -22,13 +22,13 @@ def test_perfectly_stated_probabilities_have_no_error() -> None:
     ]
 
 
-def test_boasting_is_an_error() -> None:
+def test_overconfidence_counts_as_error() -> None:
     assert expected_calibration_error([1.0, 1.0], [False, False]) == 1.0
     assert expected_calibration_error([0.9] * 10, [True] * 5 + [False] * 5) == pytest.approx(0.4)
     assert expected_calibration_error([], []) == 0.0
 
 
-def test_the_threshold_keeps_the_share_that_is_asked_for() -> None:
+def test_threshold_keeps_requested_share() -> None:
     best = [number / 10 for number in range(1, 11)]
     assert threshold_keeping(best, 0.9) == 0.2
     assert refused(best, 0.2) == pytest.approx(0.1)

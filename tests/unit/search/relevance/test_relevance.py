@@ -1,4 +1,4 @@
-"""Every hit says how likely it is to be relevant, and a recall can say that nothing is."""
+"""Each hit states its probability of being relevant, and a recall can report that nothing is."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
 
 
 @pytest.mark.parametrize(("query", "place"), [*zip(ANSWERABLE, (0, 1, 2, 3, 4, 7), strict=True)])
-def test_an_answer_comes_first_and_without_noise_behind_it(
-    store: Trivet, query: str, place: int
-) -> None:
+def test_answer_ranks_first_without_noise(store: Trivet, query: str, place: int) -> None:
     answer = store.recall(query)
     assert answer.hits[0].content == NOTES[place]
     assert answer.hits[0].strength != "weak"
@@ -33,27 +31,25 @@ def test_an_answer_comes_first_and_without_noise_behind_it(
 
 
 @pytest.mark.parametrize("query", [*ANSWERABLE, *UNANSWERABLE])
-def test_probabilities_do_not_contradict_the_order(store: Trivet, query: str) -> None:
+def test_probabilities_follow_rank_order(store: Trivet, query: str) -> None:
     stated = [hit.relevance for hit in store.recall(query, relevance_at_least=0).hits]
     assert stated == sorted(stated, reverse=True)
 
 
-def test_where_one_is_likelier_than_the_one_before_it_both_get_their_mean() -> None:
+def test_fit_decreasing_averages_order_violations() -> None:
     assert fit_decreasing([0.9, 0.1, 0.3, 0.05]) == [0.9, 0.2, 0.2, 0.05]
     assert fit_decreasing([0.1, 0.2, 0.6]) == [0.3, 0.3, 0.3]
     assert fit_decreasing([]) == []
 
 
-def test_relevance_means_the_same_from_query_to_query(store: Trivet) -> None:
+def test_relevance_is_comparable_across_queries(store: Trivet) -> None:
     answerable = [store.recall(query).hits[0].relevance for query in ANSWERABLE]
     unanswerable = [hit.relevance for query in UNANSWERABLE for hit in store.recall(query).hits[:1]]
     assert min(answerable) > max(unanswerable)
 
 
 @pytest.mark.parametrize("query", UNANSWERABLE)
-def test_the_best_candidates_come_even_where_nothing_seems_relevant(
-    store: Trivet, query: str
-) -> None:
+def test_irrelevant_query_returns_weak_candidates(store: Trivet, query: str) -> None:
     plain = store.recall(query)
     assert plain.nothing_relevant
     assert [hit.strength for hit in plain.hits] == ["weak"] * len(plain.hits)
@@ -65,7 +61,7 @@ def test_the_best_candidates_come_even_where_nothing_seems_relevant(
     assert strict.best_relevance == plain.best_relevance
 
 
-def test_only_hits_as_likely_as_demanded_come(store: Trivet) -> None:
+def test_relevance_threshold_filters_hits(store: Trivet) -> None:
     answer = store.recall(ANSWERABLE[0], relevance_at_least=0)
     least = answer.hits[1].relevance
     assert [hit.id for hit in store.recall(ANSWERABLE[0], relevance_at_least=least).hits] == [
@@ -84,7 +80,7 @@ PETS = (
 @pytest.mark.parametrize(
     ("query", "place"), [("name of my pet", 0), ("when do I have to get my teeth looked at?", 2)]
 )
-def test_a_paraphrase_in_a_small_store_is_an_answer(tmp_path: Path, query: str, place: int) -> None:
+def test_paraphrase_in_small_store_is_answered(tmp_path: Path, query: str, place: int) -> None:
     with Trivet.open(tmp_path / "small.db", background=False) as trivet:
         trivet.remember_many({"content": text} for text in PETS)
         answer = trivet.recall(query)
@@ -93,30 +89,28 @@ def test_a_paraphrase_in_a_small_store_is_an_answer(tmp_path: Path, query: str, 
     assert not answer.nothing_relevant
 
 
-def test_why_not_tells_of_the_threshold(store: Trivet) -> None:
+def test_why_not_reports_relevance_threshold(store: Trivet) -> None:
     answer = store.recall(UNANSWERABLE[0])
-    told = store.why_not(UNANSWERABLE[0], answer.hits[0].id, relevance_at_least=0.9)
-    assert not told.returned
-    assert "likely to be relevant" in " ".join((told.verdict, *told.reasons))
+    explanation = store.why_not(UNANSWERABLE[0], answer.hits[0].id, relevance_at_least=0.9)
+    assert not explanation.returned
+    assert "has a relevance of" in " ".join((explanation.verdict, *explanation.reasons))
 
 
-def test_the_setting_holds_where_the_caller_says_nothing(open_trivet: Opened) -> None:
+def test_setting_applies_when_caller_omits_threshold(open_trivet: Opened) -> None:
     trivet = open_trivet(relevance_at_least=1.0)
     trivet.remember("zebra relay")
     assert trivet.recall("zebra relay").hits == ()
     assert len(trivet.recall("zebra relay", relevance_at_least=0.0).hits) == 1
 
 
-def test_an_empty_store_has_nothing_relevant(open_trivet: Opened) -> None:
+def test_empty_store_has_nothing_relevant(open_trivet: Opened) -> None:
     answer = open_trivet().recall("zebra relay")
     assert answer.nothing_relevant
     assert answer.best_relevance is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 30])
-def test_words_alone_are_enough_to_be_sure_in_stores_of_any_size(
-    open_trivet: Opened, size: int
-) -> None:
+def test_word_matches_suffice_at_any_store_size(open_trivet: Opened, size: int) -> None:
     trivet = open_trivet()
     trivet.remember("The zebra relay listens on channel nine.")
     trivet.remember_many(
@@ -128,12 +122,12 @@ def test_words_alone_are_enough_to_be_sure_in_stores_of_any_size(
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), "much"])
-def test_no_probability_is_refused(store: Trivet, value: Any) -> None:
+def test_invalid_threshold_is_rejected(store: Trivet, value: Any) -> None:
     with pytest.raises(InvalidInput, match="relevance_at_least"):
         store.recall("zebra", relevance_at_least=value)
 
 
-def test_the_packaged_model_is_whole() -> None:
+def test_packaged_model_is_consistent() -> None:
     model = relevance_model()
     assert 0 < model.threshold < 1
     assert "made_by" in model.manifest
@@ -141,16 +135,16 @@ def test_the_packaged_model_is_whole() -> None:
         for linear in (calibrated.unread, *calibrated.read.values()):
             assert set(linear.features) <= {*feature_names(), READ}
     assert "dense" not in model.other.unread.features, (
-        "a cosine of an unknown embedder means nothing"
+        "cosines of an unknown embedder carry no meaning"
     )
     evidence = {
         name: one.weight
         for name, one in model.embedders["trivet-embedder-2"].unread.features.items()
     }
-    assert min(evidence.values()) >= 0, "no lack of evidence of one kind may outweigh another kind"
+    assert min(evidence.values()) >= 0, "missing evidence of one kind may not outweigh another kind"
 
 
-def test_an_unknown_embedder_is_judged_without_its_cosines() -> None:
+def test_unknown_embedder_ignores_cosines() -> None:
     model = relevance_model()
     known = model.embedders["all-MiniLM-L6-v2"]
     assert model.of("all-MiniLM-L6-v2/0123", with_vectors=True, reader=None) is known.unread
@@ -158,7 +152,7 @@ def test_an_unknown_embedder_is_judged_without_its_cosines() -> None:
     assert model.of(None, with_vectors=False, reader=None) is model.words.unread
 
 
-def test_what_a_bundled_reranker_thinks_counts_and_that_of_another_does_not() -> None:
+def test_only_bundled_reranker_scores_count() -> None:
     model = relevance_model()
     tuned = model.embedders["trivet-embedder-2"]
     assert (
@@ -171,7 +165,7 @@ def test_what_a_bundled_reranker_thinks_counts_and_that_of_another_does_not() ->
     )
 
 
-def test_a_second_look_is_taken_only_where_the_first_is_unsure(tmp_path: Path) -> None:
+def test_reranking_runs_only_when_unsure(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "small.db", background=False) as trivet:
         trivet.remember_many({"content": text} for text in PETS)
         clear, unsure = trivet.recall("My dog is called Rex."), trivet.recall("name of my pet")
@@ -186,7 +180,7 @@ def test_probabilities_do_not_overflow(odds: float, expected: float) -> None:
     assert probability(odds) == expected
 
 
-def test_every_feature_is_there_for_every_candidate_of_the_head(tmp_path: Path) -> None:
+def test_head_candidates_have_all_features(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "store.db", embedder="none", background=False) as trivet:
         for number in range(HEAD + 2):
             trivet.remember(f"relay {number}")

@@ -1,4 +1,4 @@
-"""The reference server's graph, kept as memories: what goes in comes out, exactly and in order."""
+"""The reference server's graph is stored as memories and read back exactly, in order."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def graph(trivet: Trivet) -> KnowledgeGraph:
     return graph
 
 
-def test_what_goes_in_comes_out(graph: KnowledgeGraph) -> None:
+def test_graph_round_trips(graph: KnowledgeGraph) -> None:
     assert graph.read() == Graph([ANA, ACME], [WORKS])
 
 
-def test_nothing_is_stored_twice(graph: KnowledgeGraph) -> None:
+def test_duplicates_are_not_stored(graph: KnowledgeGraph) -> None:
     other = Entity("Acme", "other", ["new"])
     assert graph.create_entities([other, Entity("New", "", []), Entity("New", "", [])]) == [
         Entity("New", "", [])
@@ -55,13 +55,13 @@ def test_nothing_is_stored_twice(graph: KnowledgeGraph) -> None:
     assert graph.read().entities[0].observations == [*ANA.observations, "b"]
 
 
-def test_an_unknown_entity_stops_the_whole_call(graph: KnowledgeGraph) -> None:
+def test_unknown_entity_rejects_whole_call(graph: KnowledgeGraph) -> None:
     with pytest.raises(NotFound, match="Entity with name Nobody not found"):
         graph.add_observations([Added("Acme", ["kept?"]), Added("Nobody", ["x"])])
     assert graph.read() == Graph([ANA, ACME], [WORKS])
 
 
-def test_what_is_deleted_is_gone_and_can_be_restored(graph: KnowledgeGraph, trivet: Trivet) -> None:
+def test_deleted_parts_can_be_restored(graph: KnowledgeGraph, trivet: Trivet) -> None:
     graph.delete_observations(
         [Deleted(ANA.name, ["  blanks  ", "never said"]), Deleted("Nobody", ["x"])]
     )
@@ -73,25 +73,25 @@ def test_what_is_deleted_is_gone_and_can_be_restored(graph: KnowledgeGraph, triv
     assert graph.read() == Graph([ANA, ACME], [WORKS])
 
 
-def test_a_relation_can_go_alone(graph: KnowledgeGraph) -> None:
+def test_relation_can_be_deleted_alone(graph: KnowledgeGraph) -> None:
     graph.delete_relations([Relation("Acme", ANA.name, "works_at")])
     assert graph.read().relations == [WORKS]
     graph.delete_relations([WORKS])
     assert graph.read() == Graph([ANA, ACME], [])
 
 
-def test_search_finds_what_holds_the_query_with_its_relations(graph: KnowledgeGraph) -> None:
+def test_search_returns_matching_entities_with_relations(graph: KnowledgeGraph) -> None:
     assert graph.search("LINE T") == Graph([ANA], [WORKS])
     assert graph.search("compan") == Graph([ACME], [WORKS])
 
 
-def test_where_nothing_holds_the_query_recall_is_asked(graph: KnowledgeGraph) -> None:
+def test_search_falls_back_to_recall(graph: KnowledgeGraph) -> None:
     graph.add_observations([Added("Acme", ["The staging database listens on port 6543."])])
     assert [entity.name for entity in graph.search("which port has staging").entities] == ["Acme"]
     assert graph.search("zebra crossing") == Graph([], [])
 
 
-def test_its_memories_are_memories_like_others(graph: KnowledgeGraph, trivet: Trivet) -> None:
+def test_graph_memories_behave_like_other_memories(graph: KnowledgeGraph, trivet: Trivet) -> None:
     [hit] = trivet.recall("line two").hits
     assert (hit.title, hit.tags, hit.content) == (ANA.name, ("person",), "line one\nline two")
     trivet.edit(hit.id, content="line three")
@@ -99,16 +99,14 @@ def test_its_memories_are_memories_like_others(graph: KnowledgeGraph, trivet: Tr
     assert graph.read().entities[0].observations == ["Likes tea.", "line three", "  blanks  "]
 
 
-def test_two_programs_that_say_the_same_at_once_leave_it_once(
-    graph: KnowledgeGraph, trivet: Trivet
-) -> None:
+def test_concurrent_duplicates_are_read_once(graph: KnowledgeGraph, trivet: Trivet) -> None:
     for memory in trivet.list(scope=SCOPE).memories:
         assert memory.source
         trivet.remember(memory.content, scope=SCOPE, source=memory.source.uri)
     assert graph.read() == Graph([ANA, ACME], [WORKS])
 
 
-def test_a_secret_is_masked_and_can_be_deleted_by_either_text(graph: KnowledgeGraph) -> None:
+def test_masked_secret_can_be_deleted_by_either_text(graph: KnowledgeGraph) -> None:
     text = "The deploy bot logs in with ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     graph.add_observations([Added("Acme", [text])])
     [stored] = graph.open(["Acme"]).entities[0].observations
@@ -125,14 +123,14 @@ def test_a_secret_is_masked_and_can_be_deleted_by_either_text(graph: KnowledgeGr
         Entity("ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "token", []),
     ],
 )
-def test_what_could_not_come_back_exactly_is_refused(trivet: Trivet, entity: Entity) -> None:
+def test_unrepresentable_entity_is_rejected(trivet: Trivet, entity: Entity) -> None:
     graph = KnowledgeGraph(trivet)
     with pytest.raises(InvalidInput):
         graph.create_entities([ACME, entity])
     assert graph.read() == Graph([], [])
 
 
-def test_a_graph_of_more_than_a_page_is_read_whole(
+def test_graph_larger_than_a_page_is_read_whole(
     trivet: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trivet.serve.mcp.reference_graph.PAGE", 3)
@@ -142,32 +140,32 @@ def test_a_graph_of_more_than_a_page_is_read_whole(
     assert graph.read() == Graph([many], [])
 
 
-def test_the_file_is_taken_over_once(
+def test_memory_file_is_imported_once(
     trivet: Trivet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "memory.jsonl"
     graph = KnowledgeGraph(trivet)
     monkeypatch.setenv("MEMORY_FILE_PATH", str(file))
-    import_memory_file(trivet)  # there is no file yet
+    import_memory_file(trivet)  # no file exists yet
     file.write_text(FILE)
     import_memory_file(trivet)
-    taken = Graph(
+    imported = Graph(
         [Entity("Ana", "person", ["Likes tea."]), Entity("Acme", "company", [])],
         [Relation("Ana", "Acme", "works_at")],
     )
-    assert graph.read() == taken
+    assert graph.read() == imported
     graph.delete_entities(["Ana", "Acme"])
     import_memory_file(trivet)
     assert graph.read() == Graph([], [])
     assert file.read_text() == FILE
 
 
-def test_a_file_that_cannot_be_read_is_told_and_nothing_taken(
+def test_invalid_memory_file_is_rejected_whole(
     trivet: Trivet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "memory.jsonl"
     file.write_text(FILE + '{"type":"entity","name":3}\n')
     monkeypatch.setenv("MEMORY_FILE_PATH", str(file))
-    with pytest.raises(InvalidInput, match=r"line 5: .* Nothing was taken over"):
+    with pytest.raises(InvalidInput, match=r"line 5 .* Nothing was imported"):
         import_memory_file(trivet)
     assert KnowledgeGraph(trivet).read() == Graph([], [])

@@ -1,4 +1,4 @@
-"""Told again, an ingest follows the files: edits, moves, deletes; and leaves alone what people did by hand."""
+"""Repeated ingestion follows edits, moves and deletions, and keeps manual changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.errors import Conflict, NotFound
 from trivet.sources.files import Options, drop
-from trivet.sources.files.ingest import vaults
+from trivet.sources.files.ingestion import vaults
 
 NOTE = "# Deploys\n\nInes presses the button.\n\n## When\n\nOn Tuesdays.\n\n## How\n\nWith `make ship`.\n"
 
 
-def test_each_heading_is_a_memory_with_title_and_lines(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_each_heading_becomes_a_memory(memory: Trivet, write: Write, take: Take) -> None:
     write("work/deploys.md", NOTE)
     assert take().stored == 3
     found = everything(memory)
@@ -34,22 +32,20 @@ def test_each_heading_is_a_memory_with_title_and_lines(
     assert f"{when.created_at:%Y-%m-%d}" == "2023-11-14"
 
 
-def test_nothing_is_read_again_that_has_not_changed(
+def test_unchanged_files_are_not_read_again(
     memory: Trivet, write: Write, take: Take, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("deploys.md", NOTE)
     write("other.txt", "Plain words.")
     take()
     monkeypatch.setattr(
-        "trivet.sources.files.ingest.read_text", lambda *_: pytest.fail("a file was read")
+        "trivet.sources.files.ingestion.read_text", lambda *_: pytest.fail("a file was read")
     )
     again = take()
     assert (again.files_unchanged, again.files_read, again.changed) == (2, 0, False)
 
 
-def test_a_file_changed_just_now_is_not_trusted_by_its_time(
-    memory: Trivet, vault: Path, take: Take
-) -> None:
+def test_recent_change_with_same_time_is_detected(memory: Trivet, vault: Path, take: Take) -> None:
     file = vault / "a.md"
     file.write_text("first text")
     found = file.stat()
@@ -60,7 +56,7 @@ def test_a_file_changed_just_now_is_not_trusted_by_its_time(
     assert set(everything(memory)) == {"other text"}
 
 
-def test_an_edit_is_a_revision_and_a_shift_of_lines_is_not(
+def test_edit_adds_revision_but_line_shift_does_not(
     memory: Trivet, write: Write, take: Take
 ) -> None:
     write("deploys.md", NOTE)
@@ -81,7 +77,7 @@ def test_an_edit_is_a_revision_and_a_shift_of_lines_is_not(
     assert shifted.source.start_line == 6
 
 
-def test_a_moved_file_keeps_its_ids(memory: Trivet, write: Write, take: Take, vault: Path) -> None:
+def test_moved_file_keeps_ids(memory: Trivet, write: Write, take: Take, vault: Path) -> None:
     file = write("deploys.md", NOTE)
     take()
     before = everything(memory)
@@ -96,9 +92,7 @@ def test_a_moved_file_keeps_its_ids(memory: Trivet, write: Write, take: Take, va
     assert {one.source.uri for one in after.values() if one.source} == {"notes/archive/shipping.md"}
 
 
-def test_a_file_moved_and_edited_keeps_the_ids_of_its_places(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_moved_and_edited_file_keeps_ids(memory: Trivet, write: Write, take: Take) -> None:
     file = write("deploys.md", NOTE)
     take()
     when = everything(memory)["On Tuesdays."].id
@@ -108,9 +102,7 @@ def test_a_file_moved_and_edited_keeps_the_ids_of_its_places(
     assert everything(memory)["On Thursdays."].id == when
 
 
-def test_a_section_moved_to_another_file_keeps_its_id(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_section_moved_to_other_file_keeps_id(memory: Trivet, write: Write, take: Take) -> None:
     write("a.md", "# A\n\nalpha\n\n## Moving\n\nthe moving part\n")
     write("b.md", "# B\n\nbeta\n")
     take()
@@ -125,9 +117,7 @@ def test_a_section_moved_to_another_file_keeps_its_id(
     assert everything(memory)["something else in its old place"].id != before
 
 
-def test_a_heading_put_before_others_or_renamed_renames_nobody(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_inserted_item_keeps_other_ids(memory: Trivet, write: Write, take: Take) -> None:
     write("MEMORY.md", "# Facts\n\n- one is first\n- two is second\n")
     take()
     before = everything(memory)
@@ -139,9 +129,7 @@ def test_a_heading_put_before_others_or_renamed_renames_nobody(
     }
 
 
-def test_a_deleted_file_is_forgotten_and_comes_back_under_its_id(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_restored_file_gets_its_ids_back(memory: Trivet, write: Write, take: Take) -> None:
     write("keep.md", "kept")
     file = write("deploys.md", NOTE)
     take()
@@ -153,9 +141,7 @@ def test_a_deleted_file_is_forgotten_and_comes_back_under_its_id(
     assert everything(memory)["On Tuesdays."].id == before
 
 
-def test_what_was_forgotten_or_purged_by_hand_stays_so(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_manually_removed_memories_stay_removed(memory: Trivet, write: Write, take: Take) -> None:
     write("deploys.md", NOTE)
     take()
     found = everything(memory)
@@ -166,9 +152,7 @@ def test_what_was_forgotten_or_purged_by_hand_stays_so(
     assert set(everything(memory)) == {"Ines presses the button."}
 
 
-def test_what_was_set_by_hand_stays_where_the_file_says_nothing(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_manual_fields_survive_file_updates(memory: Trivet, write: Write, take: Take) -> None:
     write("deploys.md", NOTE)
     take()
     id = everything(memory)["On Tuesdays."].id
@@ -179,9 +163,7 @@ def test_what_was_set_by_hand_stays_where_the_file_says_nothing(
     assert (edited.content, edited.importance, edited.category) == ("On Fridays.", 0.9, "decisions")
 
 
-def test_an_empty_folder_is_not_taken_for_a_deletion(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_empty_folder_does_not_delete_memories(memory: Trivet, write: Write, take: Take) -> None:
     file = write("deploys.md", NOTE)
     take()
     file.unlink()
@@ -190,7 +172,7 @@ def test_an_empty_folder_is_not_taken_for_a_deletion(
     assert len(everything(memory)) == 3
 
 
-def test_a_vault_may_move_and_another_may_not_take_its_name(
+def test_vault_may_move_but_name_stays_unique(
     memory: Trivet, write: Write, take: Take, vault: Path, tmp_path: Path
 ) -> None:
     write("deploys.md", NOTE)
@@ -212,9 +194,7 @@ def test_a_vault_may_move_and_another_may_not_take_its_name(
     }
 
 
-def test_one_file_of_a_vault_costs_the_others_nothing(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_ingesting_one_file_leaves_others(memory: Trivet, write: Write, take: Take) -> None:
     write("deploys.md", NOTE)
     gone, file = write("gone.md", "gone"), write("sub/one.md", "one")
     take()
@@ -226,7 +206,7 @@ def test_one_file_of_a_vault_costs_the_others_nothing(
     assert take().forgotten == 1
 
 
-def test_a_folder_is_not_taken_in_twice(
+def test_overlapping_vaults_are_rejected(
     memory: Trivet, write: Write, take: Take, vault: Path
 ) -> None:
     write("sub/one.md", "one")
@@ -237,7 +217,7 @@ def test_a_folder_is_not_taken_in_twice(
     assert take(options=Options(exclude=("sub",))).stored == 1
 
 
-def test_options_are_remembered_and_a_change_of_them_reaches_every_file(
+def test_options_persist_and_changes_reach_every_file(
     memory: Trivet, write: Write, take: Take
 ) -> None:
     write("deploys.md", NOTE)
@@ -252,7 +232,7 @@ def test_options_are_remembered_and_a_change_of_them_reaches_every_file(
     }
 
 
-def test_a_dry_run_changes_nothing(memory: Trivet, write: Write, take: Take) -> None:
+def test_dry_run_changes_nothing(memory: Trivet, write: Write, take: Take) -> None:
     write("deploys.md", NOTE)
     assert take(dry_run=True).stored == 3
     assert (everything(memory), vaults(memory)) == ({}, ())
@@ -265,9 +245,7 @@ def test_a_dry_run_changes_nothing(memory: Trivet, write: Write, take: Take) -> 
     assert take(dry_run=True).forgotten == 3
 
 
-def test_a_dropped_vault_is_forgotten_and_can_be_taken_in_again(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_dropped_vault_can_be_ingested_again(memory: Trivet, write: Write, take: Take) -> None:
     write("deploys.md", NOTE)
     take()
     assert drop(memory, "notes") == 3

@@ -1,4 +1,4 @@
-"""Memories as files: what is written is what is read back, whatever is in it; edits go both ways."""
+"""Memories mirrored to files read back exactly, and edits go both ways."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _write(file: Path, text: str) -> None:
     file.write_bytes(text.encode())
 
 
-def test_edits_go_both_ways_and_are_never_overwritten(path: Path, tmp_path: Path) -> None:
+def test_edits_go_both_ways_without_overwriting(path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     with Trivet.open(path, embedder="none", background=False) as memory:
         id = memory.remember("The port is 6543.", title="Port").id
@@ -35,7 +35,7 @@ def test_edits_go_both_ways_and_are_never_overwritten(path: Path, tmp_path: Path
         assert ingest(memory, folder).updated + ingest(memory, folder).stored <= 1
         assert memory.get(id).content == "The port is 7777."
         done = to_files(memory, folder)
-        assert (done.left, done.written) == ((), 1)  # as we write it, again
+        assert (done.left, done.written) == ((), 1)  # the file is written again in canonical form
         memory.edit(id, title="Harbour")
         to_files(memory, folder)
         assert [one.name[:7] for one in folder.rglob("*.md")] == ["harbour"]
@@ -44,7 +44,7 @@ def test_edits_go_both_ways_and_are_never_overwritten(path: Path, tmp_path: Path
         assert (folder / "mine.md").read_text() == "my own note"
 
 
-def test_a_deleted_mirror_is_forgotten(path: Path, tmp_path: Path) -> None:
+def test_deleted_mirror_file_forgets_memory(path: Path, tmp_path: Path) -> None:
     with Trivet.open(path, embedder="none", background=False) as memory:
         ids = [memory.remember(f"number {number}").id for number in range(2)]
         to_files(memory, tmp_path / "files")

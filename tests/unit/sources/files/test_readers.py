@@ -1,4 +1,4 @@
-"""What each reader finds in its kind of file, written as the programs write them."""
+"""Each reader parses its file format as the programs write it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_headings_nest_and_repeat(memory: Trivet, write: Write, take: Take) -> N
 
 
 @pytest.mark.parametrize("text", ["", "# Only a title\n", "---\ntags: a\n---\n", "   \n\n"])
-def test_an_empty_note_says_nothing(text: str) -> None:
+def test_empty_note_has_no_parts(text: str) -> None:
     assert read("a.md", text) == []
 
 
-def test_a_rule_is_not_front_matter() -> None:
+def test_horizontal_rule_is_not_front_matter() -> None:
     assert [part.content for part in read("a.md", "---\n\nhello\n")] == ["---\n\nhello"]
 
 
@@ -63,7 +63,7 @@ def test_wiki_links_and_paths_become_links(memory: Trivet, write: Write, take: T
         "a.md",
         "see [[Beta#Second part|that]], ![[gamma]], [up](./sub/b.md) and [out](https://x.example/b.md)",
     )
-    assert take().links_added == 0  # nothing to point at yet
+    assert take().links_added == 0  # link targets do not exist yet
     write("sub/b.md", "# Beta\n\nfirst of b\n\n## Second part\n\nsecond of b\n")
     write("sub/gamma.md", "the third letter, back to [[a]]")
     assert take().links_added == 4
@@ -82,7 +82,7 @@ def test_wiki_links_and_paths_become_links(memory: Trivet, write: Write, take: T
     assert take().links_removed == 3
 
 
-def test_links_made_by_hand_stay(memory: Trivet, write: Write, take: Take) -> None:
+def test_manual_links_stay(memory: Trivet, write: Write, take: Take) -> None:
     write("a.md", "one [[b]]")
     write("b.md", "two")
     take()
@@ -93,7 +93,7 @@ def test_links_made_by_hand_stay(memory: Trivet, write: Write, take: Take) -> No
     assert len(memory.links(found["two"].id)) == 1
 
 
-def test_points_of_agent_files_are_memories_by_themselves() -> None:
+def test_agent_file_bullets_are_separate_memories() -> None:
     text = "# Project\n\nSome prose.\n\n## Rules\n\n- Use pnpm,\n  never npm\n- Tests first\n\n1. Numbered\n"
     found = read("p/CLAUDE.md", text)
     assert [part.content for part in found] == [
@@ -106,7 +106,7 @@ def test_points_of_agent_files_are_memories_by_themselves() -> None:
     assert found[1].lines == (7, 8)
 
 
-def test_claude_code() -> None:
+def test_claude_code_transcript() -> None:
     def event(uuid: str, kind: str, content: object, **more: object) -> dict[str, object]:
         base = {"sessionId": "s", "cwd": "/home/ana/shop", "timestamp": "2026-03-01T10:00:00.000Z"}
         return {**base, "type": kind, "uuid": uuid, "message": {"content": content}, **more}
@@ -145,7 +145,7 @@ def test_claude_code() -> None:
     }
 
 
-def test_a_transcript_that_grows_updates_and_adds(memory: Trivet, write: Write, take: Take) -> None:
+def test_growing_transcript_updates_and_adds(memory: Trivet, write: Write, take: Take) -> None:
     def said(uuid: str, kind: str, text: str) -> dict[str, object]:
         return {
             "sessionId": "s",
@@ -172,7 +172,7 @@ def test_a_transcript_that_grows_updates_and_adds(memory: Trivet, write: Write, 
     assert (again.updated, again.stored, again.unchanged) == (1, 1, 1)
 
 
-def test_codex() -> None:
+def test_codex_transcript() -> None:
     at = "2026-03-01T10:00:00.000Z"
     meta = {
         "timestamp": at,
@@ -203,7 +203,7 @@ def test_codex() -> None:
         assert found[0].fields["tags"] == ("codex", "shop")
 
 
-def test_chatgpt_follows_the_branch_that_was_left() -> None:
+def test_chatgpt_export_follows_current_branch() -> None:
     def node(parent: str | None, role: str, text: str, *children: str) -> dict[str, object]:
         message = {
             "author": {"role": role},
@@ -230,7 +230,7 @@ def test_chatgpt_follows_the_branch_that_was_left() -> None:
     assert found[0].fields["created_at"].startswith("2023-11-14T22:13:20")
 
 
-def test_claude_chats() -> None:
+def test_claude_chat_export() -> None:
     messages = [
         {
             "uuid": "1",
@@ -255,9 +255,7 @@ def test_claude_chats() -> None:
     ]
 
 
-def test_a_long_text_is_cut_and_nothing_of_it_lost(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_long_text_is_split_without_loss(memory: Trivet, write: Write, take: Take) -> None:
     text = "\n\n".join(f"Paragraph {number}: " + "words and wörds " * 40 for number in range(120))
     write("long.txt", text)
     assert take().stored > 2
@@ -265,9 +263,7 @@ def test_a_long_text_is_cut_and_nothing_of_it_lost(
     assert list(pieces("x" * 100, 30)) == ["x" * 30] * 3 + ["x" * 10]
 
 
-def test_the_category_is_that_of_the_kind_unless_the_file_says_one_we_have(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_known_category_in_file_overrides_default(memory: Trivet, write: Write, take: Take) -> None:
     write("a.md", "---\ncategory: people\n---\nana")
     write("b.md", "---\ncategory: no-such\nimportance: high\n---\nbo")
     write("CLAUDE.md", "- rule of ours")
@@ -276,7 +272,7 @@ def test_the_category_is_that_of_the_kind_unless_the_file_says_one_we_have(
     assert found == {"ana": "people", "bo": "references", "rule of ours": "procedures"}
 
 
-def test_text_of_other_encodings(memory: Trivet, vault: Path, take: Take) -> None:
+def test_text_encodings(memory: Trivet, vault: Path, take: Take) -> None:
     (vault / "a.txt").write_bytes("ünï\r\ncode".encode("utf-16"))
     (vault / "b.txt").write_bytes(b"\xef\xbb\xbfmarked")
     take()

@@ -1,4 +1,4 @@
-"""A bad file costs only itself, and wholly; nothing is read through a link; secrets stay out of every table."""
+"""Invalid files affect only themselves, links are not followed, and no table holds secrets."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.errors import InvalidInput
 from trivet.sources.files import Options, ingest
-from trivet.sources.files.ingest import Changes
+from trivet.sources.files.ingestion import Changes
 from trivet.sources.files.markdown import read_markdown
 from trivet.sources.files.vault import Listing, list_files, resolve_vault
 
-# More levels than Python lets a function call itself.
+# Deeper than Python's recursion limit.
 DEEP = 1_100
 SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
 
 
-# A moment that no calendar has.
+# A message with a time outside the calendar range.
 LATE = json.dumps(
     {
         "author": {"role": "user"},
@@ -43,19 +43,19 @@ LATE = json.dumps(
         (
             "chat2.json",
             '[{"mapping": {"a": {"message": {"author": 3}}}, "current_node": "a"}]',
-            "promise",
+            "apparent format",
         ),
         (
             "chat3.json",
             f'[{{"mapping": {{"a": {{"message": {LATE}}}}}, "current_node": "a"}}]',
-            "promise",
+            "apparent format",
         ),
         ("x.jsonl", '{"sessionId": "1", "type": "user"}\nnot json\n{}\n', "line 2 is not JSON"),
         (f"{SECRET}.md", "text", "looks like a secret"),
         ("mirror.md", "---\ntrivet: 1\nid: nonsense\n---\ntext", "not a UUID"),
     ],
 )
-def test_a_bad_file_is_named_and_left_out(
+def test_invalid_file_is_named_and_skipped(
     memory: Trivet, write: Write, take: Take, vault: Path, name: str, text: str, reason: str
 ) -> None:
     write("good.md", "good words")
@@ -67,9 +67,7 @@ def test_a_bad_file_is_named_and_left_out(
     assert SECRET not in done.problems[0]
 
 
-def test_a_file_that_goes_bad_keeps_what_it_said_before(
-    memory: Trivet, write: Write, take: Take
-) -> None:
+def test_newly_invalid_file_keeps_its_memories(memory: Trivet, write: Write, take: Take) -> None:
     write("a.md", "# A\n\nfirst\n\n## B\n\nsecond\n")
     take()
     write("a.md", "---\n: [\n---\n# A\n\nother\n")
@@ -79,8 +77,8 @@ def test_a_file_that_goes_bad_keeps_what_it_said_before(
     assert (take().updated, set(everything(memory))) == (1, {"other"})
 
 
-def test_a_file_is_never_half_ingested(path: Path, write: Write, vault: Path) -> None:
-    """One section holds a secret that the settings refuse: none of the file's sections is stored."""
+def test_file_is_never_partly_ingested(path: Path, write: Write, vault: Path) -> None:
+    """The settings refuse the secret in one section, so no section may be stored."""
     write("a.md", f"# A\n\nharmless\n\n## B\n\ntoken {SECRET}\n")
     write("b.md", "fine")
     with Trivet.open(path, embedder="none", background=False, secrets="refuse") as memory:
@@ -89,7 +87,7 @@ def test_a_file_is_never_half_ingested(path: Path, write: Write, vault: Path) ->
         assert set(everything(memory)) == {"fine"}
 
 
-def test_secrets_are_guarded_and_in_no_table(
+def test_secrets_are_redacted_in_every_table(
     memory: Trivet, write: Write, take: Take, path: Path
 ) -> None:
     write("a.md", f"# Key {SECRET}\n\nThe token is {SECRET}, see [[{SECRET}]].\n")
@@ -101,7 +99,7 @@ def test_secrets_are_guarded_and_in_no_table(
     connection.close()
 
 
-def test_links_are_not_followed(
+def test_symbolic_links_are_not_followed(
     memory: Trivet, write: Write, take: Take, vault: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -118,7 +116,7 @@ def test_links_are_not_followed(
     assert set(everything(memory)) == {"good words"}
 
 
-def test_hidden_folders_and_strange_files_are_passed_over(
+def test_hidden_folders_and_unknown_files_are_skipped(
     memory: Trivet, write: Write, take: Take, vault: Path
 ) -> None:
     for name in (".obsidian/x.md", ".git/y.md", "node_modules/z.md", "package.json", "photo.jpg"):
@@ -127,14 +125,14 @@ def test_hidden_folders_and_strange_files_are_passed_over(
     write("good.md", "good words")
     done = take()
     assert (done.problems, set(everything(memory))) == ((), {"good words"})
-    with pytest.raises(InvalidInput, match="is not there"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         take(vault / "missing.md")
-    assert "no reader knows" in take(vault / "package.json").problems[0]
-    with pytest.raises(InvalidInput, match="of no kind that can be ingested"):
+    assert "no known format" in take(vault / "package.json").problems[0]
+    with pytest.raises(InvalidInput, match="not of a supported file type"):
         take(vault / "photo.jpg")
 
 
-def test_a_folder_that_cannot_be_looked_into_is_not_a_deletion(
+def test_unreadable_folder_does_not_delete_memories(
     memory: Trivet, write: Write, take: Take, vault: Path
 ) -> None:
     write("closed/a.md", "inside")
@@ -150,7 +148,7 @@ def test_a_folder_that_cannot_be_looked_into_is_not_a_deletion(
     assert set(everything(memory)) == {"outside"}
 
 
-def test_nothing_of_a_purged_memory_stays_in_the_ledger(
+def test_purge_removes_memory_from_ledger(
     memory: Trivet, write: Write, take: Take, path: Path
 ) -> None:
     write("a.md", "# Plans\n\nintro\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]]\n")
@@ -168,7 +166,7 @@ def test_nothing_of_a_purged_memory_stays_in_the_ledger(
     assert not take().changed
 
 
-def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
+def test_ingesting_into_server_is_rejected(vault: Path) -> None:
     with (
         Trivet.open("http://127.0.0.1:9", key="k") as memory,
         pytest.raises(InvalidInput, match=r"is a server\. Run `trivet ingest` on its machine"),
@@ -176,7 +174,7 @@ def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
         ingest(memory, vault)
 
 
-def test_a_note_of_many_sections_is_read_in_a_moment() -> None:
+def test_note_with_many_sections_is_read_quickly() -> None:
     note = "".join(
         f"## Part {number}\n\nWords with a #tag{number % 7} in them.\n\n" for number in range(4_000)
     )
@@ -220,7 +218,7 @@ open words
         ),
     ],
 )
-def test_what_is_private_is_so_in_every_memory_that_is_made_of_it(
+def test_private_text_is_hidden_in_every_resulting_memory(
     memory: Trivet, write: Write, take: Take, name: str, text: str
 ) -> None:
     write(name, text)
@@ -229,22 +227,22 @@ def test_what_is_private_is_so_in_every_memory_that_is_made_of_it(
     kept = memory.list(limit=100).memories
     assert sum("open words" in one.content for one in kept) == 2
     assert not [one for one in kept if "zanzibar" in str(one).lower()]
-    assert take().problems == (), "and the ledger can be read again"
+    assert take().problems == (), "the ledger must stay readable"
 
 
-def test_a_private_part_over_several_points_is_refused(write: Write, take: Take) -> None:
+def test_private_section_across_bullets_is_rejected(write: Write, take: Take) -> None:
     write("CLAUDE.md", "<private>\n- one\n- two\n</private>\n")
     (problem,) = take().problems
-    assert "Mark each of them" in problem
+    assert "Mark each line" in problem
 
 
-def test_a_mark_that_is_never_closed_does_not_break_the_ledger(write: Write, take: Take) -> None:
+def test_unclosed_private_tag_does_not_break_ledger(write: Write, take: Take) -> None:
     write("open.md", "# About <private> marks\n\nwords\n")
     take()
     assert take().problems == ()
 
 
-def test_tags_links_and_headings_in_a_private_part_are_private(
+def test_tags_links_and_headings_in_private_section_are_hidden(
     memory: Trivet, write: Write, take: Take
 ) -> None:
     write("zanzibar.md", "words")
@@ -259,23 +257,19 @@ def test_tags_links_and_headings_in_a_private_part_are_private(
     assert "zanzibar" not in str(part).lower()
 
 
-def test_folders_are_walked_however_deep_they_are(
-    memory: Trivet, write: Write, take: Take, vault: Path
-) -> None:
+def test_deep_folders_are_walked(memory: Trivet, write: Write, take: Take, vault: Path) -> None:
     write("good.md", "good words")
     folders = [f"{vault}/" + "d/" * depth for depth in range(1, DEEP)]
     for folder in folders:
-        os.mkdir(folder)
+        os.mkdir(folder)  # noqa: PTH102
     note = f"{folders[-1]}deep.md"
     try:
         Path(note).write_text("deep words")
         done = take()
     finally:
-        os.unlink(note)
+        os.unlink(note)  # noqa: PTH108
         for folder in reversed(folders):
-            os.rmdir(folder)
+            os.rmdir(folder)  # noqa: PTH106
     assert (done.stored, len(done.problems)) == (1, 1)
-    assert "deep.md: source" in done.problems[0], (
-        "only its name is too long for the source of a memory"
-    )
+    assert "deep.md: source" in done.problems[0], "the path is too long for a memory's source"
     assert set(everything(memory)) == {"good words"}

@@ -1,4 +1,4 @@
-"""Files as other memories write them, taken over whole, twice, and without being touched."""
+"""Files of other memory systems import completely and repeatably, without being modified."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def held(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("system", get_args(SystemName))
-def test_taken_over_twice_and_seen_before(
+def test_import_is_complete_repeatable_and_has_dry_run(
     trivet: CommandLine, tmp_path: Path, held: Any, system: SystemName
 ) -> None:
     source = FILES[system](tmp_path)
@@ -222,7 +222,7 @@ def test_taken_over_twice_and_seen_before(
     assert {file: file.read_bytes() for file in before} == before
 
 
-def test_the_reference_server(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
+def test_reference_server(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
     imported = trivet.json("import", "--from", "mcp-memory", str(reference_server(tmp_path)))
     ana = held()["Ana (person)\nSpeaks Spanish\nLikes tea\nAna works at Acme.\nAna knows Nobody."]
     assert (ana.title, ana.category, ana.tags, imported["links"]) == (
@@ -263,7 +263,7 @@ def test_mem0(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
     assert tea.created_at == moment("2026-01-02T11:04:05.123456Z")
 
 
-def test_mem0_history_ends_where_it_ended(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
+def test_mem0_history_imports_final_state(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
     file = _database(
         tmp_path / "history.db",
         """CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT,
@@ -325,26 +325,26 @@ def test_agentmemory(trivet: CommandLine, tmp_path: Path, held: Any) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"nonsense \xff", b"{}", b"SQLite format 3\x00 and no more"]
 )
-def test_a_wrong_file_is_refused_and_nothing_written(
+def test_wrong_file_is_rejected_and_writes_nothing(
     trivet: CommandLine, tmp_path: Path, held: Any, system: SystemName, content: bytes
 ) -> None:
     file = tmp_path / "wrong"
     file.write_bytes(content)
     result = trivet("import", "--from", system, str(file))
     if system == "mcp-memory" and content == b"":
-        assert result.status == 0  # an empty memory is one
+        assert result.status == 0  # an empty memory file is valid
     else:
         assert (result.status, "wrong" in result.err) == (2, True), result
     assert trivet("import", "--from", system, str(tmp_path / "absent")).status == 2
     assert held() == {}
 
 
-def test_options_that_go_with_from_alone(trivet: CommandLine, tmp_path: Path) -> None:
+def test_dry_run_requires_from(trivet: CommandLine, tmp_path: Path) -> None:
     file = _text(tmp_path / "x.jsonl", '{"content": "x"}')
     assert trivet("import", str(file), "--dry-run").status == 2
 
 
-def test_of_a_basic_memory_note_nothing_private_is_shown_and_nothing_of_the_same_name_is_lost(
+def test_basic_memory_hides_private_parts_and_keeps_duplicates(
     tmp_path: Path,
 ) -> None:
     text = "# N\n\n## A\n\nfirst\n\n## A\n\nsecond\n\n<private>\n- [fact] zanzibar #zanzibar\n</private>\n"
@@ -371,7 +371,7 @@ def test_of_a_basic_memory_note_nothing_private_is_shown_and_nothing_of_the_same
         ),
     ],
 )
-def test_odd_values_are_done_without(
+def test_invalid_values_are_skipped(
     tmp_path: Path, system: SystemName, name: str, text: str
 ) -> None:
     (tmp_path / name).write_text(text)
