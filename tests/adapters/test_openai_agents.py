@@ -283,7 +283,9 @@ def test_an_agent_stores_and_recalls(trivet: Trivet, session: TrivetSession) -> 
 
 def test_tools_are_chosen_by_name(trivet: Trivet) -> None:
     assert [tool.name for tool in memory_tools(trivet, ["memory_recall"])] == ["memory_recall"]
-    with pytest.raises(InvalidInput, match=r"no memory_rcall\. There are: memory_store"):
+    with pytest.raises(
+        InvalidInput, match=r"unknown tools: memory_rcall\. Available: memory_store"
+    ):
         memory_tools(trivet, ["memory_rcall"])
 
 

@@ -104,5 +104,7 @@ def test_the_model_is_offered_the_tools_and_told_when_to_use_them(
 
 
 def test_an_unknown_tool_is_refused(trivet: Trivet) -> None:
-    with pytest.raises(InvalidInput, match=r"no memory_rcall\. There are: memory_store"):
+    with pytest.raises(
+        InvalidInput, match=r"unknown tools: memory_rcall\. Available: memory_store"
+    ):
         memory_toolset(trivet, ["memory_rcall"])
