@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from acceptance.http.test_matrix import ON_A_MEMORY, WITHOUT_A_MEMORY, request
+from acceptance.http.test_access_matrix import ON_A_MEMORY, WITHOUT_A_MEMORY, request
 from soak.ledger import GONE, Fate, Said
 from soak.world import World
 from support.http_server import Client, served, settings_for

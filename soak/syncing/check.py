@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trivet.common.ids import reassigned_id
 from trivet.store.records import Bundle, changes_between, fields_of
-from trivet.sync.core import edits_of, has_same_content, in_scopes, reassigned_id, value_mark
+from trivet.sync.core import edits_of, has_same_content, in_scopes, value_mark
 from trivet.sync.exchange import check_item
 from trivet.sync.messages import Acks, Answer, Op, Page
 

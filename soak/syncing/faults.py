@@ -11,12 +11,10 @@ import msgspec
 
 from soak.syncing.world import World
 from trivet.store.relational.tables.sync_feed import SyncFeed
+from trivet.sync import aliases, core, laptop, replica, server
 from trivet.sync import apply_ops as applying
-from trivet.sync import core, laptop, replica, server
-from trivet.sync import laptop as joining
 from trivet.sync import laptop_state as outbox
 from trivet.sync import outgoing as preparing
-from trivet.sync import outgoing as sending
 from trivet.sync import replica_changes as healing
 from trivet.sync.messages import Acks, OtherEpoch, Page, Place
 
@@ -181,7 +179,7 @@ def _nothing_was_lost(world: World) -> list[Patch]:
             else answer
         )
 
-    return [(server, "_standing", known)]
+    return [(server, "_check_epoch", known)]
 
 
 def _lost_numbers_count(world: World) -> list[Patch]:
@@ -228,15 +226,15 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a repeated operation acts again": lambda _: [(applying.OpApplier, "_earlier_outcome", _nothing)],
     "who lost a memory is not told": _revocation_untold,
     "a purge leaves no tombstone": lambda _: [
-        (applying.OpApplier, "_is_buried", lambda *_: False),
-        (applying.OpApplier, "_is_anothers", lambda self, _, held: held is not None and held.owner != self.user),
-        (laptop._AnswerApplier, "_is_buried", lambda *_: False),
+        (aliases.MemoryAliases, "is_purged", lambda *_: False),
+        (aliases.MemoryAliases, "_belongs_to_another", lambda self, _, held: held is not None and held.owner != self._user),
+        (laptop._AnswerApplier, "_is_purged", lambda *_: False),
     ],
     "an answer is told before it is committed": _answer_before_commit,
     "the place moves on before the items are written": _place_before_items,
     "an answer for another place counts": lambda _: [(core, "answer_counts", _everything_counts)],
     "an older bundle replaces a newer one": lambda _: [
-        (core, "is_news", lambda *_: True),
+        (core, "is_newer", lambda *_: True),
         (core, "answer_counts", _everything_counts),
     ],
     "what is refused is dropped": lambda _: [(laptop._AnswerApplier, "_park_op", _nothing)],
@@ -248,10 +246,14 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "what a user may not read is sent": _unreadable_sent,
     "sensitive memories are sent": lambda _: [(preparing, "_stays_local", lambda *_: False)],
     "a write and its operation are apart": _dropped_by_chance,
-    "edits that wait are not put on top": lambda _: [(core, "with_pending_edits", lambda trunk, pending: tuple(trunk))],
+    "edits that wait are not put on top": lambda _: [
+        (module, "with_pending_edits", lambda trunk, pending: tuple(trunk)) for module in (replica, healing)
+    ],
     "what was taken from a user stays": _gone_ignored,
     "a link does not count as a change": _links_unseen,
-    "two users' memories of one id are one": lambda _: [(core, "other_id", lambda id, user: id)],
+    "two users' memories of one id are one": lambda _: [
+        (module, "reassigned_id", lambda id, user: id) for module in (aliases, laptop)
+    ],
     "what older epochs told is not carried": lambda _: [(core, "merge_carried", lambda old, new, waits: new)],
     "a clash that is brought back is settled": lambda _: [(core, "_with_branches", _settled_unasked)],
     "a purge leaves bytes behind": _purge_half_done,
@@ -264,12 +266,12 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     ],
     "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
     "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_unsent", _nothing)],
-    "a sensitive memory is overwritten by what is told": lambda _: [(sending, "kept_here", lambda *_: [])],
-    "who shares a sensitive memory is not told": lambda _: [(laptop._AnswerApplier, "_take_around", _nothing)],
+    "a sensitive memory is overwritten by what is told": lambda _: [(outbox, "withheld_edits", lambda *_: [])],
+    "who shares a sensitive memory is not told": lambda _: [(laptop._AnswerApplier, "_set_shares_and_links", _nothing)],
     "a full pull needs notices from before it": lambda _: [
-        (core, "missed", lambda place, horizon: 0 < place.seq < horizon)
+        (core, "missed_notices", lambda place, horizon: 0 < place.seq < horizon)
     ],
-    "who leaves drops what lies beside": lambda _: [(joining._Leaving, "keep_what_lies_beside", _nothing)],
+    "who leaves drops what lies beside": lambda _: [(laptop._Leaving, "keep_branches", _nothing)],
     "rights are not checked on the server": lambda _: [(core, "refusal", lambda held, op, *_: _no_purge(held, op))],
 }  # fmt: skip
 

@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,24 +32,17 @@ import msgspec
 from soak.older_code import of_commit
 from soak.syncing.manifest import manifest
 from soak.syncing.troubles import BadLine, SmallDisk
-from trivet import Trivet, TrivetError
+from soak.syncing.writer import open_store
+from trivet import TrivetError
 from trivet.sync import verbs
 
 LAPTOPS = (("a1", "ana"), ("a2", "ana"), ("b1", "bo"))
-USUAL: dict[str, Any] = {
-    "embedder": "none",
-    "changes": "off",
-    "usage_counts": False,
-    "secrets_keyring": False,
-}
 # Findings of doctor that do not concern sync, or are intended.
 UNRELATED = ("sync", "room on disk", "memory of postgresql", "standbys")
 PUSHED = '"route":"/v1/sync/push"'
 # First commit whose laptops follow a server; its sync has no feedback, scopes or vectors.
 OLDER = "55a96fa"
 HANGS_SECONDS = 60.0
-# Between two writes, to leave processor time for starting processes.
-LONGEST_REST = 0.5
 
 # On SIGUSR1 a process writes its stacks into its log.
 _TELLS = "import faulthandler, signal; faulthandler.register(signal.SIGUSR1, all_threads=True)\n"
@@ -56,7 +50,7 @@ WRITER = (
     _TELLS
     + """
 import sys
-from soak.syncing.processes import write_for_ever
+from soak.syncing.writer import write_for_ever
 write_for_ever(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
 """
 )
@@ -71,7 +65,7 @@ sys.exit(main())
 # Run with the server's code: older code cannot open a newer store.
 MAKES_USERS = """
 import json, sys
-from soak.syncing.processes import open_store
+from soak.syncing.writer import open_store
 from trivet.memory.admin.accounts import make_key
 with open_store(sys.argv[1]) as server:
     for user in ("ana", "bo"):
@@ -80,42 +74,11 @@ with open_store(sys.argv[1]) as server:
 """
 JOINS = """
 import sys
-from soak.syncing.processes import open_store, until, verbs
+from soak.syncing.processes import until, verbs
+from soak.syncing.writer import open_store
 with open_store(sys.argv[1], key=sys.argv[2]) as laptop:
     until(lambda: verbs.join(laptop.engine, sys.argv[3]))
 """
-
-
-def open_store(path: Path | str, **more: Any) -> Trivet:
-    return Trivet.open(path, background=False, **USUAL, **more)
-
-
-def write_for_ever(path: str, user: str, ledger: str, seed: int) -> None:
-    """Write forever, noting each acknowledged word. Network errors are no reason to stop."""
-    chance = random.Random(seed)
-    other = "bo" if user == "ana" else "ana"
-    with Path(ledger).open("a", buffering=1) as noted, open_store(Path(path)) as trivet:
-        while True:
-            word = f"word{seed}n{chance.getrandbits(40):x}"
-            memories = trivet.list(limit=100).memories
-            try:
-                if not memories or chance.random() < 0.3:
-                    id = trivet.remember(f"{word} was written.").id
-                    if chance.random() < 0.5:
-                        trivet.share(id=id, user=other, permission="write")
-                else:
-                    id = chance.choice(memories).id
-                    trivet.edit(id, content=f"{word} was edited.")
-                    trivet.feedback(id, verdict="useful", query=f"asked{seed}")
-                noted.write(f"{word}\n")
-            except TrivetError:
-                pass  # Not acknowledged, so not noted and not checked.
-            time.sleep(chance.uniform(0.0, LONGEST_REST))
-            if chance.random() < 0.3:
-                try:
-                    verbs.sync_now(trivet.engine)
-                except TrivetError:
-                    continue  # What waits is sent with the next exchange.
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +106,7 @@ class Team:
         self.began: dict[str, int] = {}  # How much each had done when it was started.
         for name, _ in LAPTOPS:
             (folder / f"{name}.words").touch()
+            (folder / f"{name}.errors").touch()
         self.server = self.start_server()
         for name, user in LAPTOPS:
             address = f"http://127.0.0.1:{self.line.port}"
@@ -294,11 +258,17 @@ class Team:
             "lost": lost,
             "level": level,
             "doctor": trouble,
-            "connections_cut": self.line.cut,
+            "failed": self.failed(),
+            **{f"connections_{event}": count for event, count in self.line.counts.items()},
             "pushes": log.count(PUSHED),
             "waited_for_an_upgrade": self.waited,
             "refused_for_want_of_room": log.count('"status":507') + log.count('"status":503'),
         }
+
+    def failed(self) -> dict[str, int]:
+        """Count the laptops' failed writes and exchanges by error."""
+        noted = (self.folder / f"{name}.errors" for name, _ in LAPTOPS)
+        return dict(Counter(line for file in noted for line in file.read_text().splitlines()))
 
     def end(self) -> None:
         for process in (*self.writers.values(), self.server):

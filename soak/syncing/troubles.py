@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +25,9 @@ class BadLine:
         self._random = random.Random(seed)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
-        self.cut = 0
+        # Connections cut on purpose, not reached, and broken by an end that died.
+        self.counts: Counter[str] = Counter(cut=0, unreached=0, broken=0)
+        self._counting = threading.Lock()
         self.good = False
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -36,16 +39,22 @@ class BadLine:
     def _carry(self, client: socket.socket) -> None:
         try:
             server = socket.create_connection(("127.0.0.1", self._target))
-        except OSError:
+        except OSError:  # The server has been killed.
+            self._count("unreached")
             client.close()
             return
         breaks = not self.good and self._random.random() < BREAKS
         left = [self._random.randrange(MOST_BYTES) if breaks else -1]
-        self.cut += breaks
+        if breaks:
+            self._count("cut")
         ways = [threading.Thread(target=self._pipe, args=pair, daemon=True) for pair in (
             (client, server, left), (server, client, left))]  # fmt: skip
         for way in ways:
             way.start()
+
+    def _count(self, event: str) -> None:
+        with self._counting:
+            self.counts[event] += 1
 
     def _pipe(self, source: socket.socket, target: socket.socket, left: list[int]) -> None:
         try:
@@ -56,7 +65,7 @@ class BadLine:
                         break
                 target.sendall(data)
         except OSError:
-            pass  # The line broke, as intended; both ends are closed below.
+            self._count("broken")
         finally:
             for one in (source, target):
                 with suppress(OSError):
