@@ -63,7 +63,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("share", "unshare", "shares"), "access"),
         **dict.fromkeys(("reveal", "audit"), "access"),
     },
-    "A server's databases": {"migrate": "transfer", "tenant": "transfer"},
+    "A server's databases": {"migrate": "transfer", "tenant": "tenants"},
     "Try and measure": {"demo": "serve", "tune": "lab.tune", "lab": "lab.measure"},
 }
 COMMAND_MODULES: dict[str, str] = {
@@ -78,13 +78,13 @@ GROUPS: dict[str, dict[str, str]] = {
     ),
     "user": {"add": "access", "list": "access", "role": "access", "remove": "access"},
     "key": {"add": "access", "list": "access", "revoke": "access"},
-    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "transfer"),
+    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "tenants"),
     "sync": dict.fromkeys(
         ("join", "now", "status", "conflicts", "resolve", "refused", "verify", "leave"), "sync"
     ),
     "lab": {
         "import": "lab.measure",
-        "from-store": "lab.datasets",
+        "from-store": "lab.from_store",
         "run": "lab.measure",
         "compare": "lab.measure",
         "gate": "lab.measure",
@@ -95,8 +95,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "federation": "lab.federation",
         "code": "lab.code",
         "report": "lab.measure",
-        "pool": "lab.datasets",
-        "judge": "lab.datasets",
+        "pool": "lab.judge",
+        "judge": "lab.judge",
     },
 }
 GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
@@ -132,9 +132,8 @@ Start here:
 
 LAB_HELP = """Measure recall recipes on test sets and compare them.
 
-A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, the name of an imported
-collection, or `house`, the packaged set. A SPEC is a recall recipe in the syntax of the `recipe`
-setting; `default` is the built-in recipe. Install the extra packages with
+A dataset in the plain layout is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. A SPEC is
+a recall recipe in the syntax of the `recipe` setting; `default` is the built-in one. The lab needs
 `pip install 'trivet[lab]'`. docs/lab.md explains how to read the figures.
 
 \b
@@ -146,7 +145,7 @@ Example:
 
 USER_HELP = """Add, list and remove the users of a server.
 
-Users are kept in the store itself. Each sees their own memories and those others share with them.
+The store holds its users. Each sees their own memories and those that others share with them.
 
 \b
 Example:
@@ -156,7 +155,7 @@ Example:
 
 KEY_HELP = """Create, list and revoke the API keys of a server's users.
 
-A key is shown once and stored as a hash. A client sends it as TRIVET_KEY, or as
+A key is shown once and stored as a hash. Clients send it as TRIVET_KEY, or as
 `Authorization: Bearer KEY`.
 
 \b
@@ -168,9 +167,8 @@ Example:
 
 INBOX_HELP = """Review memories proposed from conversations: accept, edit or reject them.
 
-Without a command it lists the proposals that wait. An accepted proposal becomes a memory; an update
-keeps the old revision, and a superseded memory stays and leads to its successor. A rejected
-proposal is not proposed again.
+Without a command it lists the waiting proposals. An accepted proposal becomes a memory; an update
+keeps the old revision, and a superseded memory leads to its successor.
 
 \b
 Example:
@@ -183,8 +181,8 @@ Example:
 SYNC_HELP = """Sync this store with a team's server, and work offline.
 
 Offline, everything works the same: your writes wait and are sent later. Memories that others share
-with you are copied here, where recall finds them. If two edits conflict, both are kept. Writes that
-the server refuses are kept and shown. docs/sync.md lists the guarantees and how they are tested.
+with you are copied here. If two edits conflict, both are kept, and so are writes that the server
+refuses. docs/sync.md lists the guarantees.
 
 \b
 Example:
@@ -195,7 +193,7 @@ Example:
 
 TENANT_HELP = """Move tenants between PostgreSQL databases while they are in use.
 
-Each database is a cell with its own tenants. docs/scale.md says how many tenants one cell holds.
+Each database is a cell with its own tenants (docs/scale.md).
 
 \b
 Example:
@@ -205,7 +203,7 @@ Example:
 
 CODE_HELP = """Search source code by words, names and meaning.
 
-The first search indexes the folder; every later search updates the index. Each repository has one
+The first search indexes the folder, every later one updates the index. Each repository has one
 index, in your cache folder, and nothing leaves this machine. The exit status is 0 if something was
 found, 1 if nothing was, 2 on an error. docs/code.md is a tour.
 

@@ -294,6 +294,12 @@ def _lines(file: TextIO) -> Iterator[str]:
         yield line
 
 
+def write_json_atomically(target: Path, value: Any) -> None:
+    """Write the value as indented JSON, as `write_rows_atomically` writes rows."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
+    write_rows_atomically(target, [text])
+
+
 def write_rows_atomically(target: Path, rows: Iterable[str]) -> int:
     """Write the rows and return how many; readers see the old file until the new one is whole."""
     if target.exists() and not target.is_file():  # a pipe or a device must not be replaced

@@ -34,16 +34,18 @@ RIGHTS = ", ".join(get_args(Right))
 @command(
     "user add",
     "Add a user of the server.",
-    more="A reader sees their own memories and those shared with them. A writer can also store, "
-    "change and share. An admin can also read the audit record and the metrics. The user "
-    "`local` owns what was stored without a server.",
+    more="A reader sees their own memories and those shared with them. A writer also stores, "
+    "changes and shares. An admin also manages users and keys, and reads the audit record and "
+    "the metrics. The user `local` owns what was stored without a server.",
     example="trivet user add ana --role writer",
     creates=True,
 )
 def add_user(
     session: Session,
     name: NAME,
-    role: Annotated[str, typer.Option("--role", help=f"One of {ROLES}.")] = "writer",
+    role: Annotated[
+        str, typer.Option("--role", metavar="ROLE", help=f"One of {ROLES}.")
+    ] = "writer",
 ) -> None:
     user = session.memory.add_user(_user(name), role=_role(role))
     text = f"Added {user.name}, {user.role}. `trivet key add {user.name}` creates a key."
@@ -59,7 +61,7 @@ def list_users(session: Session) -> None:
     )
 
 
-@command("user role", "Change a user's role; their keys allow no more than it from now on.",
+@command("user role", "Change a user's role; their keys allow no more than that from now on.",
          example="trivet user role ana admin")  # fmt: skip
 def change_role(
     session: Session,
@@ -87,8 +89,8 @@ def remove_user(session: Session, name: NAME) -> None:
 @command(
     "key add",
     "Create an API key for a user. It is shown once.",
-    more=f"Rights are {RIGHTS}. Without --right, a key has the rights of the role except reveal, "
-    "which shows secrets and sensitive contents and must be named.",
+    more=f"Rights are {RIGHTS}. Without --right, a key has the role's rights except reveal, "
+    "which shows secrets and sensitive contents.",
     example="trivet key add ana --label laptop --days 90\n"
     "trivet key add ana --right read --label dashboard",
 )
@@ -96,13 +98,20 @@ def add_key(
     session: Session,
     name: NAME,
     right: Annotated[
-        list[str] | None, typer.Option("--right", help="A right of the key. Repeatable.")
+        list[str] | None,
+        typer.Option("--right", metavar="RIGHT", help="A right of the key. Repeatable."),
     ] = None,
-    label: Annotated[str, typer.Option("--label", help="A note on what the key is for.")] = "",
+    label: Annotated[
+        str, typer.Option("--label", metavar="TEXT", help="A note on what the key is for.")
+    ] = "",
     days: Annotated[
         int | None,
         typer.Option(
-            "--days", min=1, max=36500, help="Days until the key expires; default: never."
+            "--days",
+            min=1,
+            max=36500,
+            metavar="NUMBER",
+            help="Days until the key expires; default: never.",
         ),
     ] = None,
 ) -> None:
@@ -186,8 +195,8 @@ ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 @verb_command(
     "share",
-    more="Name a memory with --id, or a tag: then every memory of yours with that tag is shared, "
-    "including later ones. Only its owner can delete, share or reveal a memory.",
+    more="Name a memory with --id or a tag with --tag. Only the owner can delete, share or "
+    "reveal a memory.",
     example=f"trivet share bo --id {ID}\ntrivet share '*' --tag handbook --permission write",
 )
 def share(session: Session, request: ShareRequest) -> None:
@@ -215,7 +224,7 @@ def _line(share: Share) -> Any:
 
 @verb_command(
     "reveal",
-    more="Everywhere else, a placeholder such as [secret:github-token:1] or [private] replaces "
+    more="Everywhere else, a placeholder such as [secret:github-token:1] or [private] stands for "
     "the secret.",
     example=f"trivet reveal {ID}",
 )
@@ -261,10 +270,9 @@ def audit(session: Session, request: AuditRequest) -> None:
 @command(
     "rotate-keys",
     "Seal every secret of this store with a new key.",
-    more="Writers can go on meanwhile. An interrupted rotation loses nothing: run the command "
-    "again to continue. Old keys stay, because backups need them. --drop-old removes the "
-    "keys that no known store uses and lists the others with their stores. Rotate the keys "
-    "of those stores too, or drop a key with --drop if its store no longer exists.",
+    more="Writers can go on. After an interruption, run the command again. Old keys stay, "
+    "because backups need them. --drop-old lists the keys that it keeps, with their stores: "
+    "rotate these too, or use --drop if a store no longer exists.",
     example="trivet rotate-keys\ntrivet rotate-keys --drop-old",
 )
 def rotate_keys(

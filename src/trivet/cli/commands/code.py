@@ -37,12 +37,17 @@ PAGE = 500
 
 Root = Annotated[
     Path,
-    typer.Option("--root", metavar="DIR", help="The folder of the code; default: the current one."),
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="The folder of the code; default: the current one.",
+        show_default=False,
+    ),
 ]
 Limit = Annotated[
     int,
     typer.Option(
-        "--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Maximum number of hits."
+        "--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Maximum number to return."
     ),
 ]
 Budget = Annotated[
@@ -74,8 +79,7 @@ def with_ripgrep_statuses(function: Callable[..., int]) -> Callable[..., int]:
 @command(
     "code search",
     "Find the code that answers a question or concerns an issue.",
-    more="Ask a question, name a symbol, or paste an issue; `-` reads standard input. Changed "
-    "files are indexed first. --path takes a folder, a file or a pattern such as '*.py'.",
+    more="Ask a question, name a symbol, or paste an issue. Changed files are indexed first.",
     example="""
 trivet code search "where are failed requests tried again"
 trivet code search "parse retry after" --lang python --no-tests
@@ -94,7 +98,9 @@ def search(
     within: Annotated[
         str,
         typer.Option(
-            "--path", metavar="PATTERN", help="Only this folder, file or pattern below DIR."
+            "--path",
+            metavar="PATTERN",
+            help="Only this folder, file or pattern, such as '*.py', below DIR.",
         ),
     ] = "",
     lang: Annotated[
@@ -111,7 +117,10 @@ def search(
     recipe: Annotated[
         str,
         typer.Option(
-            "--recipe", metavar="TEXT", help="A ranking recipe, to try another than the default."
+            "--recipe",
+            metavar="TEXT",
+            help="Another ranking recipe than the default.",
+            show_default=False,
         ),
     ] = "default",
 ) -> int:
@@ -134,8 +143,7 @@ def search(
     "Show where a name is defined.",
     more="Ignores case and underscores: `parse retry after` finds parse_retry_after and "
     "parseRetryAfter.",
-    example="trivet code symbol Client.send\n"
-    "trivet code symbol parse_config --root ~/src/shop --json",
+    example="trivet code symbol Client.send --root ~/src/shop",
     uses_store=False,
 )
 @with_ripgrep_statuses
@@ -155,7 +163,7 @@ def symbol(
 @command(
     "code related",
     "Show the code related to a place: what it uses, what uses it, and what is similar.",
-    example="trivet code related src/client.py:120\ntrivet code related src/client.py --limit 5",
+    example="trivet code related src/client.py:120 --limit 5",
     uses_store=False,
 )
 @with_ripgrep_statuses
@@ -175,8 +183,7 @@ def related(
 @command(
     "code index",
     "Create or update the index of a folder.",
-    more="Not needed before a search, which does the same. --watch keeps running and indexes "
-    "files as they are saved.",
+    more="Every search does the same first.",
     example="trivet code index --root ~/src/shop\n"
     "trivet code index --left-out\n"
     "trivet code index --watch",
@@ -187,7 +194,7 @@ def index_folder(
     session: Session,
     root: Root = CURRENT_FOLDER,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Keep running and index files when they change.")
+        bool, typer.Option("--watch", help="Keep running and index files as they are saved.")
     ] = False,
     left_out: Annotated[
         bool, typer.Option("--left-out", help="List what is not indexed, and why.")
@@ -213,7 +220,7 @@ def index_folder(
 @command(
     "code status",
     "Show the index of a folder and the files that changed since.",
-    more="Does not index. The exit status is 1 if the index is behind.",
+    more="Does not index. If the index is behind, the exit status is 1.",
     example="trivet code status --root ~/src/shop",
     uses_store=False,
 )
@@ -234,8 +241,8 @@ def status(session: Session, root: Root = CURRENT_FOLDER) -> int:
 @command(
     "code check",
     "Check whether the code that memories link to still exists.",
-    more="A memory links to code as path:symbol, such as src/app.py:parse_config. Lists the links "
-    "whose code moved or is gone; the exit status is 1 if there are any.",
+    more="A memory links to code as path:symbol, such as src/app.py:parse_config. Lists the "
+    "links whose code moved or is gone; if there are any, the exit status is 1.",
     example="trivet code check --root ~/src/shop --scope acme/shop",
 )
 @with_ripgrep_statuses

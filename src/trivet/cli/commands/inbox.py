@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from trivet.cli.command import command, verb_command
 from trivet.cli.session import Session
 from trivet.cli.terminal import EMBEDDER_ERROR, Line, line
-from trivet.cli.views.memories import day, preview
+from trivet.cli.views.memories import day, next_page, preview
 from trivet.contract import (
     InboxAccept,
     InboxEdit,
@@ -59,9 +59,8 @@ def accept(session: Session, request: InboxAccept) -> None:
 
 @verb_command(
     "inbox edit",
-    more="Only the fields you name change; `--content -` reads the new text from standard input.",
-    example=f'trivet inbox edit {ID} --content "Staging listens on port 6544."\n'
-    f"trivet inbox edit {ID} --action add",
+    more="Only the fields you name change; `--content -` reads standard input.",
+    example=f'trivet inbox edit {ID} --content "Staging listens on port 6544."',
 )
 def edit(session: Session, request: InboxEdit) -> None:
     proposal = session.memory.perform(request)
@@ -76,7 +75,7 @@ def reject(session: Session, request: InboxReject) -> None:
 
 @verb_command(
     "inbox reopen",
-    more="If the proposal was accepted, its memory is forgotten, or gets back the text that the "
+    more="The memory of an accepted proposal is forgotten, or gets back the text that the "
     "proposal replaced.",
     example=f"trivet inbox reopen {ID}",
 )
@@ -88,8 +87,8 @@ def reopen(session: Session, request: InboxReopen) -> None:
 @command(
     "inbox curate",
     "Let the language model read new conversations and compare the proposals with what is stored.",
-    more="Needs the setting capture_llm. The model proposes to add, update, supersede or do "
-    "nothing; it never stores or deletes. Its tokens count against capture_llm_tokens_a_day.",
+    more="The model in the setting capture_llm proposes to add, update, supersede or do nothing; "
+    "it never stores or deletes. Its tokens count against capture_llm_tokens_a_day.",
     example="trivet inbox curate",
 )
 def curate(session: Session) -> int:
@@ -111,14 +110,8 @@ def _page(page: ProposalPage, state: str) -> Iterator[Line]:
         yield line(preview(proposal.content), indent=4)
         if proposal.reason:
             yield line((preview(proposal.reason), "dim"), indent=4)
-    shown = page.offset + len(page.proposals)
-    if shown < page.total:
-        yield line(
-            (
-                f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.",
-                "dim",
-            )
-        )
+    if more := next_page(page.offset, len(page.proposals), page.total):
+        yield more
     elif not page.proposals:
         yield line("No proposals wait." if state == "waiting" else f"No proposals were {state}.")
     elif state == "waiting":

@@ -23,15 +23,36 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 5
 
+# The store remembers these with the folder.
+ScopeOption = Annotated[
+    str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of the memories.")
+]
+CategoryOption = Annotated[
+    str,
+    typer.Option("--category", "-c", metavar="TEXT", help="The category, if a file names none."),
+]
+TagsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tags", "--tag", "-t", metavar="TEXT", help="A tag for every memory. Repeatable."
+    ),
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude", metavar="PATTERN", help="Skip these paths in the folder. Repeatable."
+    ),
+]
+
 
 @command(
     "ingest",
     "Import a folder of notes, a transcript or a chat export, and keep up with changes.",
-    more="Run again, it reads only changed files: an edited note updates its memory, a moved one "
-    "keeps its id, a deleted one is forgotten and can be restored. The store remembers the "
-    "options. Skipped files are listed. A file that cannot be read is skipped as a whole, "
-    "and the exit status is 2. Links out of the folder are not followed.",
-    example="trivet ingest ~/notes --scope me/notes\ntrivet ingest ~/notes --watch\n"
+    more="A later run reads only changed files: an edited note updates its memory, a moved one "
+    "keeps its id, a deleted one is forgotten. The store remembers the options. Skipped files "
+    "are listed; one that cannot be read makes the exit status 2. Links out of the folder are "
+    "not followed.",
+    example="trivet ingest ~/notes --scope me/notes --watch\n"
     "trivet ingest ~/.claude/projects\ntrivet ingest ~/Downloads/conversations.json --dry-run",
     creates=True,
 )
@@ -53,27 +74,10 @@ def ingest_files(
             "--name", metavar="NAME", help="Name of the folder in the store; default: its own name."
         ),
     ] = None,
-    scope: Annotated[
-        str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of the memories.")
-    ] = "",
-    category: Annotated[
-        str,
-        typer.Option(
-            "--category", "-c", metavar="TEXT", help="The category, if a file names none."
-        ),
-    ] = "",
-    tags: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tags", "--tag", "-t", metavar="TEXT", help="A tag for every memory. Repeatable."
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude", metavar="PATTERN", help="Skip these paths in the folder. Repeatable."
-        ),
-    ] = None,
+    scope: ScopeOption = "",
+    category: CategoryOption = "",
+    tags: TagsOption = None,
+    exclude: ExcludeOption = None,
     listed: Annotated[bool, typer.Option("--list", help="List the ingested folders.")] = False,
     dropped: Annotated[
         str | None,
@@ -154,7 +158,7 @@ def _show(session: Session, ingested: Ingested) -> None:
 
 
 def _watch(session: Session, files: Path, options: Options) -> None:
-    from trivet.sources.files.watch import changes
+    from trivet.sources.files.vault import changes
 
     folder = files.expanduser().resolve()
     reported: tuple[str, ...] = ()

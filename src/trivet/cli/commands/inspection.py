@@ -76,7 +76,7 @@ def diff(
 
 @verb_command(
     "why-not",
-    more="Runs the recall again with the same options and follows this memory through every step.",
+    more="Repeats the recall with the same options and follows this memory through every step.",
     example=f'trivet why-not "which port is staging on?" {ID}',
 )
 def why_not(session: Session, request: WhyNotRequest) -> None:
@@ -92,7 +92,6 @@ def stats(session: Session, request: StatsRequest) -> None:
 
 @verb_command(
     "feedback",
-    more="With --query, `trivet tune` uses the feedback as a test question.",
     example=f'trivet feedback {ID} useful --query "which port is staging on?"',
 )
 def feedback(session: Session, request: FeedbackRequest) -> None:
@@ -130,9 +129,9 @@ def categories(session: Session, request: CategoriesRequest) -> None:
 
 @verb_command(
     "sources",
-    more="Pass a source to `--source` of `list` and `recall` as printed here, or a folder of "
+    more="`--source` of `list` and `recall` takes a source as printed here, or a folder of "
     "sources with / at its end.",
-    example="trivet sources --text notes/",
+    example="trivet sources notes/",
 )
 def sources(session: Session, request: SourcesRequest) -> None:
     counts = session.memory.perform(request)
@@ -161,8 +160,8 @@ SVG = keyword(
 
 @verb_command(
     "concepts",
-    more="Rules find concepts in every memory that is not sensitive: names, titles, tags, quoted "
-    "terms, identifiers, paths, codes, URLs and dates. See docs/graph.md.",
+    more="Rules find them in every memory that is not sensitive: names, titles, tags, quoted "
+    "terms, identifiers, paths, codes, URLs and dates (docs/graph.md).",
     example="trivet concepts\ntrivet concepts postgres --kind identifier --scope acme/shop",
 )
 def concepts(session: Session, request: ConceptsRequest) -> None:
@@ -174,11 +173,9 @@ def concepts(session: Session, request: ConceptsRequest) -> None:
 
 @verb_command(
     "graph",
-    more="Rare concepts are followed first, so that what everything mentions does not fill the "
-    "picture. Statements are shown as they hold now, or at the time of --as-of.",
+    more="Rare concepts come first. Statements are those that hold now, or at the time of --as-of.",
     example="""
 trivet graph Berlin
-trivet graph 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b --depth 1
 trivet graph "Li Hua" --as-of 2026-03-01 --svg > li-hua.svg
 """,
     extra=(DOT, SVG),

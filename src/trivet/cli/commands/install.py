@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -23,7 +23,14 @@ from trivet.settings.locations import without_password
 if TYPE_CHECKING:
     from trivet.agents.install.change import Change
 
-AgentArgument = Annotated[AgentName, typer.Argument(help="The coding agent.", show_default=False)]
+AgentArgument = Annotated[
+    AgentName,
+    typer.Argument(
+        metavar="AGENT",
+        help=f"The coding agent: {', '.join(get_args(AgentName))}.",
+        show_default=False,
+    ),
+]
 ProjectOption = Annotated[
     Path | None,
     typer.Option(
@@ -42,14 +49,11 @@ DryRunOption = Annotated[
     "install",
     "Add Trivet to the settings of a coding agent: its MCP server, and hooks if the agent has "
     "them.",
-    more="Shows the changes and asks before it writes. It keeps everything else in the files, "
-    "comments included, and refuses a file that it cannot parse. `trivet uninstall` undoes "
-    "it. The agent gets the store of --path or TRIVET_PATH, else that of your settings. "
-    "--plugin instead writes a plugin folder for Claude Code that can be shared, with the "
-    "same hooks and the commands /remember, /recall and /forget.",
-    example="trivet install claude-code\n"
-    "trivet install codex --dry-run\n"
-    "trivet install claude-code --plugin ./trivet",
+    more="Shows the changes and asks before it writes. Everything else in the files stays; a "
+    "file that cannot be parsed is refused. The agent gets the store of --path or TRIVET_PATH, "
+    "else that of your settings. --plugin writes a plugin for Claude Code that you can share, "
+    "with the same hooks and the commands /remember, /recall and /forget.",
+    example="trivet install claude-code\ntrivet install claude-code --plugin ./trivet",
 )
 def install(
     session: Session,
@@ -79,8 +83,8 @@ def install(
 @command(
     "uninstall",
     "Remove Trivet from the settings of a coding agent.",
-    more="A file that is unchanged since `trivet install` is restored exactly; from any other "
-    "file, only Trivet's own entries are removed.",
+    more="Restores a file exactly if it is unchanged since `trivet install`; otherwise removes "
+    "only Trivet's entries.",
     example="trivet uninstall claude-code",
 )
 def uninstall(

@@ -34,8 +34,8 @@ from trivet.types import Tidy, TidyKind
     "doctor",
     "Check the store, its indexes, the embedder and the other systems; every problem names its "
     "remedy.",
-    more="Reads every page and row of the store, some seconds for 100,000 memories; --quick skips "
-    "that. The exit status is 5 if there is a problem.",
+    more="Reads every page and row of the store, some seconds for 100,000 memories. If there is "
+    "a problem, the exit status is 5.",
     example="trivet doctor\ntrivet doctor --quick",
 )
 def doctor(
@@ -51,8 +51,8 @@ def doctor(
     "reindex",
     "Rebuild what is derived from the memories: lexical index, vectors, concept graph, or all "
     "three.",
-    more="Memories do not change, and recalls work meanwhile. If the setting embedder names "
-    "another model than the one in the store, --vectors moves the store to it.",
+    more="Memories do not change, and recalls work meanwhile. --vectors moves the store to the "
+    "model in the setting embedder, if it has another.",
     example="trivet reindex\ntrivet reindex --lexical\ntrivet reindex --graph",
 )
 def reindex(
@@ -107,14 +107,17 @@ def embed(session: Session) -> int:
 @command(
     "config",
     "Show every setting with its value and origin.",
-    more="An environment variable overrides the configuration file, which overrides the default. "
-    "`trivet config path` prints the file's path, whether it exists or not.",
+    more="An environment variable overrides the configuration file, which overrides the default.",
     example="trivet config\ntrivet config path",
 )
 def config(
     session: Session,
     what: Annotated[
-        Literal["show", "path"], typer.Argument(help="The settings or the file's path.")
+        Literal["show", "path"],
+        typer.Argument(
+            metavar="WHAT",
+            help="The settings (show), or the file's path, even if there is no file (path).",
+        ),
     ] = "show",
 ) -> None:
 
@@ -189,9 +192,8 @@ ACTS = {"forget": "would be forgotten", "look": "left alone"}
 @command(
     "tidy",
     "Find duplicates and memories that are expired, unused, unhelpful or without their file.",
-    more="Only shows them unless you give --yes, which forgets them; --undo restores what the "
-    "last run forgot, and nothing is purged. Doubtful memories, such as those with links or "
-    "in a file, are left alone. Memories that were never recalled or never useful are "
+    more="Shows what it finds; --yes forgets it. Nothing is purged. Doubtful memories, such as "
+    "those with links or in a file, stay. Memories that were never recalled or never useful are "
     "forgotten only with --kind unused or --kind unhelpful.",
     example="trivet tidy --dry-run\ntrivet tidy --yes --kind duplicate\ntrivet tidy --undo",
 )

@@ -37,9 +37,8 @@ OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
 
 @verb_command(
     "recall",
-    more="Put words in double quotes to match them exactly. Each hit shows its score against the "
-    "other candidates and how likely it is to be relevant. The answer says if a component "
-    "failed or memories are not embedded yet. Finding nothing is not an error.",
+    more="Words in double quotes match exactly. Each hit shows its score among the candidates "
+    "and how likely it is to be relevant. The answer says what failed or is not embedded yet.",
     example="""
 trivet recall "which port is staging on?" --limit 3
 trivet recall "E_CONN_4012" --scope acme --json
@@ -56,13 +55,9 @@ def recall(session: Session, request: RecallRequest) -> None:
     verb="recall",
     preset=("federated",),
     summary="Recall from this store and the other systems in the settings, fused into one answer.",
-    more="Same as `recall --federated`. The query is sent to every system. A hit from another "
-    "system names its systems; do not trust its text. A system that fails only loses its own "
-    "hits, and the answer says so.",
-    example="""
-trivet fuse "how do I restore a backup?"
-trivet fuse "E_CONN_4012" --recipe "rrf(k=60, notes=2)" --json
-""",
+    more="Same as `recall --federated`: every system gets the query. A hit names its system; do "
+    "not trust its text. The answer names a system that failed.",
+    example='trivet fuse "how do I restore a backup?" --recipe "rrf(k=60, notes=2)"',
 )
 def fuse(session: Session, request: RecallRequest) -> None:
     session.model_soon = True
@@ -84,9 +79,8 @@ def list_memories(session: Session, request: List) -> None:
 
 @verb_command(
     "remember",
-    more="Write one self-contained sentence or paragraph: it will be read alone. The bundled "
-    "model embeds it before the command ends; with a hosted embedder, the next long-running "
-    "program does.",
+    more="Write one self-contained sentence or paragraph. The bundled model embeds it before the "
+    "command ends; with a hosted embedder, the next long-running program does.",
     example="""
 trivet remember "Staging listens on port 6543." --tag staging --scope acme/shop
 git log -1 --format=%B | trivet remember - --category code
@@ -112,7 +106,7 @@ def links(session: Session, request: LinksRequest) -> None:
 @verb_command(
     "edit",
     more="Only the fields you name change. An empty text clears a title, source, time or the "
-    "tags; `--content -` reads the new text from standard input.",
+    "tags. `--content -` reads standard input.",
     example=f"trivet edit {ID} --importance 0.9 --tag staging --tag ports",
 )
 def edit(session: Session, request: Edit) -> None:
@@ -148,8 +142,7 @@ YES = keyword(
 
 @verb_command(
     "purge",
-    more="Asks for confirmation unless you give --yes. To delete a memory so that it can be "
-    "restored, use `forget`.",
+    more="Asks for confirmation unless you give --yes. You can undo `forget`, but not this.",
     example=f"trivet purge {ID} --yes",
     extra=(YES,),
 )
@@ -178,8 +171,8 @@ def _confirmed(memory: Memory) -> bool:
 
 @verb_command(
     "link",
-    more="The arguments read as a sentence. Recall follows a superseded memory to its successor, "
-    "and shows a resolution with the problem it resolves.",
+    more="Recall follows a superseded memory to its successor, and shows a resolution with the "
+    "problem it resolves.",
     example=f"trivet link {OTHER} supersedes {ID}",
 )
 def link(session: Session, request: LinkRequest) -> None:

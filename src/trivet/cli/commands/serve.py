@@ -27,10 +27,9 @@ PORT = 7373
 @command(
     "mcp",
     "Serve the store to an AI agent over MCP.",
-    more="The server uses standard input and output; an agent starts it by itself, so put the "
-    "command into the agent's configuration. With --as reference-memory it offers the nine "
-    "tools of the MCP reference memory server instead, and imports the file that "
-    "MEMORY_FILE_PATH names once.",
+    more="An agent starts this server and uses its standard input and output. With --as "
+    "reference-memory it has the nine tools of the MCP reference memory server, and imports the "
+    "file in MEMORY_FILE_PATH once.",
     example="claude mcp add trivet -- trivet mcp\ntrivet mcp --path ./project-memory.db\n"
     "trivet mcp --as reference-memory",
 )
@@ -40,7 +39,7 @@ def mcp(
         Literal["trivet", "reference-memory"],
         typer.Option(
             "--as",
-            help="The tools to offer: Trivet's, or those of the MCP reference memory server.",
+            help="The tools to offer.",
         ),
     ] = "trivet",
 ) -> None:
@@ -52,10 +51,9 @@ def mcp(
 @command(
     "serve",
     "Serve the store over HTTP, and to agents over MCP, on one port.",
-    more="--path takes a file or a PostgreSQL address (postgresql://...). Every user needs a key; "
-    "`trivet key` creates them. Traffic to other machines is not encrypted: put a proxy with "
-    "TLS in front. Settings that start with server_ set the limits. --demo serves 400 "
-    "memories of an invented company from a temporary store, on the next free port.",
+    more="Every user needs a key (`trivet key`). Traffic is not encrypted: for other machines, "
+    "put a proxy with TLS in front. Settings that start with server_ set the limits. --demo uses "
+    "a temporary store on the next free port.",
     example="trivet serve\ntrivet serve --port 8080 --path postgresql://trivet@db.example/trivet",
 )
 def serve(
@@ -64,7 +62,10 @@ def serve(
         str, typer.Option("--host", metavar="HOST", help="The address to listen on.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port; 0 chooses a free one.")
+        int,
+        typer.Option(
+            "--port", min=0, max=65535, metavar="NUMBER", help="The port; 0 chooses a free one."
+        ),
     ] = PORT,
     workers: Annotated[
         int,
@@ -72,11 +73,12 @@ def serve(
             "--workers",
             min=1,
             max=64,
+            metavar="NUMBER",
             help="The number of server processes, for example one per core.",
         ),
     ] = 1,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Serve the demo's memories instead of your store.")
+        bool, typer.Option("--demo", help="Serve the demo's 400 memories instead of your store.")
     ] = False,
 ) -> None:
     from trivet.cli.processes import serve_demo, serve_store
@@ -91,8 +93,8 @@ def serve(
     "open",
     "Open the store's web page in the browser: search, browse, correct.",
     more="The resident process serves the page if it runs or may start (setting `resident`); "
-    "otherwise this command does, until Ctrl-C. The link signs you in once, within five "
-    "minutes. If --path is a server's address, its page opens and you sign in with a key.",
+    "otherwise this command does, until Ctrl-C. The link works once, within five minutes. On a "
+    "server's page (--path), sign in with a key.",
     example="trivet open\ntrivet open --print",
 )
 def open_(
@@ -122,9 +124,9 @@ def demo(session: Session) -> None:
     "up",
     "Start the resident process, which keeps the model and the indexes loaded for all your "
     "programs.",
-    more="The command line, `trivet mcp` and the agents' hooks use it if it runs, and work "
-    "without it. It listens on a socket that only you can use. It stops when it is idle for "
-    "long or uses more memory than resident_memory_mb.",
+    more="The command line, `trivet mcp` and hooks use it if it runs. It listens on a socket "
+    "that only you can use, and stops when it is idle for long or uses more memory than "
+    "resident_memory_mb.",
     example="trivet up --background\n"
     "trivet up --systemd > ~/.config/systemd/user/trivet-resident.service",
 )
@@ -198,9 +200,9 @@ def status(session: Session) -> int:
 @command(
     "hook",
     "Answer an agent's hook.",
-    more="Reads the agent's JSON from standard input and writes what the agent should read to "
-    "standard output. It never fails: on an error it prints nothing and exits with 0, and "
-    "`trivet status` counts the failure. `trivet install` sets up the hooks.",
+    more="Reads the agent's JSON from standard input and writes what the agent should read. It "
+    "never fails: on an error it prints nothing and exits with 0; `trivet status` counts the "
+    "failure. `trivet install` sets up the hooks.",
     example="trivet hook prompt < what-the-agent-said.json",
 )
 def hook(
@@ -318,7 +320,7 @@ def _store(session: Session) -> tuple[tuple[Budget, ...], SyncStatus | None, str
 
 def _sync_lines(stands: SyncStatus | None) -> Iterator[Line]:
     if stands is not None:
-        yield line(f"sync          {stands.server} as {stands.user}; {stands.told}")
+        yield line(f"sync          {stands.server} as {stands.user}; {stands.summary}")
 
 
 def _budget_lines(used: tuple[Budget, ...]) -> Iterator[Line]:

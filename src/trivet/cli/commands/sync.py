@@ -22,10 +22,9 @@ UrlArgument = Annotated[
 @command(
     "sync join",
     "Follow a server: your memories are sent there, and memories shared with you are copied here.",
-    more="Give the key as TRIVET_KEY; it is kept in a private file of your user. From then on the "
-    "store works the same online and offline. Sensitive memories stay here unless both sides "
-    "set sync_sensitive. With --scope this store holds only those scopes and the scopes "
-    "below them; what you write here for another scope is sent, and then kept only on the "
+    more="Give the key as TRIVET_KEY; a private file of your user keeps it. Sensitive memories "
+    "stay here unless both sides set sync_sensitive. With --scope this store holds only those "
+    "scopes and the scopes below them; what you write here for another scope is kept only on the "
     "server. Join again to change the scopes.",
     example="TRIVET_KEY=KEY trivet sync join https://memory.example.org\ntrivet sync now",
     creates=True,
@@ -101,7 +100,7 @@ def _exchanged(done: Any) -> list[Line]:
 @command(
     "sync status",
     "Show the last contact with the server, and what waits, conflicts, was refused or stays local.",
-    more="If the server cannot be reached, it says why and shows the rest.",
+    more="Works offline too, and says why the server cannot be reached.",
     example="trivet sync status --json",
 )
 def status(session: Session) -> None:

@@ -118,7 +118,7 @@ def _legs(why: Why) -> Iterator[str]:
 
 def _evidence(part: Contribution, why: Why) -> str:
     leg = leg_named(part.leg)
-    text = one_line(leg.told(part, why)) if leg is not None else ""
+    text = one_line(leg.explain(part, why)) if leg is not None else ""
     return f" ({text})" if text else ""
 
 

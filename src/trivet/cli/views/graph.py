@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trivet.cli.terminal import Line, line, one_line
-from trivet.cli.views.memories import day
+from trivet.cli.views.memories import day, next_page
 from trivet.graph.draw import Branch, tree_of
 from trivet.types import Concept, ConceptPage, GraphEdge, GraphNode, Neighbourhood
 
@@ -18,14 +18,8 @@ def concepts(page: ConceptPage) -> Iterator[Line]:
     width = len(str(max((concept.memories for concept in page.concepts), default=0)))
     for concept in page.concepts:
         yield _concept_line(concept, width)
-    shown = page.offset + len(page.concepts)
-    if shown < page.total:
-        yield line(
-            (
-                f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.",
-                "dim",
-            )
-        )
+    if more := next_page(page.offset, len(page.concepts), page.total):
+        yield more
     elif not page.concepts:
         yield line("No concept matches." if page.total == 0 else f"There are only {page.total}.")
     yield from _waiting(page.not_in_graph)

@@ -70,18 +70,20 @@ def link_line(link: Link) -> Line:
     return line((link.source, "cyan"), f" {link.kind} ", (link.target, "cyan"))
 
 
+def next_page(offset: int, count: int, total: int) -> Line | None:
+    """Return how to see the next page, if there is one."""
+    shown = offset + count
+    if shown >= total:
+        return None
+    return line((f"{offset + 1} to {shown} of {total}; --offset {shown} shows the next.", "dim"))
+
+
 def page(page: Page) -> Iterator[Line]:
     for entry in page.memories:
         yield about(entry)
         yield line(preview(entry.title or entry.content), indent=4)
-    shown = page.offset + len(page.memories)
-    if shown < page.total:
-        yield line(
-            (
-                f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.",
-                "dim",
-            )
-        )
+    if more := next_page(page.offset, len(page.memories), page.total):
+        yield more
     elif not page.memories:
         yield line("No memory matches." if page.total == 0 else f"There are only {page.total}.")
 

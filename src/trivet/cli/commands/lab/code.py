@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,10 +11,12 @@ import typer
 
 from trivet.cli.command import command
 from trivet.cli.session import Session
+from trivet.cli.terminal import DelayedProgress, Line, line
+from trivet.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from trivet.lab.code.measure import CodeVerdict, Measurement
-    from trivet.lab.code.search_runs import Scope
+    from trivet.lab.code.measure import CodeReport, CodeVerdict, Measurement
+    from trivet.lab.code.sets import Scope
 
 
 class CodeScope(StrEnum):
@@ -25,20 +28,54 @@ class OtherSearchEngine(StrEnum):
     semble = "semble"
 
 
+RecipeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--recipe",
+        metavar="SPEC",
+        help="A code search recipe, or `default`. Repeatable.",
+        show_default=False,
+    ),
+]
+RepositoriesOption = Annotated[
+    str,
+    typer.Option("--repositories", metavar="A,B,...", help="Only these sets.", show_default=False),
+]
+BesideOption = Annotated[
+    OtherSearchEngine | None,
+    typer.Option(
+        "--beside", help="Also run another program on the same queries.", show_default=False
+    ),
+]
+SembleOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--semble",
+        metavar="PYTHON",
+        help="The Python of an environment with semble.",
+        show_default=False,
+    ),
+]
+GateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--gate",
+        metavar="BASELINE",
+        help="The measures.json of the baseline.",
+        show_default=False,
+    ),
+]
+
+
 @command(
     "lab code",
     "Measure code search on repositories with graded files, by recipe and against semble.",
-    more="DIR is a folder of sets, NAME/{tree/,queries.jsonl,qrels.tsv,meta.json}, or one set. "
-    "Each tree is indexed from scratch and every query is asked. --out gets run.trec (files, "
-    "best first), measures.json and report.md. Look-ups that a program generated are not in "
-    "the headline figures. A file of grade 0 or less is forbidden. The first --recipe is the "
-    "baseline of the others. The exit status is 0, or with --gate or --forbid the sum of 1: "
-    "a measure fell below the baseline by more than chance; 4: a forbidden file is in a "
-    "query's first ten. Input that cannot be read exits with 2 and an error on standard "
-    "error.",
-    example="trivet lab code sets --scope whole --out runs/code\n"
-    'trivet lab code sets --out runs/fusions --recipe default --recipe "rrf(k=60)"\n'
-    "trivet lab code sets --out runs/beside --beside semble --semble semble-venv/bin/python\n"
+    more="docs/lab.md describes a set. --out gets run.trec, measures.json and report.md. The "
+    "first --recipe is the baseline of the others. The exit status is 0, or with --gate or "
+    "--forbid the sum of 1: a measure fell below the baseline by more than chance; 4: a "
+    "forbidden file, of grade 0 or less, is in a query's first ten. It is 2 if input cannot be "
+    "read.",
+    example='trivet lab code sets --out runs/fusions --recipe default --recipe "rrf(k=60)"\n'
     "trivet lab code sets --out runs/new --gate runs/code/measures.json",
     uses_store=False,
 )
@@ -57,51 +94,15 @@ def code(
             "--scope", help="Search the sub-folder that meta.json calls `root`, or the whole tree."
         ),
     ] = CodeScope.whole,
-    recipe: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--recipe",
-            metavar="SPEC",
-            help="A code search recipe, or `default`. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    repositories: Annotated[
-        str,
-        typer.Option(
-            "--repositories", metavar="A,B,...", help="Only these sets.", show_default=False
-        ),
-    ] = "",
-    beside: Annotated[
-        OtherSearchEngine | None,
-        typer.Option(
-            "--beside", help="Also run another program on the same queries.", show_default=False
-        ),
-    ] = None,
-    semble: Annotated[
-        Path | None,
-        typer.Option(
-            "--semble",
-            metavar="PYTHON",
-            help="The Python of an environment with semble.",
-            show_default=False,
-        ),
-    ] = None,
-    gate: Annotated[
-        Path | None,
-        typer.Option(
-            "--gate",
-            metavar="BASELINE",
-            help="The measures.json of the baseline.",
-            show_default=False,
-        ),
-    ] = None,
+    recipe: RecipeOption = None,
+    repositories: RepositoriesOption = "",
+    beside: BesideOption = None,
+    semble: SembleOption = None,
+    gate: GateOption = None,
     forbid: Annotated[
         bool, typer.Option("--forbid", help="Fail if a forbidden file is found.")
     ] = False,
 ) -> int:
-    from trivet.cli.commands.lab.tables import code_lines
-
     chosen = list(dict.fromkeys(recipe or ["default"]))
     program = _program(beside, semble)
     names = [name.strip() for name in repositories.split(",") if name.strip()]
@@ -116,12 +117,11 @@ def code(
         forbid,
     )
     report = measurement.report
-    session.show({"report": report, "verdict": verdict}, lambda: code_lines(report, verdict))
+    session.show({"report": report, "verdict": verdict}, lambda: _lines(report, verdict))
     return verdict.code if verdict else 0
 
 
 def _program(beside: OtherSearchEngine | None, semble: Path | None) -> Path | None:
-    from trivet.errors import InvalidInput
     from trivet.lab.code.search_runs import INSTALL
 
     if beside and not semble:
@@ -143,10 +143,9 @@ def _measured(
     forbid: bool,
 ) -> tuple[Measurement, CodeVerdict | None]:
     from trivet.cli.commands.lab.runs import make_folder
-    from trivet.cli.terminal import DelayedProgress
     from trivet.lab.code.measure import check_same_data, judge, measure_code, read_baseline
     from trivet.lab.code.pages import write_code
-    from trivet.lab.code.search_runs import fingerprint, read_sets
+    from trivet.lab.code.sets import fingerprint, read_sets
     from trivet.lab.optional_packages import MEASURING, need
 
     need(*MEASURING)
@@ -159,6 +158,47 @@ def _measured(
     with DelayedProgress("repositories", lambda _: len(sets)) as progress:
         measurement = measure_code(sets, scope, recipes, semble, progress)
     write_code(measurement, out)
-    return measurement, judge(
-        measurement, baseline, forbid or baseline is not None
-    ) if baseline or forbid else None
+    judged = forbid or baseline is not None
+    return measurement, judge(measurement, baseline, judged) if judged else None
+
+
+def _lines(report: CodeReport, verdict: CodeVerdict | None) -> Iterator[Line]:
+    from trivet.cli.commands.lab.tables import table
+    from trivet.lab.code import pages
+    from trivet.lab.code.figures import MEASURES
+
+    names = pages.labels(report)
+    for name, arm in zip(names, report.arms, strict=True):
+        yield line(
+            (f"{name} ", "bold"), pages.semble_note(report) if name == arm.name else arm.name
+        )
+    for measure in MEASURES:
+        yield line("")
+        shown = pages.table(report, measure)
+        yield from table((measure, *shown.header[1:]), shown.rows, strong=0)
+    for versus in report.differences:
+        of = {arm.name: name for name, arm in zip(names, report.arms, strict=True)}
+        yield line("")
+        yield line((f"{MEASURES[0]}: {of[versus.candidate]} minus {of[versus.base]}", "bold"))
+        yield from table(pages.DIFFERENCE, pages.difference_rows(versus, MEASURES[0]), strong=0)
+    yield line("")
+    yield from table(pages.COST, pages.cost_rows(report))
+    yield line(pages.forbidden_note(report.arms[0]))
+    if report.absent:
+        yield line(
+            (
+                f"{len(report.absent)} judged files are in no tree, such as {report.absent[0]}.",
+                "yellow",
+            )
+        )
+    if verdict is not None:
+        yield line("")
+        yield from _verdict_lines(verdict)
+
+
+def _verdict_lines(verdict: CodeVerdict) -> Iterator[Line]:
+    yield line(
+        ("passed", "bold green") if verdict.passed else (f"failed ({verdict.code})", "bold red")
+    )
+    for reason in verdict.reasons:
+        yield line(reason, indent=2)

@@ -23,15 +23,11 @@ N = TypeVar("N", int, float)
 @command(
     "lab federation",
     "Measure how other systems overlap with Trivet, and what fusing them gains.",
-    more="A system is one in the settings; its ids must be the dataset's. One half of the queries "
-    "chooses how many hits to fetch and their weight; the other half is reported. A system "
-    "is worth a trial if it and Trivet both find something for fewer than 60 % of the "
-    "queries and together recall .15 more than the better one; above 70 % it is not. Several "
-    "members are measured alone, then all together with their chosen values. There is no "
-    "time limit; a system that does not answer a query ends the run.",
+    more="A system is one in the settings; its ids must be the dataset's. One half of the "
+    "queries chooses how many hits to fetch and their weight; the other half is reported. A "
+    "system that does not answer a query ends the run. docs/lab.md has the rules of overlap.",
     example="trivet lab federation scifact --member grep --fetch-k 10,30,100 --weight 1,4 --out "
-    "runs/grep.json\n"
-    "trivet lab federation mine --member notes --member wiki",
+    "runs/grep.json",
     uses_store=False,
 )
 def federation(
@@ -61,7 +57,10 @@ def federation(
         ),
     ] = "1,2,4,8",
     k: Annotated[
-        int, typer.Option("--k", min=1, max=20, help="The depth at which overlap is measured.")
+        int,
+        typer.Option(
+            "--k", min=1, max=20, metavar="NUMBER", help="The depth at which overlap is measured."
+        ),
     ] = 10,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The JSON file to write.")
@@ -160,8 +159,9 @@ def _member(result: Federation) -> Iterator[Line]:
 
 
 def _against(what: str, held_out: Sequence[HeldOut]) -> Iterator[Line]:
-    from trivet.cli.commands.lab.tables import interval, table
+    from trivet.cli.commands.lab.tables import table
     from trivet.cli.terminal import line
+    from trivet.lab.measure.comparison import interval_text
 
     yield line(
         (f"{what} against each alone, on the {held_out[0].queries} held-out queries", "bold")
@@ -172,7 +172,7 @@ def _against(what: str, held_out: Sequence[HeldOut]) -> Iterator[Line]:
             f"{one.base:.4f}",
             f"{one.fused:.4f}",
             f"{one.difference:+.4f}",
-            interval(one.low, one.high),
+            interval_text(one.low, one.high),
             f"{one.p:.4f}",
         )
         for one in held_out

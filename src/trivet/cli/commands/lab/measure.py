@@ -29,9 +29,9 @@ CANDIDATE = typer.Argument(
     "Convert a public test collection to the plain layout.",
     more="Collections: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, "
     "locomo-sessions, mixed-dialogue, mixed-everything, mixed-passages, musique, scifact, "
-    "sessions. Their originals are read from --data, or from the folder in TRIVET_DATA. "
-    "longmemeval and longmemeval-sessions are read from FILE, one question at a time, so "
-    "FILE may be larger than the memory. Nothing is downloaded.",
+    "sessions. Their originals are read from --data, or from the folder in TRIVET_DATA; "
+    "longmemeval and longmemeval-sessions from FILE, which may be larger than the memory. "
+    "Nothing is downloaded.",
     example="trivet lab import scifact --data originals\n"
     "trivet lab import longmemeval longmemeval_s_cleaned.json --every 10 --out lme",
     uses_store=False,
@@ -55,7 +55,10 @@ def import_collection(
         ),
     ] = None,
     every: Annotated[
-        int, typer.Option("--every", min=1, help="LongMemEval only: keep every Nth question.")
+        int,
+        typer.Option(
+            "--every", min=1, metavar="NUMBER", help="LongMemEval only: keep every Nth question."
+        ),
     ] = 1,
 ) -> None:
     from trivet.cli.commands.lab.runs import import_from_file, import_from_folder
@@ -72,13 +75,11 @@ def import_collection(
 @command(
     "lab run",
     "Measure one or more recipes on a dataset and save every detail.",
-    more="The corpus passes through the real write path and every query through the real read "
-    "path. Each SPEC gets a folder <n>-<slug> in --out with run.trec, per_query.jsonl, "
-    "measures.json and manifest.json. The loaded store is kept in the cache folder. There is "
-    "no time limit; a leg or reranker that does not answer ends the run with an error that "
-    "names it and the query. The lengths of hits and answers follow the measures.",
-    example='trivet lab run house --config default --config "rrf(k=60)" --out runs\n'
-    "trivet lab run house --measure any@1 --measure recall@20 --out runs",
+    more="Each SPEC gets a folder N-SLUG in --out with run.trec, per_query.jsonl, measures.json "
+    "and manifest.json. The cache folder keeps the loaded store. A leg or reranker that does not "
+    "answer within ten minutes ends the run.",
+    example="trivet lab run house --config default --config 'rrf(k=60)' --measure recall@20 "
+    "--out runs",
     uses_store=False,
 )
 def run(
@@ -102,8 +103,7 @@ def run(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="A measure to show in addition to nDCG@10: any@1, recall@20, all@5, MRR, ... "
-            "Repeatable.",
+            help="Another measure to show: any@1, recall@20, all@5, MRR, ... Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -120,8 +120,7 @@ def run(
     "lab compare",
     "Compare two arms query by query: is the difference more than chance?",
     more="Intervals are 95 % by paired bootstrap; p is from a randomization test after Holm's "
-    "correction; `detectable` is the smallest true difference that this many queries would "
-    "show in four of five trials.",
+    "correction. docs/lab.md explains the columns.",
     example="trivet lab compare runs/1-default runs/2-rrf-k-60",
     uses_store=False,
 )
@@ -139,7 +138,13 @@ def compare(
     ] = "nDCG@10",
     moved: Annotated[
         int,
-        typer.Option("--moved", min=0, max=10, help="The number of most changed queries to show."),
+        typer.Option(
+            "--moved",
+            min=0,
+            max=10,
+            metavar="NUMBER",
+            help="The number of most changed queries to show.",
+        ),
     ] = 5,
 ) -> None:
     from trivet.cli.commands.lab.tables import compared
@@ -153,10 +158,9 @@ def compare(
     "lab gate",
     "Judge whether a change may be merged: nothing lost, something gained, nothing broken.",
     more="The exit status is 0 if it may, or the sum of 1: MRR fell by more than 2 %; 2: no "
-    "measure gained 3 % with an interval above zero; 4: a query lost the last relevant hit "
-    "in its first five; 8: the median hit is more than 1.5 times as long or as short as the "
-    "median answer, and the baseline's is not. If the arms cannot be read or compared, the "
-    "status is 2 too, with an error on standard error and no verdict on standard output.",
+    "measure gained 3 % with an interval above zero; 4: a query lost the last relevant hit in "
+    "its first five; 8: the median hit, unlike the baseline's, is over 1.5 times as long or as "
+    "short as the median answer. If the arms cannot be compared, standard output is empty.",
     example="trivet lab gate baseline/1-default runs/1-default --no-gain-needed",
     uses_store=False,
 )
@@ -191,11 +195,10 @@ def gate(
     "lab delivery",
     "Measure what reaches an agent on each surface: answers delivered, questions refused, tokens "
     "spent.",
-    more="The surfaces are MCP's recall tool, the hook before a prompt and the hook at a "
-    "session's start, with all their limits. `found` is the share of answers among the first "
-    "candidates before those limits. DATASET is a folder in the plain layout, a folder of "
-    "such folders, or the packaged `lives`, `lives/dev` or `lives/test`. A memory of grade 2 "
-    "or more is an answer.",
+    more="The surfaces are MCP's recall tool and the hooks before a prompt and at a session's "
+    "start, with all their limits. `found` is the share of answers among the first candidates "
+    "before those limits. DATASET may also be a folder of datasets, or the packaged `lives`, "
+    "`lives/dev` or `lives/test`. Grade 2 or more is an answer.",
     example="trivet lab delivery\ntrivet lab delivery my-stores --out delivery.json",
     uses_store=False,
 )
@@ -217,8 +220,7 @@ def delivery(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="A measure to show in addition to the usual ones: delivered@K or found@K. "
-            "Repeatable.",
+            help="Another measure to show: delivered@K or found@K. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -234,9 +236,8 @@ def delivery(
     "lab report",
     "Write a report of the arms: report.html, self-contained, and report.md with its plots.",
     more="FOLDER holds the arms of one dataset, as `trivet lab run --out` writes them; the first "
-    "is the baseline. Results that `trivet lab sweep --out` wrote into FOLDER are drawn as "
-    "curves.",
-    example="trivet lab report runs\ntrivet lab report runs --out docs/results/house",
+    "is the baseline. Results of `trivet lab sweep --out` in FOLDER are drawn as curves.",
+    example="trivet lab report runs --out docs/results/house",
     uses_store=False,
 )
 def report(
@@ -261,11 +262,10 @@ def report(
 @command(
     "lab sweep",
     "Measure every combination of the given values, ranked by nDCG@10.",
-    more="Each combination is compared with the first, corrected for their number. Hits are "
-    "retrieved once per way of retrieving, so variants of fusion are cheap. The best of many "
-    "looks better than it is: confirm it on other data.",
-    example="trivet lab sweep house --recipe 'rrf(k={k}, lexical={w}) | depth({d})' "
-    "--vary k=10,20,60 --vary w=1,2 --vary d=20,50 --out runs/rrf.json",
+    more="Each combination is compared with the first, corrected for their number. The best of "
+    "many looks better than it is: confirm it on other data.",
+    example="trivet lab sweep house --recipe 'rrf(k={k}, lexical={w})' "
+    "--vary k=10,20,60 --vary w=1,2 --out runs/rrf.json",
     uses_store=False,
 )
 def sweep(
@@ -303,11 +303,9 @@ def sweep(
     "lab ablate",
     "Remove each part of a recipe in turn and measure what it was worth.",
     more="The parts are the legs, the exact-match bonus, the importance prior and the first "
-    "search for all words. Each result is compared with the whole recipe. For each leg that "
-    "can search alone, it also shows the overlap of its hits with the recipe without it, and "
-    "the overlap rules' verdict: see `trivet lab federation`.",
-    example="trivet lab ablate house --config default\n"
-    "trivet lab ablate house --out runs/ablation.json",
+    "search for all words. For each leg that can search alone, it also judges the overlap with "
+    "the others (docs/lab.md).",
+    example="trivet lab ablate house --out runs/ablation.json",
     uses_store=False,
 )
 def ablate(
@@ -331,11 +329,9 @@ def ablate(
 @command(
     "lab countings",
     "Count saved runs by others' definitions: by turn or session, and any, a share or all of it.",
-    more="FOLDER is an arm from `trivet lab run`, or a folder of arms. A result is found if the "
-    "memory that holds the evidence is, or any memory of its session: a document named "
-    "SESSION:PLACE belongs to SESSION, as in locomo and longmemeval. Questions without an "
-    "answer (adversarial, abstention) are counted both with the others and left out. "
-    "docs/results/countings.md says who counts how, and what none of these measures.",
+    more="A document named SESSION:PLACE belongs to SESSION, as in locomo and longmemeval. "
+    "Questions without an answer are counted both with the others and left out. "
+    "docs/results/countings.md says who counts how.",
     example="trivet lab countings runs --out countings.json",
     uses_store=False,
 )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from trivet.cli.terminal import DelayedProgress, write_rows_atomically
+from trivet.cli.terminal import DelayedProgress, write_json_atomically
 from trivet.errors import InvalidInput, StoreError
 from trivet.lab.datasets import longmemeval
 from trivet.lab.datasets.catalog import (
@@ -20,8 +19,8 @@ from trivet.lab.datasets.catalog import (
     imported_folder,
 )
 from trivet.lab.datasets.dataset import Dataset, dataset_writer
-from trivet.lab.datasets.judgements import find_arms
 from trivet.lab.datasets.plain_layout import save
+from trivet.lab.datasets.pools import find_arms
 from trivet.lab.measure.bench import DEPTH, Bench, open_bench
 from trivet.lab.measure.delivery import DeliveryReport, Outcome, deliver, summarize_delivery
 from trivet.lab.measure.delivery import measure_named as delivery_measure
@@ -34,7 +33,6 @@ from trivet.lab.measure.recipe_variants import (
     Sweep,
     ablate,
     ablations,
-    encode_sweep,
     grid,
     single_leg_recipes,
     summarise,
@@ -94,7 +92,7 @@ def sweep_grid(
             arms = sweep_points(bench, points, progress)
         result = summarise(bench, template, values, points, arms)
     if out is not None:
-        write_rows_atomically(out, [encode_sweep(result)])
+        write_json_atomically(out, result)
     return result
 
 
@@ -108,7 +106,7 @@ def ablate_config(name: str, config: str, embedder: str, out: Path | None = None
         with DelayedProgress(f"{recipes} recipes", lambda _: total) as progress:
             result = ablate(bench, config, progress)
     if out is not None:
-        _write_value(out, result)
+        write_json_atomically(out, result)
     return result
 
 
@@ -143,7 +141,7 @@ def measure_members(
     ):
         result = measure_federation(bench, chosen, config, fetch_k, weights, k, progress)
     if out is not None:
-        _write_value(out, result)
+        write_json_atomically(out, result)
     return result
 
 
@@ -167,7 +165,7 @@ def measure_delivery(
             "manifest": {"dataset": name, "rerank": rerank, **environment()},
             **msgspec.to_builtins(result),
         }
-        _write_value(out, written)
+        write_json_atomically(out, written)
     return msgspec.structs.replace(result, outcomes=())
 
 
@@ -175,12 +173,8 @@ def count_arms(folders: Sequence[Path], out: Path | None) -> list[Countings]:
     counted = [count_arm(folder) for folder in find_arms(folders)]
     if out is not None:
         make_folder(out.parent)
-        _write_value(out, counted)
+        write_json_atomically(out, counted)
     return counted
-
-
-def _write_value(out: Path, value: Any) -> None:
-    write_rows_atomically(out, [msgspec.json.format(msgspec.json.encode(value), indent=1).decode()])
 
 
 def parse_variations(options: Sequence[str]) -> dict[str, list[str]]:

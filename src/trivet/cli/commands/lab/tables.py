@@ -8,14 +8,19 @@ from itertools import zip_longest
 from trivet.cli.commands.lab.runs import ArmSummary
 from trivet.cli.terminal import Line, line
 from trivet.cli.views.memories import preview
-from trivet.lab.code import pages
-from trivet.lab.code.figures import MEASURES
-from trivet.lab.code.measure import CodeReport, CodeVerdict
 from trivet.lab.datasets.dataset import RELEVANT
-from trivet.lab.measure.comparison import HEADLINE, Comparison
+from trivet.lab.measure.comparison import (
+    COMPARISON_COLUMNS,
+    DIFFERENCE_COLUMNS,
+    HEADLINE,
+    Comparison,
+    TestedDifference,
+    comparison_cells,
+    difference_cells,
+)
 from trivet.lab.measure.delivery import SURFACES, DeliveryReport, Row, Share, Surface, measure_named
 from trivet.lab.measure.gate import Verdict
-from trivet.lab.measure.hit_analysis import FIRST_HITS, LengthReport, Lengths
+from trivet.lab.measure.hit_analysis import FIRST_HITS, LengthReport, length_cells
 from trivet.lab.measure.recipe_variants import Ablated, Sweep
 from trivet.lab.report.countings import Countings
 from trivet.lab.report.saved_runs import ArmComparison, GradedHit, MovedQuery
@@ -23,17 +28,8 @@ from trivet.lab.report.saved_runs import ArmComparison, GradedHit, MovedQuery
 TOP_SHOWN = 5
 LONGEST_ID = 22
 EXTRA_MEASURES = ("recall@5", "MRR")
-COMPARED = (
-    "base",
-    "candidate",
-    "difference",
-    "95 % interval",
-    "p (Holm)",
-    "detectable",
-    "wins",
-    "losses",
-    "ties",
-)
+VARIANT_COLUMNS = (HEADLINE, *DIFFERENCE_COLUMNS, *EXTRA_MEASURES)
+COMPARED = ("base", "candidate", *COMPARISON_COLUMNS)
 
 
 def table(
@@ -93,24 +89,12 @@ def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
     )
     strata = dict.fromkeys(name for _, report in known for name in report.by_stratum)
     header = ("", "answers", *(text for name, _ in known for text in (f"hits {name}", "ratio")))
-    rows = [_lengths_row("all", [report.overall for _, report in known])]
+    rows = [("all", *length_cells([report.overall for _, report in known], "-"))]
     rows += [
-        _lengths_row(name, [report.by_stratum.get(name) for _, report in known]) for name in strata
+        (name, *length_cells([report.by_stratum.get(name) for _, report in known], "-"))
+        for name in strata
     ]
     yield from table(header, rows, strong=0)
-
-
-def _lengths_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
-    answers = next((f"{one.answers:g}" for one in found if one), "-")
-    return (
-        name,
-        answers,
-        *(
-            text
-            for one in found
-            for text in ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else "--")
-        ),
-    )
 
 
 def compared(value: ArmComparison) -> Iterator[Line]:
@@ -154,21 +138,7 @@ def compared(value: ArmComparison) -> Iterator[Line]:
 
 
 def _cells(one: Comparison) -> tuple[str, ...]:
-    return (
-        f"{one.base:.4f}",
-        f"{one.candidate:.4f}",
-        f"{one.difference:+.4f}",
-        interval(one.low, one.high),
-        f"{one.corrected_p:.4f}",
-        "-" if one.detectable is None else f"{one.detectable:.4f}",
-        str(one.wins),
-        str(one.losses),
-        str(one.ties),
-    )
-
-
-def interval(low: float, high: float) -> str:
-    return f"{low:+.4f} to {high:+.4f}"
+    return (f"{one.base:.4f}", f"{one.candidate:.4f}", *comparison_cells(one, "-"))
 
 
 def _moved(moved: MovedQuery) -> Iterator[Line]:
@@ -218,32 +188,14 @@ def verdict_lines(verdict: Verdict) -> Iterator[Line]:
 
 def sweep_lines(sweep: Sweep) -> Iterator[Line]:
     slots = list(sweep.varied)
-    rows = []
-    for point in sweep.points:
-        other = point.against_base
-        difference = (
-            ("base", "", "")
-            if other is None
-            else (
-                f"{other.difference:+.4f}",
-                interval(other.low, other.high),
-                f"{other.corrected_p:.4f}",
-            )
+    rows = [
+        (
+            *(point.values[slot] for slot in slots),
+            *_variant_cells(point.overall, point.against_base, "base"),
         )
-        values = [point.values[slot] for slot in slots]
-        rows.append(
-            (
-                *values,
-                f"{point.overall[HEADLINE]:.4f}",
-                *difference,
-                *_extra_measures(point.overall),
-            )
-        )
-    yield from table(
-        (*slots, HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES),
-        rows,
-        strong=0,
-    )
+        for point in sweep.points
+    ]
+    yield from table((*slots, *VARIANT_COLUMNS), rows, strong=0)
     yield line("")
     yield line(("best  ", "bold dim"), sweep.points[0].recipe)
     if len(sweep.points) > 1:
@@ -256,26 +208,10 @@ def sweep_lines(sweep: Sweep) -> Iterator[Line]:
 
 
 def ablation_lines(value: Ablated) -> Iterator[Line]:
-    rows = []
-    for one in value.ablations:
-        other = one.against_whole
-        difference = (
-            ("", "", "")
-            if other is None
-            else (
-                f"{other.difference:+.4f}",
-                interval(other.low, other.high),
-                f"{other.corrected_p:.4f}",
-            )
-        )
-        rows.append(
-            (one.name, f"{one.overall[HEADLINE]:.4f}", *difference, *_extra_measures(one.overall))
-        )
-    yield from table(
-        ("recipe", HEADLINE, "difference", "95 % interval", "p (Holm)", *EXTRA_MEASURES),
-        rows,
-        strong=0,
-    )
+    rows = [
+        (one.name, *_variant_cells(one.overall, one.against_whole, "")) for one in value.ablations
+    ]
+    yield from table(("recipe", *VARIANT_COLUMNS), rows, strong=0)
     yield line("")
     yield line(("whole  ", "bold dim"), value.recipe)
     if value.left_out:
@@ -290,8 +226,15 @@ def ablation_lines(value: Ablated) -> Iterator[Line]:
         yield line((f"{found.leg} alone and the recipe without it. ", "bold"), found.rules.sentence)
 
 
-def _extra_measures(overall: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(f"{overall[name]:.4f}" for name in EXTRA_MEASURES)
+def _variant_cells(
+    overall: Mapping[str, float], against: TestedDifference | None, base: str
+) -> tuple[str, ...]:
+    """Return the cells below VARIANT_COLUMNS; `base` replaces a missing difference."""
+    return (
+        f"{overall[HEADLINE]:.4f}",
+        *((base, "", "") if against is None else difference_cells(against)),
+        *(f"{overall[name]:.4f}" for name in EXTRA_MEASURES),
+    )
 
 
 COLUMNS: dict[Surface, tuple[str, ...]] = {
@@ -373,37 +316,3 @@ def countings_lines(arms: Sequence[Countings]) -> Iterator[Line]:
         ]
         yield from table(("found; questions", "count", *measures), rows)
         yield line("")
-
-
-def code_lines(report: CodeReport, verdict: CodeVerdict | None) -> Iterator[Line]:
-    names = pages.labels(report)
-    for name, arm in zip(names, report.arms, strict=True):
-        yield line(
-            (f"{name} ", "bold"), pages.semble_note(report) if name == arm.name else arm.name
-        )
-    for measure in MEASURES:
-        yield line("")
-        shown = pages.table(report, measure)
-        yield from table((measure, *shown.header[1:]), shown.rows, strong=0)
-    for versus in report.differences:
-        of = {arm.name: name for name, arm in zip(names, report.arms, strict=True)}
-        yield line("")
-        yield line((f"{MEASURES[0]}: {of[versus.candidate]} minus {of[versus.base]}", "bold"))
-        yield from table(pages.DIFFERENCE, pages.difference_rows(versus, MEASURES[0]), strong=0)
-    yield line("")
-    yield from table(pages.COST, pages.cost_rows(report))
-    yield line(pages.forbidden_note(report.arms[0]))
-    if report.absent:
-        yield line(
-            (
-                f"{len(report.absent)} judged files are in no tree, such as {report.absent[0]}.",
-                "yellow",
-            )
-        )
-    if verdict is not None:
-        yield line("")
-        yield line(
-            ("passed", "bold green") if verdict.passed else (f"failed ({verdict.code})", "bold red")
-        )
-        for reason in verdict.reasons:
-            yield line(reason, indent=2)

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 @command(
     "tune",
     "Find out whether another recipe recalls better from your own store.",
-    more="Derives test questions from your memories, never from sensitive ones, tries other ways "
-    "to fuse and weigh, and reports the gain on questions that did not choose the recipe. "
-    "Nothing changes without --apply, which adopts the recipe only if the gain is proven and "
-    "no kind of question loses; otherwise the exit status is 1. Questions and results are "
-    "kept in a private folder next to the store. With --llm the texts of the sampled "
-    "memories are sent to that endpoint.",
+    more="Derives test questions from your memories, never from sensitive ones, and reports the "
+    "gain on questions that did not choose the recipe. --apply adopts it only if the gain is "
+    "proven and no kind of question loses; otherwise the exit status is 1. Questions and results "
+    "stay in a private folder next to the store. --llm sends the sampled memories to that "
+    "endpoint.",
     example="trivet tune\ntrivet tune --apply\ntrivet tune --rollback\n"
     "trivet tune --llm openai:qwen3@http://127.0.0.1:11434/v1",
 )
@@ -48,9 +47,17 @@ def tune(
     ] = None,
     memories: Annotated[
         int,
-        typer.Option("--memories", min=50, max=5_000, help="Maximum number of memories to sample."),
+        typer.Option(
+            "--memories",
+            min=50,
+            max=5_000,
+            metavar="NUMBER",
+            help="Maximum number of memories to sample.",
+        ),
     ] = 200,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The random seed of the sample.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, metavar="NUMBER", help="The random seed of the sample.")
+    ] = 0,
 ) -> int:
     if apply and rollback:
         raise InvalidInput("Give --apply or --rollback, not both.")
